@@ -20,9 +20,15 @@ import numpy as np
 from remy_farm.evaluation.interface import EvaluationProgress, OnProgress
 from remy_farm.files import FileError, reason
 from remy_farm.remycc import read_remycc
-from remy_laboratory.studies.networks import SEED, published_path, study_network, table_names
+from remy_laboratory.studies.networks import (
+    SEED,
+    layered,
+    published_path,
+    study_network,
+    table_names,
+    varied,
+)
 from remy_laboratory.studies.ns3 import with_intervals
-from remy_laboratory.studies.reading import layered
 from remy_laboratory.studies.study import FigureStudy, StudyRow
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import _native, columns
@@ -133,8 +139,9 @@ def cells_of(
     some are in another simulator, times on and off as given times."""
     (runs,) = study.runs.of(quick=quick)
     for x in study.sweep.values.of(quick=quick) if study.sweep else (None,):
-        varied = {study.sweep.field: x} if study.sweep else {}
-        network = layered(study.network, row.network, varied)
+        network = layered(study.network, row.network)
+        if study.sweep and x is not None:
+            network = varied(network, study.sweep.field, x)
         for cell in cells_on(row, tables, network, range(int(runs)), study.seconds, x):
             if not study.simulators:
                 yield cell

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import json
 import math
 import re
 import shlex
@@ -27,7 +28,7 @@ from remy_farm.analysis.plots import INK, new_figure
 from remy_farm.files import read_file
 from remy_farm.specification.reading import read_yaml
 from remy_farm.specification.schema import show
-from remy_farm.specification.senders import Words, choice_words, parse_sender
+from remy_farm.specification.senders import Words, parse_sender
 from remy_laboratory.studies.cells import (
     Cell,
     CellBatch,
@@ -39,10 +40,14 @@ from remy_laboratory.studies.cells import (
 )
 from remy_laboratory.studies.networks import (
     SEED,
-    buffer_packets,
-    packet_bytes,
+    layered,
+    network_of,
+    network_tree,
+    paths_in,
     sender_counts,
-    study_network,
+    value_at,
+    varied,
+    varied_field,
 )
 from remy_laboratory.studies.reading import (
     PER_CENT,
@@ -50,9 +55,6 @@ from remy_laboratory.studies.reading import (
     Amount,
     Fields,
     amount_of,
-    layered,
-    network_of,
-    varied_field,
 )
 from remy_laboratory.studies.study import Measure, StudyRow, check_network
 from remy_laboratory.studies.verdicts import CellSamples, samples_of
@@ -113,7 +115,10 @@ class LeagueSet:
             for point in itertools.product(*axes):
                 words = [place] if place else []
                 words += [f"{value:g} {_unit(field)}" for field, value in point]
-                found.append((", ".join(words), layered(self.network, network, dict(point))))
+                whole = layered(self.network, network)
+                for field, value in point:
+                    whole = varied(whole, field, value)
+                found.append((", ".join(words), whole))
         return found
 
 
@@ -345,25 +350,13 @@ def simulate_words(league: LeagueSet, entrant: Entrant, place: Place) -> str:
         return shlex.join([*words, "--network", network_file(league, entrant, place), *length])
     for each in entrant.row(league).senders:
         words += ["--sender", f"{each.name}={each.count}"]
-    for flag, field in (
-        ("--rate-mbps", "rate_mbps"),
-        ("--rtt-ms", "rtt_ms"),
-        ("--on-ms", "traffic.exponential_time.mean_ms"),
-        ("--on-bytes", "traffic.exponential_bytes.mean_bytes"),
-        ("--off-ms", "traffic.mean_off_ms"),
-        ("--starts-apart-ms", "starts_apart_ms"),
-        ("--loss-probability", "loss_probability"),
-    ):
-        if field in network:
-            words += [flag, f"{network[field]:.15g}"]
-    limit = buffer_packets(network)
-    if limit is not None:
-        words += ["--buffer-packets", str(limit)]
-    if "packet_bytes" in network:
-        words += ["--packet-bytes", f"{packet_bytes(network):.0f}"]
-    for flag, field in (("--transport", "transport"), ("--queue", "queue")):
-        if field in network:
-            words += [flag, choice_words(network[field])]
+    for path in paths_in({key: value for key, value in network.items() if key != "senders"}):
+        value = value_at(network, path)
+        if path == "starts_apart_ms":
+            words += ["--starts-apart-ms", f"{value:g}"]
+        else:
+            said = f"{value:.15g}" if isinstance(value, int | float) else json.dumps(value)
+            words += ["--set", f"{path}={said}"]
     return shlex.join([*words, *length])
 
 
@@ -382,7 +375,7 @@ def network_files(results: Sequence[SetResult], own: Sequence[str]) -> dict[str,
             for place in worst:
                 if "links" in place.network:
                     row = entrant.row(result.league)
-                    tree = study_network(row.senders, place.network).tree
+                    tree = network_tree(row.senders, place.network)
                     name = network_file(result.league, entrant, place)
                     files[name] = yaml.safe_dump(tree, sort_keys=False)
     return files

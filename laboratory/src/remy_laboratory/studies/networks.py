@@ -1,43 +1,53 @@
-"""Networks of studies as the simulator has them: one link by a few fields, or links and routes.
+"""Networks of studies: a network's keys in layers, and what a study says of its runs beside them.
 
-Links, routes and traffic have the keys of a network's file (docs/networks.md) and the same reader;
-what a link does not say is that of the network's own fields, so that these can be varied.
+The keys are those of a network's file, with the same reader (docs/networks.md). Rows say who sends,
+and what a link does not say is that of the network's own keys, so that these can be varied for all
+links.
 """
 
 from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-from google.protobuf import json_format
-from google.protobuf.message import Message
+from typing import Any, Final
 
 from remy_farm.files import FileError
-from remy_farm.specification.links import link_rate_packets_per_ms
 from remy_farm.specification.network_files import topology_of
-from remy_farm.specification.reading import fill
-from remy_farm.specification.schema import SpecError, Violation
-from remy_farm.specification.senders import USUAL_PACKET_BYTES, Words, bottleneck, choice_words
-from remy_laboratory.studies.reading import BUFFERS, PUBLISHED
-from remy_proto.v1 import evaluation_pb2
+from remy_farm.specification.reading import Tree, fill, keys
+from remy_farm.specification.schema import Bounds, SpecError, Violation, descriptor_of, show
+from remy_farm.specification.senders import USUAL_PACKET_BYTES, Words, choice_words
+from remy_farm.specification.writing import laid_over, quantity_of, vary
+from remy_laboratory.studies.reading import Check, Fields, check_of
+from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import log2, uniform
 
 REFERENCE_VARIABLE = "REMY_REFERENCE_DIR"
+#: Files by this name are in a folder of REMY_REFERENCE_DIR: others published them.
+PUBLISHED = "published/"
 #: Names the random draws of all studies; the number of the run is the specimen's key.
 SEED = 1
 
-_MS_PER_SECOND = 1000.0
-_BITS_PER_BYTE = 8
-_BITS_PER_MS_IN_MBPS = 1000.0
+_BYTES_PER_MS_IN_MBPS = 125.0
 # Names the draws of when senders are first on, among those of a run.
 _FIRST_ON = 0x66697273
 _LN_2 = 0.6931471805599453
 # Of a network: sets its first sender apart from all others.
 _FIRST_OFFSET = "first_rtt_offset_ms"
+_NETWORK = descriptor_of(spec_pb2.NetworkModel)
+_MS = Bounds(unit="ms", minimum=0)
+#: What a study says of its runs beside a network's keys.
+_OF_RUNS: Final[Mapping[str, Bounds]] = {
+    "starts_apart_ms": _MS,
+    # Senders are first on after exponentially distributed times, and not after a time off.
+    "first_on_mean_ms": _MS,
+    # The first sender's RTTs, but the first of an on period, are too long by this.
+    _FIRST_OFFSET: _MS,
+}
+#: The routes of the kinds of senders in turn; of one kind, those of its senders.
+_ROUTES = "routes"
 
 
 def reference_folder() -> Path | None:
@@ -59,30 +69,96 @@ def published_path(name: str, subfolder: str) -> Path | None:
     return folder / subfolder / name.removeprefix(PUBLISHED)
 
 
+def varied_field(path: str) -> Check | None:
+    """What values may stand at a path of a network, if numbers may."""
+    bounds = _OF_RUNS.get(path) or quantity_of(path, _NETWORK)
+    return None if bounds is None else check_of(bounds)
+
+
+def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """One network of several: what comes later replaces what says the same otherwise."""
+    whole: Tree = {}
+    for layer in layers:
+        whole = laid_over(whole, dict(layer), _NETWORK)
+    assert isinstance(whole, dict)
+    return whole
+
+
+def varied(network: Mapping[str, Any], path: str, value: float) -> dict[str, Any]:
+    """The network with another value at a path, as "buffer.bdp" or "links[0].delay_ms"."""
+    if path in _OF_RUNS:
+        return {**network, path: value}
+    tree = vary(dict(network), path, value, message=spec_pb2.NetworkModel)
+    assert isinstance(tree, dict)
+    return tree
+
+
+def value_at(network: Mapping[str, Any], path: str) -> Any:
+    """What a network says at a path; None if nothing."""
+    found: Any = network
+    for key in path.split("."):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
+def paths_in(network: Mapping[str, Any]) -> Iterator[str]:
+    """The paths of all that a network says; a list is one thing."""
+    for key, value in network.items():
+        if isinstance(value, Mapping) and value:
+            yield from (f"{key}.{path}" for path in paths_in(value))
+        else:
+            yield key
+
+
+def network_of(fields: Fields | None) -> dict[str, Any]:
+    """The network that a mapping describes, or a layer of one. Raises SpecError."""
+    if fields is None:
+        return {}
+    network: dict[str, Any] = {}
+    for name, bounds in _OF_RUNS.items():
+        value = fields.number(name, check_of(bounds))
+        if value is not None:
+            network[name] = value
+    routes = fields.take(_ROUTES)
+    if routes is not None:
+        network[_ROUTES] = _checked_routes(fields, routes)
+    described: dict[str, Tree] = {key: fields.take(key) for key in fields.left()}
+    found = fill(spec_pb2.NetworkModel(), described, needs_alternatives=False)
+    if described.get("senders") is not None and not isinstance(described["senders"], int | float):
+        found.append(Violation("senders", "are named by the study's rows; here is their number"))
+    if found:
+        fields.fail(found[0].path, found[0].problem)
+    network |= described
+    if "links" in network:
+        folder = Path(fields.source).parent
+        network["links"] = [_with_recording_in(folder, link) for link in network["links"]]
+    return network
+
+
+def _checked_routes(fields: Fields, routes: Tree) -> Tree:
+    if not isinstance(routes, list) or not routes:
+        fields.fail(_ROUTES, f"is {show(routes)}, but must be a list of mappings")
+    for number, route in enumerate(routes):
+        for each in fill(spec_pb2.RouteModel(), route):
+            fields.fail(".".join(filter(None, (f"{_ROUTES}[{number}]", each.path))), each.problem)
+    return routes
+
+
+def _with_recording_in(folder: Path, link: Any) -> Any:
+    """A link whose recording, if it is nobody else's, is named from a folder."""
+    match link:
+        case {"trace": {"path": str(path)} as trace} if not path.startswith(PUBLISHED):
+            return {**link, "trace": {**trace, "path": str(folder / path)}}
+    return link
+
+
 def packet_bytes(network: Mapping[str, Any]) -> float:
-    """On the wire."""
+    """The size of a packet on the wire."""
     return float(network.get("packet_bytes", USUAL_PACKET_BYTES))
 
 
-def buffer_packets(network: Mapping[str, Any]) -> int | None:
-    """Packets that may wait; None: as many as come."""
-    if "buffer.packets" in network:
-        return int(network["buffer.packets"])
-    if "buffer.kilobytes" in network:
-        return int(network["buffer.kilobytes"] * 1000 / packet_bytes(network))
-    if "buffer.ms" in network:
-        return int(_rate(network) * network["buffer.ms"])
-    if "buffer.bdp" in network:
-        return int(_rate(network) * network["rtt_ms"] * network["buffer.bdp"])
-    return None
-
-
-def _rate(network: Mapping[str, Any]) -> float:
-    return link_rate_packets_per_ms(network["rate_mbps"], packet_bytes(network))
-
-
 def sender_counts(senders: Sequence[Words], network: Mapping[str, Any]) -> list[int]:
-    """Of each kind of senders: where there is one kind, the network says how many."""
+    """How many there are of each kind: where there is one kind, the network says it."""
     if len(senders) == 1 and "senders" in network:
         return [int(network["senders"])]
     return [each.count for each in senders]
@@ -98,11 +174,11 @@ class StudyNetwork:
     """A network with its senders, before a run says when they begin."""
 
     fields: Mapping[str, Any]
-    """As the study has them; `rate_mbps` and `rtt_ms` are there also where only links say them."""
+    """Its keys; `rate_mbps` and `rtt_ms` are there also where only links say them."""
     specimen: evaluation_pb2.Specimen
     traces: tuple[evaluation_pb2.Trace, ...] = ()
-    tree: Mapping[str, Any] | None = None
-    """Of a network of links: what a network's file says of it."""
+    tree: Mapping[str, Any] = field(default_factory=dict)
+    """What a network's file says of it."""
 
     def run(self, key: int) -> evaluation_pb2.Specimen:
         """With the draws of a run."""
@@ -137,36 +213,44 @@ def study_network(
     senders: Sequence[Words], network: Mapping[str, Any], source: str = "network"
 ) -> StudyNetwork:
     """The network with these senders. Raises SpecError, and FileError for a recording."""
-    if "links" in network:
-        return _of_links(senders, network, source)
-    if _FIRST_OFFSET in network:
+    if _FIRST_OFFSET in network and "links" not in network:
         raise SpecError(source, [Violation(_FIRST_OFFSET, "needs links")])
-    specimen = evaluation_pb2.Specimen(
-        link_rate_packets_per_ms=_rate(network),
-        rtt_ms=network["rtt_ms"],
-        buffer_packets=buffer_packets(network),
-        loss_probability=network.get("loss_probability", 0.0),
-        bottleneck=bottleneck(
-            network.get("queue"), packet_bytes(network), network.get("ack_bytes", 0)
-        ),
-    )
-    _fill(specimen.measurement, network, "measurement", source)
-    for words, count, _ in _groups(senders, network):
-        group = specimen.senders.add(count=count)
-        group.MergeFrom(words.group(network.get("transport")))
-        group.traffic.CopyFrom(_traffic(network, senders))
-        _fill(group.traffic, network, "traffic", source)
+    tree = network_tree(senders, network)
+    topology = topology_of(copy.deepcopy(tree), Path(), source, plain=True)
+    specimen = topology.specimen
+    for words, group in zip(topology.words, specimen.senders, strict=True):
         if words.remycc is not None:
             group.table = table_names(senders).index(words.remycc)
-    return StudyNetwork(network, specimen)
+    mbps = specimen.link_rate_packets_per_ms * packet_bytes(network) / _BYTES_PER_MS_IN_MBPS
+    fields = {"rate_mbps": mbps, **network, "rtt_ms": network.get("rtt_ms") or specimen.rtt_ms}
+    return StudyNetwork(fields, specimen, tuple(topology.traces), tree)
 
 
-def _fill(message: Message, network: Mapping[str, Any], key: str, source: str) -> None:
-    """What a network says in the message's own fields, if it does. Raises SpecError."""
-    if key in network:
-        found = fill(message, network[key], needs_alternatives=False)
-        if found:
-            raise SpecError(source, [replace(each, path=f"{key}.{each.path}") for each in found])
+def network_tree(senders: Sequence[Words], network: Mapping[str, Any]) -> dict[str, Any]:
+    """What a network's file says of the network with these senders.
+
+    Raises FileError for a recording.
+    """
+    tree = {key: network[key] for key in keys(_NETWORK) if key in network}
+    if "links" in network:
+        tree["links"] = [_link(link, network) for link in network["links"]]
+        for key in _OF_LINKS:
+            tree.pop(key, None)
+    routes = network.get(_ROUTES, [])
+    apart_ms, offset_ms = network.get("starts_apart_ms"), network.get(_FIRST_OFFSET)
+    tree["senders"] = [
+        {
+            **_controller(words),
+            "count": count,
+            # The last is that of those behind it, too.
+            **({"route": copy.deepcopy(routes[min(route, len(routes) - 1)])} if routes else {}),
+            **({"first_on_ms": apart_ms * sender} if apart_ms is not None else {}),
+            # It sets one sender apart from its like.
+            **({"rtt_offset_ms": 0 if sender else offset_ms} if offset_ms is not None else {}),
+        }
+        for sender, (words, count, route) in enumerate(_groups(senders, network))
+    ]
+    return tree
 
 
 def _groups(senders: Sequence[Words], network: Mapping[str, Any]) -> list[tuple[Words, int, int]]:
@@ -174,7 +258,7 @@ def _groups(senders: Sequence[Words], network: Mapping[str, Any]) -> list[tuple[
     where there is one kind and several routes, each its own. What sets one sender apart makes each
     a group."""
     groups: list[tuple[Words, int, int]] = []
-    own_routes = len(senders) == 1 and len(network.get("routes", ())) > 1
+    own_routes = len(senders) == 1 and len(network.get(_ROUTES, ())) > 1
     counts = sender_counts(senders, network)
     for kind, (words, count) in enumerate(zip(senders, counts, strict=True)):
         if own_routes:
@@ -186,91 +270,23 @@ def _groups(senders: Sequence[Words], network: Mapping[str, Any]) -> list[tuple[
     return groups
 
 
-def _traffic(network: Mapping[str, Any], senders: Sequence[Words]) -> evaluation_pb2.Traffic:
-    traffic = evaluation_pb2.Traffic()
-    if "traffic" in network:
-        return traffic
-    if "traffic.exponential_time.mean_ms" in network:
-        traffic.exponential_time.mean_ms = network["traffic.exponential_time.mean_ms"]
-    elif "traffic.exponential_bytes.mean_bytes" in network:
-        traffic.exponential_bytes.mean_bytes = network["traffic.exponential_bytes.mean_bytes"]
-    else:
-        traffic.empirical_bytes.name = "icsi"
-        traffic.empirical_bytes.extra_bytes = network["traffic.empirical_bytes.extra_bytes"]
-    if "traffic.load" in network:
-        # Flows take little of the time between their beginnings, where there are many senders.
-        bits = (
-            sum(sender_counts(senders, network))
-            * network["traffic.exponential_bytes.mean_bytes"]
-            * _BITS_PER_BYTE
-        )
-        traffic.mean_off_ms = bits / (
-            network["traffic.load"] * network["rate_mbps"] * _MS_PER_SECOND
-        )
-    else:
-        traffic.mean_off_ms = network["traffic.mean_off_ms"]
-    return traffic
-
-
-# Links and routes, by the reader of networks' files.
-
-
-def _of_links(senders: Sequence[Words], network: Mapping[str, Any], source: str) -> StudyNetwork:
-    tree: dict[str, Any] = {
-        key: network[key]
-        for key in ("packet_bytes", "ack_bytes", "rtt_ms", "measurement")
-        if key in network
-    }
-    tree["links"] = [_link(link, network) for link in network["links"]]
-    routes = network.get("routes", [])
-    usual = network.get("traffic") or json_format.MessageToDict(
-        _traffic(network, senders), preserving_proto_field_name=True
-    )
-    apart_ms = network.get("starts_apart_ms")
-    offset_ms = network.get(_FIRST_OFFSET)
-    tree["senders"] = [
-        {
-            **_controller(words, network.get("transport")),
-            "count": count,
-            "traffic": copy.deepcopy(usual),
-            # The last is that of those behind it, too.
-            **({"route": copy.deepcopy(routes[min(route, len(routes) - 1)])} if routes else {}),
-            **({"first_on_ms": apart_ms * sender} if apart_ms is not None else {}),
-            # It sets one sender apart from its like.
-            **({"rtt_offset_ms": 0 if sender else offset_ms} if offset_ms is not None else {}),
-        }
-        for sender, (words, count, route) in enumerate(_groups(senders, network))
-    ]
-    topology = topology_of(copy.deepcopy(tree), Path(), source)
-    specimen = topology.specimen
-    for words, group in zip(topology.words, specimen.senders, strict=True):
-        if words.remycc is not None:
-            group.table = table_names(senders).index(words.remycc)
-    bits = packet_bytes(network) * _BITS_PER_BYTE
-    mbps = specimen.link_rate_packets_per_ms * bits / _BITS_PER_MS_IN_MBPS
-    fields = {"rate_mbps": mbps, "rtt_ms": specimen.rtt_ms, **network}
-    return StudyNetwork(fields, specimen, tuple(topology.traces), tree)
-
-
-#: What drives a link, or gives its loss, in place of a field of the network.
-_DRIVERS = ("rate_mbps", "trace", "generated")
-_LOSSES = ("loss_probability", "gilbert_elliott")
+#: Keys of a network that its links have where they say nothing in their place.
+_OF_LINKS = ("rate_mbps", "loss_probability", "queue", "buffer")
+#: What drives a link, or gives its loss, in place of such a key.
+_IN_PLACE = {
+    "rate_mbps": ("rate_mbps", "trace", "generated"),
+    "loss_probability": ("loss_probability", "gilbert_elliott"),
+}
 
 
 def _link(link: Any, network: Mapping[str, Any]) -> Any:
-    """With what it has of the network's own fields."""
+    """With what it has of the network's own keys."""
     if not isinstance(link, dict):
         return link
     whole = copy.deepcopy(link)
-    if not any(key in link for key in _DRIVERS) and "rate_mbps" in network:
-        whole["rate_mbps"] = network["rate_mbps"]
-    if not any(key in link for key in _LOSSES) and "loss_probability" in network:
-        whole["loss_probability"] = network["loss_probability"]
-    if "queue" not in link and "queue" in network:
-        whole["queue"] = choice_words(network["queue"])
-    if "buffer" not in link and any(key in network for key in BUFFERS):
-        rate = {"rate_mbps": whole["rate_mbps"]} if "rate_mbps" in whole else {}
-        whole["buffer"] = {"packets": buffer_packets({**network, **rate})}
+    for key in _OF_LINKS:
+        if key in network and not any(each in link for each in _IN_PLACE.get(key, (key,))):
+            whole[key] = copy.deepcopy(network[key])
     if isinstance(trace := whole.get("trace"), dict) and isinstance(trace.get("path"), str):
         path = published_path(trace["path"], "traces") or Path(trace["path"])
         if not path.is_file():
@@ -279,11 +295,15 @@ def _link(link: Any, network: Mapping[str, Any]) -> Any:
     return whole
 
 
-def _controller(words: Words, usual: evaluation_pb2.Choice | None) -> dict[str, str]:
+def _controller(words: Words) -> dict[str, Any]:
     """The keys of a network's file that say what a sender runs, and on what."""
-    body = words.body_or(usual)
-    if words.remycc is None and (words.body is not None or body is None):
-        return {"protocol": words.name}
-    carried = {} if body is None else {"transport": choice_words(body)}
-    key = {"protocol": words.name} if words.remycc is None else {"table": words.remycc}
-    return {**key, **carried}
+    if words.remycc is not None:
+        said: dict[str, Any] = {"table": words.remycc}
+    else:
+        assert words.protocol is not None
+        said = {"protocol": choice_words(words.protocol)}
+    if words.body is not None:
+        said["transport"] = choice_words(words.body)
+    if words.rtt_ms is not None:
+        said["rtt_ms"] = words.rtt_ms
+    return said

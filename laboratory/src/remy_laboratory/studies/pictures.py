@@ -341,7 +341,7 @@ def _published(
     else:
         queue = row.cells[0].network.get("queue")
         assert words.protocol is not None
-        kind = (words.protocol.name, queue.name if queue else "drop-tail")
+        kind = (words.protocol.name, queue or "drop-tail")
         name = _CURVES_OF.get(kind, "")
     points = []
     for each in curves:

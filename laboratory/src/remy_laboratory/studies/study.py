@@ -18,22 +18,23 @@ from remy_farm.specification import SpecError
 from remy_farm.specification.reading import Tree, nearest, read_yaml
 from remy_farm.specification.schema import show
 from remy_farm.specification.senders import Words, parse_sender
-from remy_laboratory.studies.networks import study_network
+from remy_laboratory.studies.networks import (
+    PUBLISHED,
+    layered,
+    network_of,
+    paths_in,
+    study_network,
+    varied,
+    varied_field,
+)
 from remy_laboratory.studies.reading import (
     FROM_0,
-    NETWORK_FIELDS,
-    OFFS,
-    ONS,
     PER_CENT,
-    PUBLISHED,
     RUNS,
     Amount,
     Check,
     Fields,
     amount_of,
-    layered,
-    network_of,
-    varied_field,
 )
 
 _LARGEST_FILE = 1_000_000
@@ -254,8 +255,7 @@ def _sweep(fields: Fields | None) -> StudySweep | None:
     field = fields.text("field", None)
     check = varied_field(field)
     if check is None:
-        known = [name for name, has in NETWORK_FIELDS.items() if has is not None]
-        fields.fail("field", f"is {show(field)}, which cannot be varied; {nearest(field, known)}")
+        fields.fail("field", f"is {show(field)}, but must be the path of a number of a network")
     sweep = StudySweep(
         field, amount_of(fields, "values", check, many=True), fields.text("label", field)
     )
@@ -431,7 +431,7 @@ _IN_NS3 = (
     *("senders", "traffic.exponential_time.mean_ms", "traffic.exponential_bytes.mean_bytes"),
     *("traffic.mean_off_ms", "first_on_mean_ms"),
 )
-_NEEDED = (("rate_mbps", "links"), ("rtt_ms", "routes"), ONS, OFFS)
+_NEEDED = (("rate_mbps", "links"), ("rtt_ms", "links"), ("traffic",))
 
 
 def check_network(
@@ -451,10 +451,11 @@ def check_network(
 
 def _check_networks(fields: Fields, study: FigureStudy) -> None:
     for row in study.rows:
-        varied = {study.sweep.field: study.sweep.values.full[-1]} if study.sweep else {}
-        network = layered(study.network, row.network, varied)
+        network = layered(study.network, row.network)
+        if study.sweep:
+            network = varied(network, study.sweep.field, study.sweep.values.full[-1])
         check_network(fields, network, row.name, row.senders)
-        others = [name for name in network if name not in _IN_NS3]
+        others = [path for path in paths_in(network) if path not in _IN_NS3]
         if study.simulators and (others or any(each.remycc is None for each in row.senders)):
             what = f"has {others[0]}" if others else f"has no RemyCC in {show(row.name)}"
             fields.fail("network", f"{what}; beside rows in ns-3 it may have {', '.join(_IN_NS3)}")

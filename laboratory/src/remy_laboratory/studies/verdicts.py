@@ -31,6 +31,7 @@ from remy_laboratory.studies.networks import (
     packet_bytes,
     reference_folder,
     sender_counts,
+    value_at,
 )
 from remy_laboratory.studies.study import (
     Expectation,
@@ -95,8 +96,8 @@ class CellSamples:
         """What a sender expects of equal shares at once and a link that is never idle in vain:
         with n senders that are on with probability p, link x (1 - (1 - p)^n) / (n p)."""
         on_ms, off_ms = (
-            self.network.get("traffic.exponential_time.mean_ms"),
-            self.network.get("traffic.mean_off_ms", 0.0),
+            value_at(self.network, "traffic.exponential_time.mean_ms"),
+            value_at(self.network, "traffic.mean_off_ms") or 0.0,
         )
         on = 1.0 if on_ms is None else on_ms / (on_ms + off_ms)
         idle = (1.0 - on) ** self.senders

@@ -54,6 +54,18 @@ def oneofs_of(message: Message) -> list[list[str]]:
     return [fields for name, fields in names if fields != [name.removeprefix("_")]]
 
 
+def alternatives(field: FieldDescriptor) -> set[str]:
+    """The other fields of its message that say the same otherwise: a message has one of them."""
+    oneof = field.containing_oneof
+    found = {each.name for each in oneof.fields} if oneof is not None else set()
+    shared = constraint_of(field).in_place_of or field.name
+    message = cast(Descriptor, field.containing_type)
+    for each in message.fields:
+        if shared in (each.name, constraint_of(each).in_place_of):
+            found.add(each.name)
+    return found - {field.name}
+
+
 # More would not help whoever reads the message.
 _MOST_SHOWN = 8
 _LONGEST_VALUE = 60

@@ -290,7 +290,11 @@ def _group_fits(
             f"is {show(group.protocol)}, but that needs an XCP router, and the network's queue is "
             f"{queue}",
         )
-    if registry.IS_ALONE in needs:
+    others = any(
+        each.WhichOneof("controller") != "protocol" or each.protocol != group.protocol
+        for each in network.sender_groups
+    )
+    if registry.IS_ALONE in needs and others:
         yield Violation(
             child_path(path, "protocol"),
             f"is {show(group.protocol)}, but that shares its link with nobody else",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NoReturn
@@ -22,8 +23,10 @@ from remy_farm.specification.reading import (
     shorten,
 )
 from remy_farm.specification.schema import (
+    Bounds,
     SpecError,
     Violation,
+    alternatives,
     converted,
     descriptor_of,
     enum_names,
@@ -33,6 +36,7 @@ from remy_farm.specification.schema import (
     is_submessage,
     short_name,
     show,
+    submessage_of,
 )
 from remy_proto.completion import (
     Default,
@@ -224,6 +228,17 @@ def _plain(value: Any) -> Any:
 
 
 _SPEC = descriptor_of(spec_pb2.DesignSpec)
+_DISTRIBUTION = descriptor_of(spec_pb2.Distribution)
+#: An entry of a list in a path, as links[0].
+_PLACE = re.compile(r"([a-z_]+)\[([0-9]{1,4})\]")
+_NUMBERS = frozenset(
+    {
+        FieldDescriptor.CPPTYPE_DOUBLE,
+        FieldDescriptor.CPPTYPE_INT64,
+        FieldDescriptor.CPPTYPE_UINT32,
+        FieldDescriptor.CPPTYPE_UINT64,
+    }
+)
 
 
 def parse_setting(text: str, name: str, *, source: str) -> tuple[str, Tree]:
@@ -237,8 +252,15 @@ def parse_setting(text: str, name: str, *, source: str) -> tuple[str, Tree]:
     return path.strip(), read_yaml(value, name)
 
 
-def vary(tree: Tree, path: str, value: Tree, *, source: str = "the specification") -> Tree:
-    """The tree of a specification with `value` at `path`, as in "objective.delta".
+def vary(
+    tree: Tree,
+    path: str,
+    value: Tree,
+    *,
+    source: str = "the specification",
+    message: type[Message] = spec_pb2.DesignSpec,
+) -> Tree:
+    """The tree of a message with `value` at `path`, as in "objective.delta" or "links[0].delay_ms".
 
     Everything else stays as it is, but for alternatives that the path excludes: a value for
     "network.rtt_ms.uniform" takes the place of any other distribution. Whether the value may be
@@ -250,7 +272,7 @@ def vary(tree: Tree, path: str, value: Tree, *, source: str = "the specification
         shown = f"cannot be set to {show(value)}: {problem}"
         raise SpecError(source, [Violation(path or show(""), shown)])
 
-    return _with(tree, _SPEC, path.split("."), value, refuse)
+    return _with(tree, descriptor_of(message), path.split("."), value, refuse)
 
 
 def _with(
@@ -260,19 +282,81 @@ def _with(
     value: Tree,
     refuse: Callable[[str], NoReturn],
 ) -> Tree:
-    key, *rest = keys
-    field = descriptor.fields_by_name.get(key)
+    step, *rest = keys
+    place = _PLACE.fullmatch(step)
+    key = place[1] if place else step
+    field = _field_of(descriptor, key, in_list=place is not None)
     if field is None:
         refuse(f"{show(key)} is not a known key; {meant(descriptor, key)}")
     mapping = {} if tree is None else expand(tree, descriptor)
     if not isinstance(mapping, dict):
         refuse(f"what is above {show(key)} is {show(tree)}, which has no keys")
-    if not rest:
+    inner = mapping.get(key)
+    if place is not None:
+        items = inner if isinstance(inner, list) else []
+        number = int(place[2])
+        if number >= len(items):
+            refuse(f"{show(key)} has {len(items)} entries, counted from 0")
+        one = _with(items[number], submessage_of(field), rest, value, refuse) if rest else value
+        changed: Tree = [*items[:number], one, *items[number + 1 :]]
+    elif not rest:
         changed = value
     elif field.message_type is None or field.is_repeated:
         refuse(f"{show(key)} holds a value and has no keys")
     else:
-        changed = _with(mapping.get(key), field.message_type, rest, value, refuse)
-    oneof = field.containing_oneof
-    excluded = {each.name for each in oneof.fields} - {key} if oneof is not None else set()
-    return {**{name: old for name, old in mapping.items() if name not in excluded}, key: changed}
+        changed = _with(inner, field.message_type, rest, value, refuse)
+    return {**_without_alternatives(mapping, field), key: changed}
+
+
+def _field_of(descriptor: Descriptor, key: str, *, in_list: bool = False) -> FieldDescriptor | None:
+    """The field that a key means; where two share it the list's, if one is asked for."""
+    found = [each for each in descriptor.fields if key_of(each) == key]
+    return next((each for each in found if bool(each.is_repeated) == in_list), None) or (
+        found[0] if found and not in_list else None
+    )
+
+
+def _without_alternatives(mapping: Mapping[str, Tree], field: FieldDescriptor) -> dict[str, Tree]:
+    excluded = alternatives(field)
+    return {name: old for name, old in mapping.items() if name not in excluded}
+
+
+def laid_over(below: Tree, above: Tree, message: Descriptor) -> Tree:
+    """One description of a message with what another says in place of it, key by key.
+
+    Keys that no field has are laid over likewise, as they are. Lists and quantities are replaced
+    whole.
+    """
+    lower, upper = expand(below, message), expand(above, message)
+    if not isinstance(lower, dict) or not isinstance(upper, dict):
+        return above
+    whole = dict(lower)
+    for key, value in upper.items():
+        field = _field_of(message, key)
+        if field is None:
+            whole[key] = value
+            continue
+        whole = _without_alternatives(whole, field)
+        is_section = is_submessage(field) and not field.is_repeated
+        if key in whole and is_section and submessage_of(field) != _DISTRIBUTION:
+            value = laid_over(whole[key], value, submessage_of(field))
+        whole[key] = value
+    return whole
+
+
+def quantity_of(path: str, message: Descriptor) -> Bounds | None:
+    """Which numbers may stand at a path of a message, as "traffic.load" or "links[0].delay_ms";
+    None where it holds no number."""
+    bounds, at = Bounds(), message
+    *sections, last = path.split(".")
+    for step in sections:
+        place = _PLACE.fullmatch(step)
+        field = _field_of(at, place[1] if place else step, in_list=place is not None)
+        if field is None or field.message_type is None or field.is_repeated != (place is not None):
+            return None
+        bounds, at = bounds.within(field), field.message_type
+    field = _field_of(at, last)
+    if field is None or field.is_repeated:
+        return None
+    is_number = field.cpp_type in _NUMBERS or field.message_type == _DISTRIBUTION
+    return bounds.within(field) if is_number else None

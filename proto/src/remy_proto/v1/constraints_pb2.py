@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import descriptor_pb2 as google_dot_protobuf_dot_descriptor__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1eremy_farm/v1/constraints.proto\x12\x0cremy_farm.v1\x1a google/protobuf/descriptor.proto\"\xf7\x02\n\nConstraint\x12\x0c\n\x04unit\x18\x01 \x01(\t\x12\x14\n\x07minimum\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x14\n\x07maximum\x18\x03 \x01(\x01H\x01\x88\x01\x01\x12\x19\n\x11\x65xclusive_minimum\x18\x04 \x01(\x08\x12\x0f\n\x07\x64\x65\x66\x61ult\x18\x05 \x01(\t\x12\x10\n\x08required\x18\x06 \x01(\x08\x12\x11\n\tmin_items\x18\x07 \x01(\r\x12\x11\n\tmax_items\x18\x08 \x01(\r\x12\x12\n\nmax_length\x18\t \x01(\r\x12\x10\n\x08integral\x18\n \x01(\x08\x12\x0e\n\x06unique\x18\x0b \x01(\x08\x12\x15\n\rmay_be_absent\x18\x0c \x01(\x08\x12\x17\n\x0frequired_unless\x18\x0f \x01(\t\x12\x36\n\x10\x65\x64ition_defaults\x18\x0e \x03(\x0b\x32\x1c.remy_farm.v1.EditionDefault\x12\x0f\n\x07list_of\x18\x10 \x01(\tB\n\n\x08_minimumB\n\n\x08_maximumJ\x04\x08\r\x10\x0e\"0\n\x0e\x45\x64itionDefault\x12\x0f\n\x07\x65\x64ition\x18\x01 \x01(\r\x12\r\n\x05value\x18\x02 \x01(\t\"#\n\x04Word\x12\x0c\n\x04word\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:C\n\x04word\x12\x1f.google.protobuf.MessageOptions\x18\xc6\x8a\x03 \x03(\x0b\x32\x12.remy_farm.v1.Word:M\n\nconstraint\x12\x1d.google.protobuf.FieldOptions\x18\xc5\x8a\x03 \x01(\x0b\x32\x18.remy_farm.v1.Constraintb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1eremy_farm/v1/constraints.proto\x12\x0cremy_farm.v1\x1a google/protobuf/descriptor.proto\"\x8c\x03\n\nConstraint\x12\x0c\n\x04unit\x18\x01 \x01(\t\x12\x14\n\x07minimum\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x14\n\x07maximum\x18\x03 \x01(\x01H\x01\x88\x01\x01\x12\x19\n\x11\x65xclusive_minimum\x18\x04 \x01(\x08\x12\x0f\n\x07\x64\x65\x66\x61ult\x18\x05 \x01(\t\x12\x10\n\x08required\x18\x06 \x01(\x08\x12\x11\n\tmin_items\x18\x07 \x01(\r\x12\x11\n\tmax_items\x18\x08 \x01(\r\x12\x12\n\nmax_length\x18\t \x01(\r\x12\x10\n\x08integral\x18\n \x01(\x08\x12\x0e\n\x06unique\x18\x0b \x01(\x08\x12\x15\n\rmay_be_absent\x18\x0c \x01(\x08\x12\x17\n\x0frequired_unless\x18\x0f \x01(\t\x12\x36\n\x10\x65\x64ition_defaults\x18\x0e \x03(\x0b\x32\x1c.remy_farm.v1.EditionDefault\x12\x0f\n\x07list_of\x18\x10 \x01(\t\x12\x13\n\x0bin_place_of\x18\x11 \x01(\tB\n\n\x08_minimumB\n\n\x08_maximumJ\x04\x08\r\x10\x0e\"0\n\x0e\x45\x64itionDefault\x12\x0f\n\x07\x65\x64ition\x18\x01 \x01(\r\x12\r\n\x05value\x18\x02 \x01(\t\"#\n\x04Word\x12\x0c\n\x04word\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:C\n\x04word\x12\x1f.google.protobuf.MessageOptions\x18\xc6\x8a\x03 \x03(\x0b\x32\x12.remy_farm.v1.Word:M\n\nconstraint\x12\x1d.google.protobuf.FieldOptions\x18\xc5\x8a\x03 \x01(\x0b\x32\x18.remy_farm.v1.Constraintb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,9 +33,9 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'remy_proto.v1.constraints_p
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_CONSTRAINT']._serialized_start=83
-  _globals['_CONSTRAINT']._serialized_end=458
-  _globals['_EDITIONDEFAULT']._serialized_start=460
-  _globals['_EDITIONDEFAULT']._serialized_end=508
-  _globals['_WORD']._serialized_start=510
-  _globals['_WORD']._serialized_end=545
+  _globals['_CONSTRAINT']._serialized_end=479
+  _globals['_EDITIONDEFAULT']._serialized_start=481
+  _globals['_EDITIONDEFAULT']._serialized_end=529
+  _globals['_WORD']._serialized_start=531
+  _globals['_WORD']._serialized_end=566
 # @@protoc_insertion_point(module_scope)

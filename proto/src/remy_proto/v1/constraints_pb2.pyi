@@ -12,7 +12,7 @@ CONSTRAINT_FIELD_NUMBER: _ClassVar[int]
 constraint: _descriptor.FieldDescriptor
 
 class Constraint(_message.Message):
-    __slots__ = ("unit", "minimum", "maximum", "exclusive_minimum", "default", "required", "min_items", "max_items", "max_length", "integral", "unique", "may_be_absent", "required_unless", "edition_defaults", "list_of")
+    __slots__ = ("unit", "minimum", "maximum", "exclusive_minimum", "default", "required", "min_items", "max_items", "max_length", "integral", "unique", "may_be_absent", "required_unless", "edition_defaults", "list_of", "in_place_of")
     UNIT_FIELD_NUMBER: _ClassVar[int]
     MINIMUM_FIELD_NUMBER: _ClassVar[int]
     MAXIMUM_FIELD_NUMBER: _ClassVar[int]
@@ -28,6 +28,7 @@ class Constraint(_message.Message):
     REQUIRED_UNLESS_FIELD_NUMBER: _ClassVar[int]
     EDITION_DEFAULTS_FIELD_NUMBER: _ClassVar[int]
     LIST_OF_FIELD_NUMBER: _ClassVar[int]
+    IN_PLACE_OF_FIELD_NUMBER: _ClassVar[int]
     unit: str
     minimum: float
     maximum: float
@@ -43,7 +44,8 @@ class Constraint(_message.Message):
     required_unless: str
     edition_defaults: _containers.RepeatedCompositeFieldContainer[EditionDefault]
     list_of: str
-    def __init__(self, unit: _Optional[str] = ..., minimum: _Optional[float] = ..., maximum: _Optional[float] = ..., exclusive_minimum: _Optional[bool] = ..., default: _Optional[str] = ..., required: _Optional[bool] = ..., min_items: _Optional[int] = ..., max_items: _Optional[int] = ..., max_length: _Optional[int] = ..., integral: _Optional[bool] = ..., unique: _Optional[bool] = ..., may_be_absent: _Optional[bool] = ..., required_unless: _Optional[str] = ..., edition_defaults: _Optional[_Iterable[_Union[EditionDefault, _Mapping]]] = ..., list_of: _Optional[str] = ...) -> None: ...
+    in_place_of: str
+    def __init__(self, unit: _Optional[str] = ..., minimum: _Optional[float] = ..., maximum: _Optional[float] = ..., exclusive_minimum: _Optional[bool] = ..., default: _Optional[str] = ..., required: _Optional[bool] = ..., min_items: _Optional[int] = ..., max_items: _Optional[int] = ..., max_length: _Optional[int] = ..., integral: _Optional[bool] = ..., unique: _Optional[bool] = ..., may_be_absent: _Optional[bool] = ..., required_unless: _Optional[str] = ..., edition_defaults: _Optional[_Iterable[_Union[EditionDefault, _Mapping]]] = ..., list_of: _Optional[str] = ..., in_place_of: _Optional[str] = ...) -> None: ...
 
 class EditionDefault(_message.Message):
     __slots__ = ("edition", "value")
