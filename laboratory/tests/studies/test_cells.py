@@ -20,7 +20,7 @@ from remy_laboratory.studies.cells import (
     read_tables,
     remycc_path,
 )
-from remy_laboratory.studies.networks import REFERENCE_VARIABLE, buffer_packets, study_network
+from remy_laboratory.studies.networks import REFERENCE_VARIABLE, study_network
 from remy_laboratory.studies.study import parse_study
 from remy_proto.v1 import evaluation_pb2
 
@@ -100,23 +100,25 @@ def test_runs_differ_and_rows_have_the_same_runs() -> None:
 @pytest.mark.parametrize(
     ("limit", "packets"),
     [
-        ({"buffer.packets": 7}, 7),
-        ({"buffer.kilobytes": 30}, 20),
-        ({"buffer.ms": 10}, 10),
-        ({"buffer.bdp": 2}, 80),
-        ({}, None),
+        ({"packets": 7}, 7),
+        ({"kilobytes": 30}, 20),
+        ({"ms": 10}, 10),
+        ({"bdp": 2}, 80),
+        ("infinite", None),
     ],
 )
-def test_a_buffer_in_each_unit(limit: dict[str, float], packets: int | None) -> None:
-    assert buffer_packets({"rate_mbps": 12, "rtt_ms": 40, **limit}) == packets
+def test_a_buffer_in_each_unit(limit: object, packets: int | None) -> None:
+    always = {"traffic": {"always": {}}, "senders": 1}
+    network = {"rate_mbps": 12, "rtt_ms": 40, "buffer": limit, **always}
+    specimen = study_network(ROW.senders, network).specimen
+    assert (specimen.buffer_packets if specimen.HasField("buffer_packets") else None) == packets
 
 
 def test_a_load_says_how_long_senders_pause() -> None:
     network = {
         "rate_mbps": 8,
         "rtt_ms": 10,
-        "traffic.exponential_bytes.mean_bytes": 1e5,
-        "traffic.load": 0.5,
+        "traffic": {"exponential_bytes": {"mean_bytes": 1e5}, "load": 0.5},
         "senders": 10,
     }
     specimen = study_network(ROW.senders, network).run(0)
@@ -129,8 +131,7 @@ def test_flow_lengths_may_be_measured_ones() -> None:
     network = {
         "rate_mbps": 8,
         "rtt_ms": 10,
-        "traffic.empirical_bytes.extra_bytes": 40,
-        "traffic.mean_off_ms": 10,
+        "traffic": {"empirical_bytes": {"extra_bytes": 40}, "mean_off_ms": 10},
         "senders": 1,
     }
     traffic = study_network(ROW.senders, network).run(0).senders[0].traffic
@@ -141,8 +142,7 @@ def test_senders_begin_one_after_the_other_or_at_random() -> None:
     network = {
         "rate_mbps": 8,
         "rtt_ms": 10,
-        "traffic.exponential_time.mean_ms": 10,
-        "traffic.mean_off_ms": 10,
+        "traffic": {"exponential_time": {"mean_ms": 10}, "mean_off_ms": 10},
         "senders": 3,
     }
     apart = study_network(ROW.senders, {**network, "starts_apart_ms": 100}).run(0)
@@ -179,8 +179,7 @@ def test_the_first_sender_alone_may_take_its_smallest_rtt_for_shorter() -> None:
     dumbbell = {
         "rate_mbps": 8,
         "rtt_ms": 10,
-        "traffic.exponential_time.mean_ms": 10,
-        "traffic.mean_off_ms": 10,
+        "traffic": {"exponential_time": {"mean_ms": 10}, "mean_off_ms": 10},
         "senders": 3,
     }
     network = {**dumbbell, "links": [{"delay_ms": 5}], "routes": [{}]}

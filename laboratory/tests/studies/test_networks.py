@@ -24,19 +24,18 @@ from remy_laboratory.studies.league import (
     play_set,
     read_set,
 )
-from remy_laboratory.studies.networks import REFERENCE_VARIABLE, study_network
+from remy_laboratory.studies.networks import REFERENCE_VARIABLE, study_network, varied
 from remy_laboratory.studies.pictures import pictures_of
-from remy_laboratory.studies.reading import layered
 from remy_laboratory.studies.study import FigureStudy, Measure, parse_study
 from remy_laboratory.studies.verdicts import FigureVerdict, measure_figure, plan_figure
 
-_ON: dict[str, Any] = {"traffic.exponential_time.mean_ms": 10, "traffic.mean_off_ms": 20}
+_ON: dict[str, Any] = {"traffic": {"exponential_time": {"mean_ms": 10}, "mean_off_ms": 20}}
 #: A flow over both links, and one over the second.
 _TWO_LINKS: dict[str, Any] = {
     **_ON,
     "rate_mbps": 12,
     "rtt_ms": 40,
-    "buffer.bdp": 2,
+    "buffer": {"bdp": 2},
     "loss_probability": 0.01,
     "links": [
         {"name": "first", "rate_mbps": 24, "delay_ms": 5},
@@ -70,8 +69,8 @@ def test_kinds_of_senders_have_their_routes() -> None:
 
 
 def test_a_link_that_is_varied_changes_that_alone() -> None:
-    varied = layered(_TWO_LINKS, {"links[1].jitter_box.periodic.period_ms": 8})
-    first, second = study_network(_SENDERS, varied).specimen.links
+    changed = varied(_TWO_LINKS, "links[1].jitter_box.periodic.period_ms", 8)
+    first, second = study_network(_SENDERS, changed).specimen.links
     assert second.jitter_box.periodic.period_ms == 8
     assert not first.HasField("jitter_box")
     assert "jitter_box" not in _TWO_LINKS["links"][1]
@@ -88,11 +87,11 @@ def test_one_link_may_have_measurement_and_traffic_by_their_fields() -> None:
     network = {
         "rate_mbps": 12,
         "rtt_ms": 40,
-        "measurement": {"timestamp_resolution_ms": 4},
+        "measurement": {"reordering": {"probability": 0.1, "delay_ms": 4}},
         "traffic": {"always": {}},
     }
     specimen = study_network([parse_sender("newreno=2")], network).specimen
-    assert specimen.measurement.timestamp_resolution_ms == 4
+    assert specimen.measurement.reordering_delay_ms == 4
     assert specimen.senders[0].traffic.WhichOneof("on") == "always"
     with pytest.raises(SpecError, match=r"traffic\.alway"):
         study_network(_SENDERS, {**network, "traffic": {"alway": {}}})

@@ -29,12 +29,11 @@ from remy_proto.v1 import evaluation_pb2
 from remy_simulator import RuleTable, columns
 from remy_simulator.messages import from_native, transport_rows
 
-NETWORK = {
+NETWORK: dict[str, Any] = {
     "rate_mbps": 6,
     "rtt_ms": 60,
     "senders": 3,
-    "traffic.exponential_time.mean_ms": 800,
-    "traffic.mean_off_ms": 400,
+    "traffic": {"exponential_time": {"mean_ms": 800}, "mean_off_ms": 400},
 }
 SECONDS = 20.0
 #: Divided on every signal, so that all of them are looked at.
@@ -45,12 +44,12 @@ TABLE = (
 )
 
 
-BY_BYTES = {
-    **{key: value for key, value in NETWORK.items() if key != "traffic.exponential_time.mean_ms"},
-    "traffic.exponential_bytes.mean_bytes": 60_000,
+BY_BYTES: dict[str, Any] = {
+    **NETWORK,
+    "traffic": {"exponential_bytes": {"mean_bytes": 60_000}, "mean_off_ms": 400},
     "first_on_mean_ms": 200,
     "packet_bytes": 1260,
-    "buffer.packets": 500,
+    "buffer": {"packets": 500},
 }
 ON_TCP = "remycc:table.json,transport=tcp"
 
@@ -227,7 +226,7 @@ def test_flows_by_bytes_get_as_much_in_ns3(ns3: Ns3) -> None:
 
 @in_ns3
 def test_what_is_lost_is_repaired_in_ns3(ns3: Ns3) -> None:
-    shallow = {**BY_BYTES, "buffer.packets": 4, "senders": 8}
+    shallow = {**BY_BYTES, "buffer": {"packets": 4}, "senders": 8}
     theirs = _theirs(ns3, ON_TCP, shallow, 60)
     lost, repeated = (
         sum(each) for each in (theirs.packets_lost, theirs.transport.packets_repeated)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from laboratory.tests.studies.small_studies import SMALL
 from remy_farm.specification import SpecError
 from remy_laboratory.studies.league import read_set
-from remy_laboratory.studies.reading import NETWORK_FIELDS, layered
+from remy_laboratory.studies.networks import layered, paths_in, value_at, varied, varied_field
 from remy_laboratory.studies.study import (
     FigureStudy,
     Measure,
@@ -104,7 +105,7 @@ _MISTAKES = {
     "rtt_ms: 20": ("rtt_ms: -1", "network.rtt_ms is -1, but must be a number above 0"),
     "buffer: {bdp: 1}": (
         "buffer: {bdp: 1, ms: 3}",
-        "network has buffer.ms and buffer.bdp, but must have one of them",
+        "network.buffer has ms and bdp, but must have one of them",
     ),
     "senders: 2": ("sendrs: 2", "network.sendrs is not a known key; did you mean senders?"),
     "rtt_ms: 20,": (
@@ -195,16 +196,54 @@ def test_whatever_a_file_holds_is_read_or_refused_in_one_sentence(tree: object) 
     assert "\n" not in sentence
 
 
-_LAYERS = st.dictionaries(st.sampled_from(sorted(NETWORK_FIELDS)), st.floats(1, 9), max_size=6)
+_PATHS = (
+    *("rate_mbps", "rtt_ms", "senders", "packet_bytes", "loss_probability", "first_on_mean_ms"),
+    *("buffer.packets", "buffer.ms", "buffer.bdp", "buffer.kilobytes"),
+    *("traffic.exponential_time.mean_ms", "traffic.exponential_bytes.mean_bytes"),
+    *("traffic.mean_off_ms", "traffic.load"),
+)
+#: Of each of these a network has one.
+_ONE_OF = (
+    {path for path in _PATHS if path.startswith("buffer.")},
+    {"traffic.exponential_time.mean_ms", "traffic.exponential_bytes.mean_bytes"},
+    {"traffic.mean_off_ms", "traffic.load"},
+)
+
+
+def _layer(values: dict[str, float]) -> dict[str, Any]:
+    network: dict[str, Any] = {}
+    for path, value in values.items():
+        network = varied(network, path, value)
+    return network
+
+
+_LAYERS = st.dictionaries(st.sampled_from(_PATHS), st.floats(1, 9), max_size=6).map(_layer)
 
 
 @given(_LAYERS, _LAYERS)
 def test_a_layer_replaces_what_says_the_same_otherwise(
-    below: dict[str, float], above: dict[str, float]
+    below: dict[str, Any], above: dict[str, Any]
 ) -> None:
     whole = layered(below, above)
-    # Of what is given twice by the layer itself, the last stays.
-    assert set(whole) <= set(below) | set(above)
-    assert all(above[name] == value for name, value in whole.items() if name in above)
-    if "buffer.ms" in above:
-        assert not {"buffer.packets", "buffer.kilobytes"} & (set(whole) - set(above))
+    said, own = set(paths_in(whole)), set(paths_in(above))
+    assert own <= said <= own | set(paths_in(below))
+    for alternatives in _ONE_OF:
+        assert len(said & alternatives) <= 1
+    assert all(value_at(whole, path) == value_at(above, path) for path in own)
+    untouched = set(paths_in(below)) - own
+    for alternatives in _ONE_OF:
+        if own & alternatives:
+            untouched -= alternatives
+    assert untouched <= said
+
+
+@pytest.mark.parametrize("path", [*_PATHS, "links[0].jitter_box.periodic.period_ms"])
+def test_numbers_of_a_network_can_be_varied(path: str) -> None:
+    check = varied_field(path)
+    assert check is not None
+    assert not check[0](-1)
+
+
+@pytest.mark.parametrize("path", ["queue", "links", "traffic", "rate", "links[0].queue", "buffer"])
+def test_nothing_else_can_be_varied(path: str) -> None:
+    assert varied_field(path) is None

@@ -33,8 +33,7 @@ STUDY = parse_study(SMALL, "small.yaml", study="small", name="figure")
 NETWORK = {
     "rate_mbps": 12.0,
     "rtt_ms": 100.0,
-    "traffic.exponential_time.mean_ms": 1000.0,
-    "traffic.mean_off_ms": 1000.0,
+    "traffic": {"exponential_time": {"mean_ms": 1000.0}, "mean_off_ms": 1000.0},
 }
 
 

@@ -40,8 +40,7 @@ from tests.waiting import wait_until
 _NETWORK = {
     "rate_mbps": 8,
     "rtt_ms": 20,
-    "traffic.exponential_time.mean_ms": 500,
-    "traffic.mean_off_ms": 500,
+    "traffic": {"exponential_time": {"mean_ms": 500}, "mean_off_ms": 500},
     "senders": 2,
 }
 

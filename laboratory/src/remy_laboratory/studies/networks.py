@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from remy_farm.files import FileError
+from remy_farm.specification.links import chosen
 from remy_farm.specification.network_files import topology_of
 from remy_farm.specification.reading import Tree, fill, keys
 from remy_farm.specification.schema import Bounds, SpecError, Violation, descriptor_of, show
@@ -23,6 +24,7 @@ from remy_farm.specification.writing import laid_over, quantity_of, vary
 from remy_laboratory.studies.reading import Check, Fields, check_of
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import log2, uniform
+from remy_simulator.registry import Registry
 
 REFERENCE_VARIABLE = "REMY_REFERENCE_DIR"
 #: Files by this name are in a folder of REMY_REFERENCE_DIR: others published them.
@@ -128,6 +130,12 @@ def network_of(fields: Fields | None) -> dict[str, Any]:
         found.append(Violation("senders", "are named by the study's rows; here is their number"))
     if found:
         fields.fail(found[0].path, found[0].problem)
+    for key, registered in (("queue", Registry.QUEUE), ("transport", Registry.BODY)):
+        try:
+            if key in described:
+                chosen(registered, str(described[key]))
+        except ValueError as problem:
+            fields.fail(key, f"is {show(described[key])}: {problem}")
     network |= described
     if "links" in network:
         folder = Path(fields.source).parent

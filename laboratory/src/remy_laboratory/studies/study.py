@@ -255,7 +255,9 @@ def _sweep(fields: Fields | None) -> StudySweep | None:
     field = fields.text("field", None)
     check = varied_field(field)
     if check is None:
-        fields.fail("field", f"is {show(field)}, but must be the path of a number of a network")
+        fields.fail(
+            "field", f"is {show(field)}, which cannot be varied; a number can, as buffer.bdp"
+        )
     sweep = StudySweep(
         field, amount_of(fields, "values", check, many=True), fields.text("label", field)
     )
@@ -431,7 +433,7 @@ _IN_NS3 = (
     *("senders", "traffic.exponential_time.mean_ms", "traffic.exponential_bytes.mean_bytes"),
     *("traffic.mean_off_ms", "first_on_mean_ms"),
 )
-_NEEDED = (("rate_mbps", "links"), ("rtt_ms", "links"), ("traffic",))
+_NEEDED = (("rate_mbps", "links"), ("rtt_ms", "routes"), ("traffic",))
 
 
 def check_network(
