@@ -39,6 +39,8 @@ _LARGEST_INT64: Final = 2**63 - 1
 #: An API server takes no rule that it estimates at more than ten million, all values of the longest
 #: lists together, nor ten times that for all rules; a comparison of a decimal is three.
 _MOST_COMPARISONS: Final = 2_000_000
+#: Fewer entries than a file may have: an API server estimates its rules by the longest lists.
+_MOST_ENTRIES: Final = {spec_pb2.NetworkModel.DESCRIPTOR.full_name + ".sender_groups": 20}
 _VALIDATIONS: Final = "x-kubernetes-validations"
 _GROUP, _, _VERSION = API_VERSION.partition("/")
 
@@ -268,8 +270,9 @@ def _field(
     field: FieldDescriptor, outer: Bounds, comments: Mapping[str, str], times: int
 ) -> Schema:
     constraint, bounds = constraint_of(field), outer.within(field)
+    most = _MOST_ENTRIES.get(field.full_name, constraint.max_items)
     if field.is_repeated:
-        times *= constraint.max_items
+        times *= most
     description = comments[field.full_name]
     if is_submessage(field):
         schema = _message(submessage_of(field), bounds, comments, times=times)
@@ -289,7 +292,7 @@ def _field(
             "type": "array",
             "items": schema,
             "minItems": constraint.min_items,
-            "maxItems": constraint.max_items,
+            "maxItems": most,
         }
         if constraint.unique:
             schema["x-kubernetes-list-type"] = "set"

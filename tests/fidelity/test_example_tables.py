@@ -127,8 +127,13 @@ def test_a_sender_that_remembers_nothing_does_not_give_up_its_rate(
         off_ms=1,
         seconds=5 if mbps >= 300 else 30,
     )
-    clocks = ("--bunch-packets=4", f"--jitter-ms={jitter_ms}", "--timestamp-resolution-ms=0.001")
-    result = run_json(REMY_FARM, "simulate", *flags, *clocks)
+    clocks = {
+        "bunch_packets": 4,
+        "jitter.exponential_mean_ms": jitter_ms,
+        "timestamp_resolution_ms": 0.001,
+    }
+    settings = [f"--set=measurement.{path}={value}" for path, value in clocks.items()]
+    result = run_json(REMY_FARM, "simulate", *flags, *settings)
     assert result["throughput_over_link_rate"] >= (0.87 if (mbps, jitter_ms) == (3, 0.5) else 0.9)
 
 
@@ -190,5 +195,7 @@ def test_the_datacenter_table_fills_its_link_without_a_queue(senders: int) -> No
 @pytest.mark.parametrize(("senders", "least"), [(2, -0.165), (8, -0.185)])
 def test_the_table_for_real_clocks_bears_jitter(senders: int, least: float) -> None:
     flags = network_flags(remycc=_remycc("general-purpose-noise"), senders=senders, seconds=2000)
-    result = run_json(REMY_FARM, "simulate", *flags, "--jitter-ms", "0.5")
+    result = run_json(
+        REMY_FARM, "simulate", *flags, "--set=measurement.jitter.exponential_mean_ms=0.5"
+    )
     assert result["normalized_score_per_sender"] >= least

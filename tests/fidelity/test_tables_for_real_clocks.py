@@ -51,6 +51,8 @@ def test_the_table_for_kernels_keeps_links_busy_with_senders_that_stay_on(
         off_ms=1,
         buffer_packets=1000,
     )
-    measured = run_json(REMY_FARM, "simulate", *flags, "--jitter-ms", "0.12")
+    measured = run_json(
+        REMY_FARM, "simulate", *flags, "--set=measurement.jitter.exponential_mean_ms=0.12"
+    )
     assert measured["throughput_over_link_rate"] >= 0.97
     assert measured["delay_over_rtt"] <= most_delay

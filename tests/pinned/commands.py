@@ -34,7 +34,7 @@ _ALONE: Final = (
     _SIMULATE,
     (
         f"{_SIMULATE} --remycc one.dna --buffer-packets 30 --loss-probability 0.01 "
-        "--jitter-ms 3 --seed 4"
+        "--set measurement.jitter.exponential_mean_ms=3 --seed 4"
     ),
     _EVALUATE,
     "inspect eight.dna",

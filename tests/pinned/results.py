@@ -208,8 +208,10 @@ def _evaluations(folder: Path) -> Any:
     }
     found: dict[str, Any] = {}
     network = "--senders 3 --rate-mbps 15 --rtt-ms 60 --on-ms 800 --off-ms 400 --seconds 20".split()
-    trouble = "--buffer-packets 40 --loss-probability 0.01 --jitter-ms 2".split()
-    trouble += ["--timestamp-resolution-ms", "1"]
+    trouble = "--buffer-packets 40 --loss-probability 0.01".split()
+    trouble += ["--set", "measurement.jitter.exponential_mean_ms=2"]
+    trouble += ["--set", "measurement.timestamp_resolution_ms=1"]
+    realistic = "--set measurement=realistic --set measurement.bunch_packets=2".split()
     with chdir(folder):
         for of, start in networks.items():
             for by, load in traffics.items():
@@ -221,7 +223,7 @@ def _evaluations(folder: Path) -> Any:
             "simulate", "--remycc", "eight.dna", *network, *trouble, "--seed", "9"
         )
         found["simulate, realistic"] = call_json(
-            "simulate", "--remycc", "eight.dna", *network, "--measurement", "realistic"
+            "simulate", "--remycc", "eight.dna", *network, *realistic
         )
         scale_free = ROOT / "data" / "remyccs" / "generalist" / "remycc.json"
         Path("spec.yaml").write_text(_TROUBLED_NETWORK + _TRAFFIC, encoding="utf-8")
@@ -243,15 +245,15 @@ def _networks(folder: Path) -> Any:
                 what = f"{entry.name},variant={variant.name}"
                 beside = ["--sender", "cubic"]
                 if kind == Registry.PROTOCOL:
-                    words = ["--sender", f"{what}=2", "--packet-bytes", "1260"]
+                    words = ["--sender", f"{what}=2", "--set", "packet_bytes=1260"]
                     if registry.IS_ALONE in entry.traits:
                         beside = []
                     if registry.NEEDS_XCP_ROUTER in entry.traits:
-                        beside += ["--queue", "xcp", "--ack-bytes", "50"]
+                        beside += ["--queue", "xcp", "--set", "ack_bytes=50"]
                 elif kind == Registry.BODY:
                     words = ["--remycc", "eight.dna", "--senders", "2", "--transport", what]
                 else:
-                    words = ["--sender", "newreno=3", "--queue", what, "--ack-bytes", "50"]
+                    words = ["--sender", "newreno=3", "--queue", what, "--set", "ack_bytes=50"]
                 runs[" ".join([*words, *beside])] = [*words, *beside, *network]
     with chdir(folder):
         return {name: call_json("simulate", *words)["digest"] for name, words in runs.items()}

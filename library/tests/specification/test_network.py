@@ -294,6 +294,7 @@ def test_numbers_of_quantities_are_part_of_what_a_seed_means() -> None:
         ("RTT_OFFSET", 16),
         ("REORDERING", 17),
         ("REORDERING_DELAY", 18),
+        ("LOAD", 19),
     ]
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, Final
 
 import click
-from click.core import ParameterSource
 
 from remy_cli.common import (
     FILE,
@@ -23,6 +23,7 @@ from remy_cli.common import (
     print_pairs,
     print_table,
     seed_option,
+    settings_option,
     time_unit_option,
 )
 from remy_cli.senders import BODY, QUEUE, SENDER
@@ -30,31 +31,72 @@ from remy_farm.analysis import FORMATS, count, number
 from remy_farm.evaluation import (
     MOST_SENDERS,
     REMYCC,
-    SEMANTICS,
-    USUAL_PACKET_BYTES,
     SenderKind,
     Simulation,
     Topology,
     Words,
-    bottleneck,
     check_usual_body,
-    follow_trace,
-    link_rate_packets_per_ms,
-    read_topology,
+    choice_words,
     simulate_topology,
+    topology_of,
+    vary_network,
 )
 from remy_farm.files import write_file
 from remy_farm.remycc import read_remycc
-from remy_farm.specification import fill, typical_measurement, words_for
-from remy_proto.completion import complete
-from remy_proto.v1 import evaluation_pb2, spec_pb2
+from remy_farm.specification import Tree, load_tree, parse_setting
+from remy_proto.v1 import evaluation_pb2
 from remy_simulator import registry
 from remy_simulator.registry import Registry
 
 _MS_PER_SECOND = 1000.0
 
+#: What flags of before are said by now, as `--set PATH=VALUE`.
+_NEW_NAMES: Final = {
+    "--trace": "links=[{trace: {path: FILE, semantics: ns2}}]",
+    "--trace-semantics": "links=[{trace: {path: FILE, semantics: WORD}}]",
+    "--trace-ends": "links=[{trace: {path: FILE, ends: true}}]",
+    "--packet-bytes": "packet_bytes=N",
+    "--ack-bytes": "ack_bytes=N",
+    "--jitter-ms": "measurement.jitter.exponential_mean_ms=X",
+    "--jitter-percentile-99-ms": "measurement.jitter.log_normal.percentile_99_ms=X",
+    "--timestamp-resolution-ms": "measurement.timestamp_resolution_ms=X",
+    "--bunch-packets": "measurement.bunch_packets=N",
+    "--delayed-ack-ms": "measurement.delayed_ack_ms=X",
+    "--rtt-offset-ms": "measurement.rtt_offset_maximum_ms=X",
+    "--reordering-probability": "measurement.reordering.probability=P",
+    "--reordering-delay-ms": "measurement.reordering.delay_ms=X",
+    "--measurement": "measurement=realistic",
+}
 
-@click.command("simulate")
+
+class _Simulate(click.Command):
+    """The command, which says what has become of a flag that it had before."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            now = _NEW_NAMES.get(error.option_name)
+            if now is None:
+                raise
+            raise click.UsageError(f"{error.option_name} is --set {now} now", ctx) from error
+
+
+#: Flags that are short for a setting: the parameter and the path that it sets.
+_SHORT: Final = {
+    "rate_mbps": "rate_mbps",
+    "rtt_ms": "rtt_ms",
+    "buffer_packets": "buffer.packets",
+    "loss_probability": "loss_probability",
+    "queue": "queue",
+    "transport": "transport",
+    "on_ms": "traffic.exponential_time.mean_ms",
+    "on_bytes": "traffic.exponential_bytes.mean_bytes",
+    "off_ms": "traffic.mean_off_ms",
+}
+
+
+@click.command("simulate", cls=_Simulate)
 @option(
     "--sender WHAT[=N]",
     "N senders of a protocol, as cubic=3 or bbr,variant=v3=2, or of a RemyCC, as remycc:FILE=1; "
@@ -71,53 +113,14 @@ _MS_PER_SECOND = 1000.0
 )
 @option("--senders N", "How many run what --remycc names.", click.IntRange(1, MOST_SENDERS))
 @option(
-    "--transport TRANSPORT",
-    "What carries RemyCCs, as ns2 or tcp,minimum_rto_ms=1000, and what TCP is like.",
-    BODY,
-    show_default="datagram",
-)
-@option("--queue QUEUE", "Queue discipline, as codel,target_ms=5.", QUEUE, show_default="drop-tail")
-@option(
     "--network FILE",
-    "Links, routes and senders in YAML (docs/networks.md), in place of what describes one link.",
+    "A network's description in YAML (docs/networks.md), to which the other options add.",
     FILE,
     name="network_path",
 )
-@option("--rate-mbps X", "Link rate, Mbit/s.", POSITIVE)
-@option(
-    "--trace FILE",
-    "In place of a rate: when the link can deliver, a whole number of ms on every line.",
-    FILE,
-    name="trace_path",
-)
-@option(
-    "--trace-semantics WORD",
-    "What a line is worth: a packet of any size, or bytes (docs/networks.md).",
-    click.Choice(SEMANTICS),
-    default="ns2",
-)
-@option("--trace-ends", "Nothing is delivered behind its end; else it begins again.", is_flag=True)
+@settings_option("A key of the network, as buffer.bdp=1, ack_bytes=40 or measurement=realistic.")
+@option("--rate-mbps X", "Link rate, Mbit/s; short for --set rate_mbps=X.", POSITIVE)
 @option("--rtt-ms Y", "RTT without queueing and service, ms.", POSITIVE)
-@option("--on-ms A", "Mean of the exponentially distributed on time, ms.", POSITIVE)
-@option("--on-bytes A", "Mean of exponentially distributed bytes to send, in its place.", POSITIVE)
-@option("--off-ms B", "Mean of the exponentially distributed off time, ms.", POSITIVE)
-@option(
-    "--starts-apart-ms D",
-    "Senders are first on D ms apart, the first at once, and not after an off time.",
-    NOT_NEGATIVE,
-)
-@option(
-    "--packet-bytes N",
-    "Of a packet on the wire.",
-    click.IntRange(1, 1_000_000),
-    default=USUAL_PACKET_BYTES,
-)
-@option(
-    "--ack-bytes N",
-    "Of an ACK, on a link and queue back like the one there.",
-    click.IntRange(0, 1_000_000),
-    show_default="ACKs take no time",
-)
 @option(
     "--buffer-packets K",
     "Packets that the queue holds beyond the one in service.",
@@ -128,47 +131,29 @@ _MS_PER_SECOND = 1000.0
     "--loss-probability P",
     "Probability that the link loses a packet.",
     FiniteRange(min=0, max=0.999),
-    default=0.0,
+    show_default="0",
+)
+@option("--queue QUEUE", "Queue discipline, as codel,target_ms=5.", QUEUE, show_default="drop-tail")
+@option(
+    "--transport TRANSPORT",
+    "What carries RemyCCs, as ns2 or tcp,minimum_rto_ms=1000, and what TCP is like.",
+    BODY,
+    show_default="datagram",
 )
 @option(
-    "--jitter-ms J",
-    "Mean of the exponentially distributed time by which senders see ACKs late, ms.",
-    NOT_NEGATIVE,
-)
-@option(
-    "--jitter-percentile-99-ms Q",
-    "99th percentile of that time, ms: it is log-normally distributed, and J is its median.",
+    "--on-ms A",
+    "Mean of the exponentially distributed on time, ms.",
     POSITIVE,
+    show_default="always on",
 )
+@option("--on-bytes A", "Mean of exponentially distributed bytes to send, in its place.", POSITIVE)
+@option("--off-ms B", "Mean of the exponentially distributed off time, ms.", POSITIVE)
 @option(
-    "--timestamp-resolution-ms R",
-    "Senders see times rounded down to multiples of this, ms.",
+    "--starts-apart-ms D",
+    "Senders are first on D ms apart, the first at once, and not after an off time.",
     NOT_NEGATIVE,
 )
-@option("--bunch-packets N", "Packets that leave a sender together.", click.IntRange(1, 1000))
-@option(
-    "--delayed-ack-ms D",
-    "An ACK for every second packet, or for one that has waited so long, ms; at 0 for each.",
-    NOT_NEGATIVE,
-)
-@option(
-    "--rtt-offset-ms O",
-    "RTTs that a sender measures, but its first, are too long by an offset of its own, up to this.",
-    NOT_NEGATIVE,
-)
-@option(
-    "--reordering-probability P",
-    "A packet comes late, and others overtake it.",
-    FiniteRange(min=0, max=1),
-)
-@option("--reordering-delay-ms L", "How much later it comes, ms.", NOT_NEGATIVE)
-@option(
-    "--measurement WORD",
-    "As in a specification, with bunches of 2; the options above go before it.",
-    click.Choice(list(words_for(spec_pb2.MeasurementModel.DESCRIPTOR))),
-    name="preset",
-)
-@option("--seconds S", "Time to simulate, s.", POSITIVE)
+@option("--seconds S", "Time to simulate, s.", POSITIVE, required=True)
 @seed_option("Names the random draws.")
 @option(
     "--record FILE", "Write window, rate, RTT, queue and drops over time, .csv or .parquet.", FILE
@@ -181,168 +166,65 @@ def simulate_command(
     sender: tuple[Words, ...],
     remyccs: tuple[str, ...],
     senders: int | None,
-    transport: evaluation_pb2.Choice | None,
-    queue: evaluation_pb2.Choice | None,
     network_path: str | None,
-    rate_mbps: float | None,
-    trace_path: str | None,
-    trace_semantics: str,
-    trace_ends: bool,
-    rtt_ms: float | None,
-    on_ms: float | None,
-    on_bytes: float | None,
-    off_ms: float | None,
+    settings: tuple[str, ...],
     starts_apart_ms: float | None,
-    packet_bytes: int,
-    ack_bytes: int | None,
-    buffer_packets: int | None,
-    loss_probability: float,
-    jitter_ms: float | None,
-    jitter_percentile_99_ms: float | None,
-    timestamp_resolution_ms: float | None,
-    bunch_packets: int | None,
-    delayed_ack_ms: float | None,
-    rtt_offset_ms: float | None,
-    reordering_probability: float | None,
-    reordering_delay_ms: float | None,
-    preset: str | None,
-    seconds: float | None,
+    seconds: float,
     seed: int,
     record: str | None,
     record_every_ms: float,
     plot: str | None,
     time_unit_ms: float,
     as_json: bool,
+    **short: Any,
 ) -> None:
     """Simulate RemyCCs and protocols on one network: senders share a link, or several (--network).
 
-    Senders switch on and off at exponentially distributed times. Throughput is in Mbit/s of packets
-    received, on transports other than datagram of packets in order; "equal share" throughput counts
-    each instant divided by the senders then on.
+    Throughput is in Mbit/s of packets received, on transports other than datagram of packets in
+    order; "equal share" throughput counts each instant divided by the senders then on.
     """
     _check_files(record, plot)
-    needed = [] if network_path is not None else ["rtt_ms", "off_ms"]
-    if network_path is None and trace_path is None:
-        needed.append("rate_mbps")
-    _require(click.get_current_context(), [*needed, "seconds"])
-    run = _Run(seconds or 0.0, seed, time_unit_ms, record, record_every_ms, plot, as_json)
-    if network_path is not None:
-        _refuse_beside_network(click.get_current_context())
-        network = read_topology(network_path)
-        _simulate(network, None, run, shows_kinds=True)
-        return
-    if trace_path is not None and not (rate_mbps is None and ack_bytes is None):
-        raise click.UsageError(
-            "--trace FILE says when the link delivers; leave out --rate-mbps and --ack-bytes, or "
-            "describe the way back in --network FILE"
-        )
-    if (on_ms is None) == (on_bytes is None):
-        raise click.UsageError("say how long senders are on: --on-ms A, or --on-bytes A")
-    model = spec_pb2.MeasurementModel()
-    fill(model, preset or {})
-    measurement = typical_measurement(complete(model))
-    for name, value in (
-        ("exponential_jitter_mean_ms", jitter_ms),
-        ("timestamp_resolution_ms", timestamp_resolution_ms),
-        ("bunch_packets", bunch_packets),
-        ("delayed_ack_ms", delayed_ack_ms),
-        ("rtt_offset_maximum_ms", rtt_offset_ms),
-        ("reordering_probability", reordering_probability),
-        ("reordering_delay_ms", reordering_delay_ms),
-    ):
-        if value is not None:
-            setattr(measurement, name, value)
-    if (reordering_probability is None) != (reordering_delay_ms is None):
-        raise click.UsageError("--reordering-probability and --reordering-delay-ms go together")
-    if jitter_percentile_99_ms is not None:
-        if not 0 < (jitter_ms or 0) <= jitter_percentile_99_ms:
-            raise click.UsageError(
-                "--jitter-percentile-99-ms needs a --jitter-ms up to it, above 0"
-            )
-        measurement.log_normal_jitter.median_ms = jitter_ms or 0
-        measurement.log_normal_jitter.percentile_99_ms = jitter_percentile_99_ms
-    specimen = evaluation_pb2.Specimen(
-        link_rate_packets_per_ms=link_rate_packets_per_ms(rate_mbps or 0.0, packet_bytes),
-        rtt_ms=rtt_ms,
-        buffer_packets=buffer_packets,
-        loss_probability=loss_probability,
-        measurement=measurement,
-        bottleneck=bottleneck(queue, packet_bytes, ack_bytes or 0),
-    )
-    traffic = evaluation_pb2.Traffic(mean_off_ms=off_ms or 0.0)
-    if on_ms is not None:
-        traffic.exponential_time.mean_ms = on_ms
-    else:
-        traffic.exponential_bytes.mean_bytes = on_bytes or 0.0
+    run = _Run(seconds, seed, time_unit_ms, record, record_every_ms, plot, as_json)
     words = [*_in_turn(remyccs, senders), *sender]
-    if not words:
+    source, folder = network_path or "the network", Path(network_path or "").parent
+    tree: Tree = {} if network_path is None else load_tree(network_path)
+    if short["on_ms"] is not None and short["on_bytes"] is not None:
+        raise click.UsageError("say how long senders are on: --on-ms A, or --on-bytes A")
+    for name, path in _SHORT.items():
+        if short[name] is not None:
+            tree = vary_network(tree, path, _said(short[name]), source=source)
+    for text in settings:
+        path, value = parse_setting(text, "--set", source=source)
+        tree = vary_network(tree, path, value, source=source)
+    if words:
+        tree = _with_senders(tree, words, starts_apart_ms)
+    elif network_path is None and isinstance(tree, dict) and "senders" not in tree:
         raise click.UsageError("nobody sends: say --sender WHAT=N, or --remycc FILE --senders N")
     try:
-        check_usual_body(words, transport)
+        check_usual_body(words, short["transport"])
     except ValueError as problem:
         raise click.UsageError(str(problem)) from problem
-    in_order = [each for words_ in words for each in [words_] * words_.count]
-    for each in in_order:
-        group = specimen.senders.add(count=1, traffic=traffic)
-        group.MergeFrom(each.group(transport))
-        if starts_apart_ms is not None:
-            group.first_on_ms = starts_apart_ms * (len(specimen.senders) - 1)
-    traces = []
-    if trace_path is not None:
-        try:
-            traces = [follow_trace(specimen, trace_path, trace_semantics, ends=trace_ends)]
-        except ValueError as problem:
-            raise click.UsageError(str(problem)) from problem
-    one_link = Topology(specimen, words, [], traces)
-    _simulate(one_link, transport, run, shows_kinds=bool(sender))
+    network = topology_of(tree, folder, source, plain=network_path is None)
+    _simulate(network, run, shows_kinds=bool(sender) or network_path is not None)
 
 
-#: Parameters of the command that describe a network of one link.
-_ONE_LINK = (
-    *(
-        "sender",
-        "remyccs",
-        "senders",
-        "transport",
-        "queue",
-        "rate_mbps",
-        "rtt_ms",
-        "on_ms",
-        "on_bytes",
-    ),
-    *(
-        "trace_path",
-        "trace_semantics",
-        "trace_ends",
-        "off_ms",
-        "starts_apart_ms",
-        "packet_bytes",
-        "ack_bytes",
-        "buffer_packets",
-        "loss_probability",
-    ),
-    *("jitter_ms", "jitter_percentile_99_ms", "timestamp_resolution_ms", "bunch_packets"),
-    *("delayed_ack_ms", "rtt_offset_ms", "reordering_probability", "reordering_delay_ms", "preset"),
-)
+def _said(value: float | evaluation_pb2.Choice) -> float | str:
+    return choice_words(value) if isinstance(value, evaluation_pb2.Choice) else value
 
 
-def _require(context: click.Context, names: Sequence[str]) -> None:
-    for parameter in context.command.params:
-        if parameter.name in names and context.params[parameter.name] is None:
-            raise click.MissingParameter(ctx=context, param=parameter)
-
-
-def _refuse_beside_network(context: click.Context) -> None:
-    given = [
-        parameter.opts[0]
-        for parameter in context.command.params
-        if parameter.name in _ONE_LINK
-        and context.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT
-    ]
-    if given:
-        raise click.UsageError(
-            f"--network FILE describes the whole network; leave out {', '.join(given)}"
-        )
+def _with_senders(tree: Tree, words: Sequence[Words], starts_apart_ms: float | None) -> Tree:
+    """The network with these senders behind those that it has."""
+    if not isinstance(tree, dict):
+        return tree
+    each: list[Tree] = [{**said.keys(), "count": said.count, "name": said.name} for said in words]
+    if starts_apart_ms is not None:
+        # Who begins at a time of its own is a group of its own.
+        alone = [{**said.keys(), "name": said.name} for said in words for _ in range(said.count)]
+        each = [
+            {**keys, "first_on_ms": starts_apart_ms * place} for place, keys in enumerate(alone)
+        ]
+    there = tree.get("senders", [])
+    return {**tree, "senders": [*there, *each] if isinstance(there, list) else there}
 
 
 @dataclass(frozen=True)
@@ -358,9 +240,7 @@ class _Run:
     as_json: bool
 
 
-def _simulate(
-    network: Topology, body: evaluation_pb2.Choice | None, run: _Run, *, shows_kinds: bool
-) -> None:
+def _simulate(network: Topology, run: _Run, *, shows_kinds: bool) -> None:
     files = dict.fromkeys(each.remycc for each in network.words if each.remycc is not None)
     tables = {path: read_remycc(path, run.time_unit_ms).table for path in files}
     records = run.record is not None or run.plot is not None
@@ -370,7 +250,6 @@ def _simulate(
             tables,
             seconds=run.seconds,
             seed=run.seed,
-            body=body,
             record_every_ms=run.record_every_ms if records else None,
         )
     if records:

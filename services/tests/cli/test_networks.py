@@ -139,7 +139,7 @@ senders:
 
 
 BAD = {
-    "no links": ("senders: [{protocol: cubic, traffic: {always: {}}}]", "links is missing"),
+    "no links": ("senders: [{protocol: cubic, traffic: {always: {}}}]", "rate_mbps is missing"),
     "no senders": ("links: [{rate_mbps: 1}]", "senders is missing"),
     "unknown key": (ONE_LINK + "lnks: []", "did you mean links?"),
     "unknown key of a link": (ONE_LINK.replace("buffer:", "bufer:"), "did you mean buffer?"),
@@ -149,18 +149,18 @@ BAD = {
     ),
     "unknown link": (
         ONE_LINK.replace("    count: 2\n", "    route: {links: [0, 3]}\n"),
-        "senders[0].route.links has link 3, but there are 1, numbered from 0",
+        "senders[0].route.links has '3', but the network's links are 0",
     ),
     "unknown protocol": (ONE_LINK.replace("vegas", "vegan"), 'no protocol "vegan"'),
     "unknown queue": (ONE_LINK.replace("codel", "coddle"), "links[0].queue"),
     "rate of zero": (ONE_LINK.replace("rate_mbps: 12", "rate_mbps: 0"), "links[0].rate_mbps is 0"),
     "a number of senders in words": (
         ONE_LINK.replace("cubic,beta=0.8", "cubic=3"),
-        "keys of their own",
+        "their number has the key count",
     ),
     "a protocol and a table": (
         ONE_LINK.replace("count: 2", "table: some.json"),
-        "senders[0] must have one of the keys protocol, table",
+        "senders[0] has protocol and table, but must have one of them",
     ),
     "a table among protocols": (
         ONE_LINK.replace("vegas", "remycc:some.json"),
@@ -172,7 +172,7 @@ BAD = {
     ),
     "a protocol on datagrams": (
         ONE_LINK.replace("count: 2", "transport: datagram"),
-        "senders[0].transport 'cubic,beta=0.8' is on datagram, which carries no protocol",
+        "senders[0].transport is 'datagram', but that carries no protocol",
     ),
     "two RTTs": (
         ONE_LINK.replace("count: 2", "rtt_ms: 50\n    route: {delay_ms: 5}"),
@@ -182,10 +182,13 @@ BAD = {
         ONE_LINK.replace("exponential_time: {mean_ms: 900}, ", "", 1),
         "senders[0].traffic must have one of the keys exponential_time",
     ),
-    "one link's keys beside links": (ONE_LINK + "rate_mbps: 5", "rate_mbps is given beside links"),
+    "one link's keys beside links": (
+        ONE_LINK + "rate_mbps: 5",
+        "the network has links and rate_mbps",
+    ),
     "arrivals by time": (
         ONE_LINK.replace("mean_off_ms: 300", "poisson: {mean_interval_ms: 10}"),
-        "must be by bytes",
+        "only flows by bytes come so",
     ),
     "unknown flow lengths": (
         ONE_LINK.replace("exponential_time: {mean_ms: 900}", "empirical_bytes: {name: caida}"),
@@ -202,7 +205,7 @@ BAD = {
     "nobody in a group": (ONE_LINK.replace("count: 2", "count: 0"), "senders[0].count is 0"),
     "two links of one name": (
         ONE_LINK.replace("rtt_ms: 80", "  - {name: '0', rate_mbps: 1}\nrtt_ms: 80"),
-        "the same name twice",
+        "links[1].name is '0' as another's is",
     ),
     "a trace": (ONE_LINK.replace("rate_mbps: 12", "trace: {ends: true}"), "semantics is missing"),
     "a policer that holds nothing": (
@@ -244,62 +247,31 @@ def trace(folder: Path, times_ms: Iterable[int]) -> Path:
     return path
 
 
-ON_A_TRACE = "--sender cubic=2 --rtt-ms 80 --on-ms 900 --off-ms 300 --buffer-packets 40".split()
+ON_A_TRACE = "--sender cubic=2 --rtt-ms 80 --on-ms 900 --off-ms 300 --seconds 1".split()
 
 
-@pytest.mark.parametrize("semantics", ["ns2", "mahimahi", "cellsim"])
-@pytest.mark.parametrize("ends", [False, True])
-def test_a_trace_in_options_is_the_one_in_a_file(
-    run_json: RunJson, tmp_path: Path, semantics: str, ends: bool
-) -> None:
+def test_options_say_what_a_file_says(run_json: RunJson, tmp_path: Path) -> None:
     recorded = trace(tmp_path, (each * each // 40 for each in range(1, 500)))
-    delays = (40, 0) if semantics == "cellsim" else (0, 40)
-    text = f"""
-links:
-  - trace:
-      path: link.trace
-      semantics: {semantics}
-      ends: {str(ends).lower()}
-    delay_ms: {delays[0]}
-    buffer: {{packets: 40}}
-rtt_ms: 80
-senders:
-  - protocol: cubic
-    count: 2
-    route: {{delay_ms: {delays[1]}, return_delay_ms: 40}}
-    traffic: {{exponential_time: {{mean_ms: 900}}, mean_off_ms: 300}}
-"""
-    in_file = run_json("simulate", "--network", network(tmp_path, text), "--seconds", 20)
-    flags = ["--trace", recorded, "--trace-semantics", semantics, *["--trace-ends"] * ends]
-    in_options = run_json("simulate", *flags, *ON_A_TRACE, "--seconds", 20)
+    links = f"[{{trace: {{path: {recorded}, semantics: mahimahi}}, buffer: {{packets: 40}}}}]"
+    traffic = "{exponential_time: {mean_ms: 900}, mean_off_ms: 300}"
+    text = f"rtt_ms: 80\nsenders: [cubic=2]\nlinks: {links}\ntraffic: {traffic}\n"
+    in_file = run_json("simulate", "--network", network(tmp_path, text), "--seconds", 1)
+    in_options = run_json("simulate", "--set", f"links={links}", *ON_A_TRACE)
     for tree in (in_file, in_options):
         del tree["cpu_seconds"]
-    (link,) = in_file.pop("links")
     assert in_file == in_options
-    assert (link["transmitted"] < 500) == ends
 
 
-@pytest.mark.parametrize(
-    ("flags", "problem"),
-    [
-        ("--rate-mbps 12", "leave out --rate-mbps"),
-        ("--ack-bytes 40", "describe the way back in --network FILE"),
-        (
-            "--sender vegas,rtt_ms=20 --trace-semantics cellsim",
-            "has one RTT for all senders",
-        ),
-    ],
-)
-def test_what_a_trace_cannot_stand_beside_is_refused(
-    run: Any, tmp_path: Path, flags: str, problem: str
-) -> None:
-    words = ["--trace", trace(tmp_path, [1, 2]), *ON_A_TRACE, "--seconds", 1, *flags.split()]
-    result = run("simulate", *words)
-    assert result.exit_code == 2
-    assert problem in " ".join(result.stderr.split())
+def test_options_are_laid_over_a_file(run_json: RunJson, tmp_path: Path) -> None:
+    slow = network(tmp_path, "rate_mbps: 3\nrtt_ms: 40\nbuffer: {packets: 9}\nsenders: [cubic]\n")
+    said = run_json("simulate", "--network", slow, "--seconds", 5, "--set", "buffer.bdp=2")
+    whole = tmp_path / "whole.yaml"
+    whole.write_text("rate_mbps: 3\nrtt_ms: 40\nbuffer: {bdp: 2}\nsenders: [cubic]\n")
+    assert said["digest"] == run_json("simulate", "--network", whole, "--seconds", 5)["digest"]
 
 
 def test_a_broken_trace_is_refused_by_its_line(run: Any, tmp_path: Path) -> None:
-    result = run("simulate", "--trace", trace(tmp_path, [5, 4]), *ON_A_TRACE, "--seconds", 1)
+    path = trace(tmp_path, [5, 4])
+    result = run("simulate", "--set", f"links=[{{trace: {{path: {path}}}}}]", *ON_A_TRACE)
     assert result.exit_code == 2
     assert "link.trace, line 2: 4 comes after 5" in result.stderr

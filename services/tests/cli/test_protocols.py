@@ -101,8 +101,8 @@ def test_a_remycc_is_the_same_by_either_flag(run_json: RunJson, remycc_file: Pat
     [
         ["--queue", "drop-tail"],
         ["--transport", "datagram"],
-        ["--packet-bytes", "1500"],
-        ["--ack-bytes", "0"],
+        ["--set", "packet_bytes=1500"],
+        ["--set", "ack_bytes=0"],
         ["--queue", "drop-tail,variant=packets", "--transport", "datagram,variant=remy"],
     ],
     ids=" ".join,
@@ -125,8 +125,8 @@ def test_bodies_and_queues_make_a_difference(run_json: RunJson, remycc_file: Pat
             ["--transport", "tcp"],
             ["--transport", "ns2"],
             ["--queue", "codel"],
-            ["--packet-bytes", "1260"],
-            ["--ack-bytes", "50"],
+            ["--set", "packet_bytes=1260"],
+            ["--set", "ack_bytes=50"],
             ["--starts-apart-ms", "10"],
         )
     }

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-import remy_simulator
+from remy_farm.evaluation import simulation
 from remy_farm.remycc import RemyCC, write_remycc
 from remy_simulator import RuleTable
 from tests.children import ending_with_its_test
@@ -70,32 +70,51 @@ def test_means_are_those_of_the_senders(run_json: RunJson, remycc_file: Path) ->
     assert tree["packets_received"] == sum(s["packets_received"] for s in tree["senders"])
 
 
+#: The flags of the native command, and what they set.
+_CLOCKS = {
+    "--jitter-ms": "measurement.jitter.exponential_mean_ms",
+    "--timestamp-resolution-ms": "measurement.timestamp_resolution_ms",
+    "--bunch-packets": "measurement.bunch_packets",
+    "--delayed-ack-ms": "measurement.delayed_ack_ms",
+    "--rtt-offset-ms": "measurement.rtt_offset_maximum_ms",
+    "--reordering-probability": "measurement.reordering.probability",
+    "--reordering-delay-ms": "measurement.reordering.delay_ms",
+}
+
+
+def _settings(clocks: dict[str, Any]) -> list[str]:
+    """The settings that say what flags of the native command say."""
+    said = {_CLOCKS[flag]: value for flag, value in clocks.items() if flag in _CLOCKS}
+    if "--measurement" in clocks:
+        # The native command has bunches of two.
+        said = {"measurement": "realistic", "measurement.bunch_packets": 2, **said}
+    if "--jitter-percentile-99-ms" in clocks:
+        median = said.pop(_CLOCKS["--jitter-ms"])
+        said["measurement.jitter.log_normal.median_ms"] = median
+        percentile = clocks["--jitter-percentile-99-ms"]
+        said["measurement.jitter.log_normal.percentile_99_ms"] = percentile
+    return [word for path, value in said.items() for word in ("--set", f"{path}={value}")]
+
+
 @pytest.mark.parametrize(
     "clocks",
     [
-        ["--jitter-ms", "0.4", "--timestamp-resolution-ms", "0.3"],
-        ["--jitter-ms", "0.1", "--jitter-percentile-99-ms", "0.5", "--bunch-packets", "3"],
-        ["--measurement", "realistic"],
-        ["--measurement", "realistic", "--jitter-ms", "0.4", "--delayed-ack-ms", "0"],
-        ["--measurement", "realistic", "--bunch-packets", "4", "--timestamp-resolution-ms", "0"],
-        ["--rtt-offset-ms", "2", "--reordering-probability", "0.02", "--reordering-delay-ms", "7"],
+        {"--jitter-ms": 0.4, "--timestamp-resolution-ms": 0.3},
+        {"--jitter-ms": 0.1, "--jitter-percentile-99-ms": 0.5, "--bunch-packets": 3},
+        {"--measurement": "realistic"},
+        {"--measurement": "realistic", "--jitter-ms": 0.4, "--delayed-ack-ms": 0},
+        {"--measurement": "realistic", "--bunch-packets": 4, "--timestamp-resolution-ms": 0},
+        {"--rtt-offset-ms": 2, "--reordering-probability": 0.02, "--reordering-delay-ms": 7},
     ],
-    ids=" ".join,
+    ids=str,
 )
-def test_the_native_command_agrees(clocks: list[str], run_json: RunJson, tmp_path: Path) -> None:
+def test_the_native_command_agrees(
+    clocks: dict[str, Any], run_json: RunJson, tmp_path: Path
+) -> None:
     fast, slow = paced(tmp_path / "fast.dna", 0.7), paced(tmp_path / "slow.dna", 5)
-    flags: list[str | Path] = [
-        "--remycc",
-        fast,
-        "--remycc",
-        slow,
-        *NETWORK,
-        "--loss-probability",
-        "0.02",
-        "--buffer-packets",
-        "9",
-        *clocks,
-    ]
+    shared: list[str | Path] = ["--remycc", fast, "--remycc", slow, *NETWORK]
+    shared += ["--loss-probability", "0.02", "--buffer-packets", "9"]
+    flags = [*shared, *(str(each) for pair in clocks.items() for each in pair)]
     native = json.loads(
         subprocess.run(
             [BIN / "remy-simulate", *flags, "--json"],
@@ -104,7 +123,7 @@ def test_the_native_command_agrees(clocks: list[str], run_json: RunJson, tmp_pat
             timeout=60,
         ).stdout
     )
-    tree = run_json("simulate", *flags)
+    tree = run_json("simulate", *shared, *_settings(clocks))
     assert tree["digest"] == native["digest"]
     for key in native.keys() - {"cpu_seconds", "senders", "digest"}:
         assert tree[key] == pytest.approx(native[key]), key
@@ -224,7 +243,7 @@ def test_who_records_has_the_same_results_from_one_simulation(
 ) -> None:
     flags = ["simulate", "--remycc", remycc_file, *NETWORK, *more]
     plain = run_json(*flags)
-    monkeypatch.delattr(remy_simulator, "evaluate_columns")
+    monkeypatch.delattr(simulation, "evaluate_columns")
     recorded = run_json(*flags, "--record", tmp_path / "rows.csv")
     for tree in (plain, recorded):
         del tree["cpu_seconds"]

@@ -68,7 +68,7 @@ class MeasureError(FileError):
 @dataclass(frozen=True)
 class Link:
     """An emulated link: its rate, the RTT of an empty queue, how many packets wait at most, and
-    what disturbs it; `jitter_ms` is a mean. With a `trace`, a file as `simulate --trace` reads,
+    what disturbs it; `jitter_ms` is a mean. With a `trace`, the file of a recording,
     the rate is its mean; a `jitter_box`, in the words of
     `parse_jitter_box`, holds what has left the link."""
 

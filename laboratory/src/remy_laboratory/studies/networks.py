@@ -16,11 +16,11 @@ from typing import Any, Final
 
 from remy_farm.files import FileError
 from remy_farm.specification.links import chosen
-from remy_farm.specification.network_files import topology_of
+from remy_farm.specification.network_files import topology_of, vary_network
 from remy_farm.specification.reading import Tree, fill, keys
 from remy_farm.specification.schema import Bounds, SpecError, Violation, descriptor_of, show
-from remy_farm.specification.senders import USUAL_PACKET_BYTES, Words, choice_words
-from remy_farm.specification.writing import laid_over, quantity_of, vary
+from remy_farm.specification.senders import USUAL_PACKET_BYTES, Words
+from remy_farm.specification.writing import laid_over, quantity_of
 from remy_laboratory.studies.reading import Check, Fields, check_of
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import log2, uniform
@@ -90,7 +90,7 @@ def varied(network: Mapping[str, Any], path: str, value: float) -> dict[str, Any
     """The network with another value at a path, as "buffer.bdp" or "links[0].delay_ms"."""
     if path in _OF_RUNS:
         return {**network, path: value}
-    tree = vary(dict(network), path, value, message=spec_pb2.NetworkModel)
+    tree = vary_network(dict(network), path, value)
     assert isinstance(tree, dict)
     return tree
 
@@ -248,7 +248,7 @@ def network_tree(senders: Sequence[Words], network: Mapping[str, Any]) -> dict[s
     apart_ms, offset_ms = network.get("starts_apart_ms"), network.get(_FIRST_OFFSET)
     tree["senders"] = [
         {
-            **_controller(words),
+            **words.keys(),
             "count": count,
             # The last is that of those behind it, too.
             **({"route": copy.deepcopy(routes[min(route, len(routes) - 1)])} if routes else {}),
@@ -301,17 +301,3 @@ def _link(link: Any, network: Mapping[str, Any]) -> Any:
             raise FileError(f"{path} is no file, but a link is to follow the recording in it")
         trace["path"] = str(path)
     return whole
-
-
-def _controller(words: Words) -> dict[str, Any]:
-    """The keys of a network's file that say what a sender runs, and on what."""
-    if words.remycc is not None:
-        said: dict[str, Any] = {"table": words.remycc}
-    else:
-        assert words.protocol is not None
-        said = {"protocol": choice_words(words.protocol)}
-    if words.body is not None:
-        said["transport"] = choice_words(words.body)
-    if words.rtt_ms is not None:
-        said["rtt_ms"] = words.rtt_ms
-    return said

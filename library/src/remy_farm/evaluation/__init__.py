@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from remy_farm.specification.network_files import Topology as Topology
     from remy_farm.specification.network_files import follow_trace as follow_trace
     from remy_farm.specification.network_files import read_topology as read_topology
+    from remy_farm.specification.network_files import topology_of as topology_of
+    from remy_farm.specification.network_files import vary_network as vary_network
     from remy_farm.specification.senders import MOST_SENDERS as MOST_SENDERS
     from remy_farm.specification.senders import RECEIVED as RECEIVED
     from remy_farm.specification.senders import REMYCC as REMYCC
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from remy_farm.specification.senders import Words as Words
     from remy_farm.specification.senders import bottleneck as bottleneck
     from remy_farm.specification.senders import check_usual_body as check_usual_body
+    from remy_farm.specification.senders import choice_words as choice_words
     from remy_farm.specification.senders import parse_sender as parse_sender
 else:
     __all__, __getattr__, __dir__ = lazy_exports(__name__, __file__)

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import remy_simulator
 from remy_farm.evaluation.measures import (
     SenderMeasures,
     SpecimenMeasures,
@@ -21,7 +20,7 @@ from remy_farm.evaluation.measures import (
 from remy_farm.specification.network_files import Topology
 from remy_farm.specification.senders import Words
 from remy_proto.v1 import evaluation_pb2
-from remy_simulator import RuleTable, _native, columns
+from remy_simulator import RuleTable, _native, columns, evaluate_columns
 from remy_simulator.messages import from_native, packet_bytes
 
 _MS_PER_SECOND = 1000.0
@@ -119,19 +118,17 @@ def simulate_topology(
     *,
     seconds: float,
     seed: int,
-    body: evaluation_pb2.Choice | None = None,
     record_every_ms: float | None = None,
 ) -> Simulation:
     """Simulates a network for `seconds`, and measures it.
 
-    `tables` has a rule table for each file that a sender's words name, and `body` is what carries
-    RemyCCs whose words name none. With `record_every_ms` it is seen so often. Raises
-    InvalidRequest.
+    `tables` has a rule table for each file that a sender's words name. With `record_every_ms` it is
+    seen so often. Raises InvalidRequest.
     """
     specimen = evaluation_pb2.Specimen()
     specimen.CopyFrom(network.specimen)
     files = list(tables)
-    for group, said in zip(specimen.senders, _by_group(network), strict=True):
+    for group, said in zip(specimen.senders, network.words, strict=True):
         if said.remycc is not None:
             group.table = files.index(said.remycc)
     request = evaluation_pb2.EvaluationRequest(
@@ -149,7 +146,7 @@ def simulate_topology(
         seen = columns.record(request, every_ms)
         outcome = columns.recorded_outcome(request, seen)
     else:
-        outcome = remy_simulator.evaluate_columns(request)
+        outcome = evaluate_columns(request)
     cpu_seconds = time.process_time() - started
     (result,) = columns.specimen_outcomes(request, outcome)
     senders = measure_senders(result, bytes_a_packet=packet_bytes(specimen.bottleneck))
@@ -160,7 +157,7 @@ def simulate_topology(
         transports=[measure_transport(specimen, result, [sender]) for sender in range(len(senders))]
         if has_transport
         else [],
-        kinds=_kinds(network.words, body, specimen, result, senders),
+        kinds=_kinds(network.words, specimen, result, senders),
         means=measure_specimen(specimen, senders),
         links=[] if seen is None else _links(seen, network.links),
         seconds=seconds,
@@ -170,13 +167,6 @@ def simulate_topology(
         seen=None if record_every_ms is None else seen,
         record_every_ms=every_ms,
     )
-
-
-def _by_group(network: Topology) -> list[Words]:
-    """The words of each group of senders; words may stand for several groups of one sender."""
-    if len(network.words) == len(network.specimen.senders):
-        return network.words
-    return [each for each in network.words for _ in range(each.count)]
 
 
 def _links(seen: _native.NetworkRecording, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -194,7 +184,6 @@ def _links(seen: _native.NetworkRecording, names: Sequence[str]) -> list[dict[st
 
 def _kinds(
     words: Sequence[Words],
-    body: evaluation_pb2.Choice | None,
     specimen: evaluation_pb2.Specimen,
     outcome: evaluation_pb2.SpecimenOutcome,
     results: Sequence[SenderMeasures],
@@ -204,7 +193,7 @@ def _kinds(
     sender = 0
     for each in words:
         numbers.setdefault(each.name, []).extend(range(sender, sender + each.count))
-        throughput_of[each.name] = each.throughput_of(body)
+        throughput_of[each.name] = each.throughput_of(None)
         sender += each.count
     kinds = []
     for name, senders in numbers.items():

@@ -49,6 +49,7 @@ from remy_farm.specification.specimens import (
     unloaded_paths,
 )
 from remy_farm.specification.traces import read_trace
+from remy_farm.specification.writing import vary
 from remy_proto.completion import complete
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator.messages import native_link, packet_bytes
@@ -103,6 +104,11 @@ def topology_of(tree: Tree, folder: Path, source: str, *, plain: bool = False) -
     return Topology(specimen, words, names_of(network.links), traces)
 
 
+def vary_network(tree: Tree, path: str, value: Tree, *, source: str = "the network") -> Tree:
+    """The tree of a network with `value` at `path`, as in "buffer.bdp"; see `vary`."""
+    return vary(tree, path, value, source=source, message=spec_pb2.NetworkModel)
+
+
 def network_of(tree: Tree, folder: Path, source: str) -> spec_pb2.NetworkModel:
     """The network that a tree describes, complete, with one value for everything, and with links.
 
@@ -112,12 +118,16 @@ def network_of(tree: Tree, folder: Path, source: str) -> spec_pb2.NetworkModel:
         raise SpecError(source, [Violation("", f"is {show(tree)}, but must be a network")])
     given = {"traffic": _USUAL_TRAFFIC, **tree}
     has_links = "links" in tree
+    missing: list[Violation] = []
     if not has_links:
         # Of one link there is always something to say: what is missing is told of as a network's.
+        if "rate_mbps" not in tree:
+            missing.append(Violation("rate_mbps", "is missing, and there are no links"))
+            given["rate_mbps"] = 1
         link: dict[str, Tree] = {key: given.pop(key) for key in _ONE_LINK if key in given}
         given["links"] = [{"name": _NAME_OF_ONE_LINK, **link}]
     network = spec_pb2.NetworkModel()
-    found = fill(network, given)
+    found = [*missing, *fill(network, given)]
     complete(network)
     for number, link_model in enumerate(network.links):
         if link_model.HasField("trace") and not found:
@@ -125,15 +135,16 @@ def network_of(tree: Tree, folder: Path, source: str) -> spec_pb2.NetworkModel:
     found += unrelated(_beyond_one_network(network), found)
     found += unrelated(check(network), found)
     if found:
-        shown = found if has_links else [_without_one_link(each) for each in found]
-        raise SpecError(source, shown)
+        raise SpecError(source, [_as_a_network_says(each, has_links) for each in found])
     return network
 
 
-def _without_one_link(violation: Violation) -> Violation:
-    """As the network says it, whose own keys describe its one link."""
-    path = violation.path.removeprefix("links[0]").removeprefix(".")
-    return replace(violation, path=path)
+def _as_a_network_says(violation: Violation, has_links: bool) -> Violation:
+    """With the path that the file has, where the network's own keys describe its one link."""
+    path = violation.path
+    if not has_links:
+        path = path.removeprefix("links[0]").removeprefix(".")
+    return replace(violation, path=path or "the network")
 
 
 def _beyond_one_network(network: spec_pb2.NetworkModel) -> Iterator[Violation]:

@@ -26,7 +26,7 @@ from remy_farm.specification.schema import (
     oneofs_of,
     show,
 )
-from remy_farm.specification.senders import choice_words, parse_sender
+from remy_farm.specification.senders import parse_sender
 from remy_proto.completion import constraint_of
 from remy_proto.v1 import constraints_pb2, spec_pb2
 
@@ -247,6 +247,8 @@ NEW_NAMES: Final = {
     (_MEASUREMENT, "reordering_delay_ms"): "reordering.delay_ms",
 }
 
+#: Senders in words have one of these behind the name of a protocol.
+_IN_WORDS: Final = frozenset(",=:")
 #: The key of a word beside other keys, which take the place of those that it stands for.
 _PRESET: Final = "preset"
 
@@ -262,7 +264,7 @@ def words_for(message: Descriptor) -> dict[str, Tree]:
 def expand(tree: Tree, message: Descriptor) -> Tree:
     """The mapping that a shorthand for a message stands for; anything else as it is.
 
-    Raises ValueError, with one sentence, for words of senders that are not understood.
+    Raises ValueError for senders in words that are not understood.
     """
     if isinstance(tree, str) and message.full_name == _GIVEN_TABLE.full_name:
         return {"path": tree}
@@ -293,17 +295,21 @@ def _with_transport(tree: dict[str, Tree]) -> dict[str, Tree]:
     """The keys of senders whose `protocol` may have settings of a transport, as
     `newreno,minimum_rto_ms=200`, with these under their own keys."""
     text = tree.get("protocol")
-    if not isinstance(text, str) or "," not in text:
+    if not isinstance(text, str) or not _IN_WORDS.intersection(text):
         return tree
     try:
         said = _said_of_senders(text)
     except ValueError:
         # Whoever checks the protocol says what is wrong with it.
         return tree
+    if "table" in said:
+        raise ValueError(f"has the protocol {show(text)}; the key of a RemyCC's file is table")
+    if said["count"] != 1:
+        raise ValueError(f"has the protocol {show(text)}, but their number has the key count")
     own = said.keys() & {"transport", "rtt_ms"}
     if twice := sorted(own & tree.keys()):
-        raise ValueError(f"its protocol has settings of {twice[0]}, which is also given by itself")
-    if not own or said["count"] != 1:
+        raise ValueError(f"has the protocol {show(text)} beside {twice[0]}, which says the same")
+    if not own:
         return tree
     return {**said, **tree, "protocol": said["protocol"]}
 
@@ -311,16 +317,7 @@ def _with_transport(tree: dict[str, Tree]) -> dict[str, Tree]:
 def _said_of_senders(text: str) -> dict[str, Tree]:
     """The keys that words as `cubic,rtt_ms=20=2` stand for."""
     words = parse_sender(text)
-    found: dict[str, Tree] = {"count": words.count}
-    if words.remycc is not None:
-        found["table"] = words.remycc
-    elif words.protocol is not None:
-        found["protocol"] = choice_words(words.protocol)
-    if words.body is not None:
-        found["transport"] = choice_words(words.body)
-    if words.rtt_ms is not None:
-        found["rtt_ms"] = words.rtt_ms
-    return {**found, "name": words.name}
+    return {**words.keys(), "count": words.count, "name": words.name}
 
 
 def shorten(tree: dict[str, Tree], message: Descriptor) -> Tree:
@@ -403,7 +400,9 @@ class _Reader:
         try:
             mapping = expand(tree, descriptor)
         except ValueError as error:
-            self._refuse(path, f"is {show(tree)}: {error}")
+            self._refuse(
+                path, str(error) if isinstance(tree, dict) else f"is {show(tree)}: {error}"
+            )
             return
         if not isinstance(mapping, dict):
             self._refuse(path, f"is {show(tree)}, but must be {forms(descriptor)}")

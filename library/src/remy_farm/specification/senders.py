@@ -56,6 +56,19 @@ class Words:
             group.route.return_delay_ms = self.rtt_ms - group.route.delay_ms
         return group
 
+    def keys(self) -> dict[str, str | float]:
+        """The keys of a network's file that say the same, but how many senders there are."""
+        found: dict[str, str | float] = {}
+        if self.remycc is not None:
+            found["table"] = self.remycc
+        elif self.protocol is not None:
+            found["protocol"] = choice_words(self.protocol)
+        if self.body is not None:
+            found["transport"] = choice_words(self.body)
+        if self.rtt_ms is not None:
+            found["rtt_ms"] = self.rtt_ms
+        return found
+
     def throughput_of(self, usual: evaluation_pb2.Choice | None) -> str:
         """What of a sender counts as throughput."""
         body = self.body_or(usual)

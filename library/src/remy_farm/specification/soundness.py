@@ -142,7 +142,8 @@ def _routes_are_known(network: spec_pb2.NetworkModel, path: str) -> Iterator[Vio
 def _paths_take_time(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
     for number, each in enumerate(paths_of(network)):
         if not each.rtt_ms(lambda quantity: extent(quantity)[0]) > 0:
-            group = child_path(path, f"senders[{number}]") if network.sender_groups else path
+            where = f"{child_path(path, 'senders')}[{number}]"
+            group = where if network.sender_groups else path
             yield Violation(
                 group, "may have an RTT of 0 ms, but must have an rtt_ms, or links a delay_ms"
             )
@@ -247,6 +248,7 @@ def _group_fits(
         *_can_be_chosen(group, "protocol", path),
         *_can_be_chosen(group, "transport", path),
         *_can_be_chosen(network, "queue", path),
+        *(each for link in network.links for each in _can_be_chosen(link, "queue", path)),
     ]
     # That of the queue is told of once, with the network.
     yield from (each for each in broken if not each.path.endswith("queue"))

@@ -1,0 +1,146 @@
+"""A network says the same in a specification and in a file: buffers, loads, transports, senders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from library.tests.specification.specs import draw_specimens
+from remy_farm.specification import SpecError, parse_spec
+from remy_farm.specification.network_files import topology_of
+from remy_farm.specification.reading import read_yaml
+from remy_proto.v1 import evaluation_pb2
+
+_SPEC = """
+name: one-language
+network:
+{network}
+objective: {{alpha: 1, beta: 1, delta: 1}}
+search: {{mode: joint, joint: {{steps: 1}}}}
+"""
+
+
+def _drawn(network: str, count: int = 1) -> list[evaluation_pb2.Specimen]:
+    lines = "\n".join(f"  {line}" for line in network.strip().splitlines())
+    return draw_specimens(parse_spec(_SPEC.format(network=lines)), seed=1, count=count)
+
+
+_ALWAYS = "senders: 1\ntraffic: {always: {}}\n"
+
+
+@pytest.mark.parametrize(
+    ("buffer", "packets"),
+    [("30", 30), ("{kilobytes: 30}", 20), ("{ms: 10}", 10), ("{bdp: 2}", 80), ("infinite", None)],
+)
+def test_a_buffer_in_each_unit(buffer: str, packets: int | None) -> None:
+    (specimen,) = _drawn(f"rate_mbps: 12\nrtt_ms: 40\nbuffer: {buffer}\n{_ALWAYS}")
+    assert (specimen.buffer_packets if specimen.HasField("buffer_packets") else None) == packets
+
+
+def test_a_buffer_of_a_bdp_is_of_each_network_s_own() -> None:
+    network = f"rate_mbps: [12, 24, 120]\nrtt_ms: {{uniform: [10, 90]}}\n{_ALWAYS}"
+    for specimen in _drawn(network + "buffer: {bdp: 1.5}\n", 50):
+        bdp = specimen.link_rate_packets_per_ms * specimen.rtt_ms
+        assert specimen.buffer_packets == int(bdp * 1.5)
+
+
+def test_the_buffer_of_a_link_is_of_the_longest_path() -> None:
+    links = "[{rate_mbps: 12, delay_ms: 10, buffer: {bdp: 1}}, {rate_mbps: 24, buffer: {ms: 9}}]"
+    senders = "[{design: remycc}, {design: remycc, rtt_ms: 70}]"
+    network = f"links: {links}\nrtt_ms: 20\nsenders: {senders}\ntraffic: {{always: {{}}}}\n"
+    (specimen,) = _drawn(network)
+    assert [link.buffer_packets for link in specimen.links] == [80, 18]
+
+
+def test_a_load_says_how_long_senders_pause() -> None:
+    traffic = "traffic: {exponential_bytes: {mean_bytes: 1.0e+5}, load: 0.5}\n"
+    (specimen,) = _drawn(f"rate_mbps: 8\nrtt_ms: 10\nsenders: 10\n{traffic}")
+    # Ten flows of 100 ms of the link's time in 2 s.
+    assert specimen.senders[0].traffic.mean_off_ms == pytest.approx(2000)
+
+
+@pytest.mark.parametrize(
+    ("traffic", "problem"),
+    [
+        ("{exponential_time: {mean_ms: 5}, load: 0.5}", "only exponential_bytes have a load"),
+        ("{exponential_bytes: {mean_bytes: 5}, load: 0.5, mean_off_ms: 3}", "must have one of"),
+        ("{exponential_bytes: {mean_bytes: 5}, load: 1}", "load is 1, but must be"),
+    ],
+)
+def test_a_load_that_cannot_be_is_refused(traffic: str, problem: str) -> None:
+    with pytest.raises(SpecError, match=problem):
+        _drawn(f"rate_mbps: 8\nrtt_ms: 10\nsenders: 1\ntraffic: {traffic}\n")
+
+
+def test_a_network_s_transport_carries_what_it_can() -> None:
+    senders = 'senders: [{design: remycc}, "cubic=2"]\ntraffic: {always: {}}\n'
+    for transport, bodies in (("ns2", ["ns2", ""]), ("tcp,variant=linux", ["tcp", "tcp"])):
+        network = f'rate_mbps: 8\nrtt_ms: 10\ntransport: "{transport}"\n{senders}'
+        (specimen,) = _drawn(network)
+        assert [group.body.name for group in specimen.senders] == bodies
+
+
+_WHOLE = """
+rate_mbps: 12
+rtt_ms: 40
+buffer: {bdp: 1}
+transport: "tcp,variant=linux"
+ack_bytes: 40
+traffic: {exponential_bytes: {mean_bytes: 1.0e+5}, load: 0.25}
+senders:
+  - "cubic=2"
+  - {protocol: "newreno,minimum_rto_ms=200", first_on_ms: 500, count: 3}
+  - {protocol: vegas, rtt_ms: 90, traffic: {flow_lengths: {}, mean_off_ms: 20}}
+"""
+
+
+def test_a_file_and_a_specification_say_the_same() -> None:
+    tree: Any = read_yaml(_WHOLE, "a test")
+    said = topology_of(tree, Path(), "a test", plain=True).specimen
+    beside = _WHOLE.rstrip() + "\n  - {design: remycc, traffic: {always: {}}}\n"
+    (drawn,) = _drawn(beside)
+    assert drawn.buffer_packets == said.buffer_packets
+    for ours, theirs in zip(drawn.senders, said.senders, strict=False):
+        assert ours.traffic == theirs.traffic
+        assert (ours.protocol, ours.body) == (theirs.protocol, theirs.body)
+        assert (ours.count, ours.first_on_ms) == (theirs.count, theirs.first_on_ms)
+
+
+@pytest.mark.parametrize(
+    ("senders", "problem"),
+    [
+        ('["cubik=2"]', "senders[0] is 'cubik=2': there is no protocol"),
+        ("[{protocol: cubic=3}]", "their number has the key count"),
+        ("[{protocol: 'cubic,rtt_ms=3', rtt_ms: 4}]", "beside rtt_ms, which says the same"),
+        ("[{sender: cubic}]", "it is protocol or table now"),
+        ("[{design: remycc}]", "nothing is designed here"),
+        ("3", "must be a list that says what each runs"),
+        ("[{protocol: cubic, count: [1, 2]}]", "senders[0].count has a distribution"),
+    ],
+)
+def test_senders_that_a_file_cannot_have(senders: str, problem: str) -> None:
+    tree = read_yaml(f"rate_mbps: 12\nrtt_ms: 40\nsenders: {senders}", "a test")
+    with pytest.raises(SpecError) as refused:
+        topology_of(tree, Path(), "a test")
+    assert problem in str(refused.value)
+
+
+@given(st.floats(0.1, 1e4), st.floats(0.1, 1e3), st.floats(0, 100))
+def test_buffers_of_files_and_of_draws_are_within_a_packet(
+    rate_mbps: float, rtt_ms: float, bdp: float
+) -> None:
+    keys = f"rate_mbps: {rate_mbps!r}\nrtt_ms: {rtt_ms!r}\nbuffer: {{bdp: {bdp!r}}}\n"
+    (drawn,) = _drawn(keys + _ALWAYS)
+    tree: Any = {
+        "rate_mbps": rate_mbps,
+        "rtt_ms": rtt_ms,
+        "buffer": {"bdp": bdp},
+        "senders": ["cubic"],
+    }
+    said = topology_of(tree, Path(), "a test", plain=True).specimen
+    # The two count packets per ms in another order of operations.
+    assert abs(drawn.buffer_packets - said.buffer_packets) <= 1
