@@ -6,7 +6,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,7 @@ from remy_farm.files import FileError, read_file, write_file
 from remy_farm.shipped import shipped_table
 from remy_farm.specification.distributions import extent
 from remy_farm.specification.links import KILOBITS_PER_PACKET
-from remy_farm.specification.models import outline
+from remy_farm.specification.models import mean_off_ms, most_waiting_packets, outline
 from remy_farm.specification.reading import integer
 from remy_farm.specification.schema import short_name
 from remy_proto.dna.v1 import dna_pb2
@@ -86,8 +86,8 @@ def reference_config(spec: spec_pb2.DesignSpec) -> bytes:
     Distributions are reduced to their ends, which is all that the format holds; an on time by bytes
     is left out.
     """
-    network = outline(spec).network
-    traffic = network.traffic
+    model = outline(spec)
+    network, traffic = model.network, model.network.traffic
     link_low, link_high = extent(network.rate_mbps)
     config = dna_pb2.ConfigRange(
         link_packets_per_ms=dna_pb2.Range(
@@ -95,18 +95,23 @@ def reference_config(spec: spec_pb2.DesignSpec) -> bytes:
         ),
         rtt=_range(network.rtt_ms),
         num_senders=_range(network.senders),
-        buffer_size=(
-            _range(network.buffer.packets)
-            if network.buffer.HasField("packets")
-            else dna_pb2.Range(low=_INFINITE_BUFFER, high=_INFINITE_BUFFER)
-        ),
-        mean_off_duration=_range(traffic.mean_off_ms),
+        buffer_size=_ends(lambda take: most_waiting_packets(model, take), _INFINITE_BUFFER),
+        mean_off_duration=_ends(lambda take: mean_off_ms(model, take)),
         simulation_ticks=min(round(spec.search.simulated_seconds * _MS_PER_SECOND), 2**32 - 1),
         stochastic_loss_rate=_range(network.loss_probability),
     )
     if traffic.HasField("exponential_time"):
         config.mean_on_duration.CopyFrom(_range(traffic.exponential_time.mean_ms))
     return dna_pb2.WhiskerTree(config=config).SerializeToString(deterministic=True)
+
+
+def _ends(
+    of: Callable[[Callable[[spec_pb2.Distribution], float]], float | None], absent: float = 0.0
+) -> dna_pb2.Range:
+    """What comes of the lowest values of all quantities and of the highest."""
+    found = [of(lambda each: extent(each)[0]), of(lambda each: extent(each)[1])]
+    low, high = sorted(absent if each is None else each for each in found)
+    return dna_pb2.Range(low=low, high=high)
 
 
 def _range(distribution: spec_pb2.Distribution) -> dna_pb2.Range:

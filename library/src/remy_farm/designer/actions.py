@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from remy_farm.specification.distributions import extent, quantile
 from remy_farm.specification.links import kilobits_per_packet
-from remy_farm.specification.models import Model, outline
+from remy_farm.specification.models import Model, mean_off_ms, outline
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import RuleTable, from_coordinates, power, to_coordinates
 from remy_simulator.messages import ActionTuple as Action
@@ -370,7 +370,7 @@ def cycle_ms(spec: spec_pb2.DesignSpec) -> float:
     round trips. A flow by bytes is on for as long as its fair share of the link needs."""
     model = outline(spec)
     network, traffic = model.network, model.network.traffic
-    off_ms = quantile(traffic.mean_off_ms, _MEDIAN)
+    off_ms = mean_off_ms(model, lambda each: quantile(each, _MEDIAN))
     match traffic.WhichOneof("on"):
         case "exponential_time":
             on_ms = quantile(traffic.exponential_time.mean_ms, _MEDIAN)

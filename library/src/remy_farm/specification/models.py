@@ -12,8 +12,12 @@ from google.protobuf import json_format
 
 from remy_farm.specification.distributions import extent, quantile
 from remy_farm.specification.links import (
+    USUAL_PACKET_BYTES,
     as_dumbbell,
+    buffer_packets,
+    buffer_size,
     chosen,
+    kilobits_per_packet,
     mean_rate_mbps,
     numbers_of,
     with_each,
@@ -27,6 +31,8 @@ USUAL_TABLE: Final = "remycc"
 
 _USUAL_TRANSPORTS: Final = {"design": "datagram", "table": "datagram", "protocol": TCP}
 _MEDIAN: Final = 0.5
+_BITS_PER_BYTE: Final = 8
+_BITS_PER_MS_IN_MBPS: Final = 1000.0
 
 
 @dataclass(frozen=True)
@@ -154,6 +160,33 @@ def _paths(network: spec_pb2.NetworkModel) -> spec_pb2.NetworkModel:
         found.rate_mbps.list.values.extend(sorted(map(min, each)))
         found.loss_probability.CopyFrom(network.links[0].loss_probability)
     return found
+
+
+def mean_off_ms(model: Model, take: Callable[[spec_pb2.Distribution], float]) -> float:
+    """The mean off time of a model's senders where each quantity has what `take` makes of it."""
+    network, traffic = model.network, model.network.traffic
+    if not traffic.HasField("load"):
+        return take(traffic.mean_off_ms)
+    bits = take(network.senders) * take(traffic.exponential_bytes.mean_bytes) * _BITS_PER_BYTE
+    return bits / (take(traffic.load) * take(network.rate_mbps) * _BITS_PER_MS_IN_MBPS)
+
+
+def most_waiting_packets(
+    model: Model, take: Callable[[spec_pb2.Distribution], float]
+) -> float | None:
+    """What a model's buffer comes to in packets, likewise; None where it is infinite."""
+    network = model.network
+    size = buffer_size(network.buffer)
+    if size is None:
+        return None
+    packets: float = buffer_packets(
+        network.buffer,
+        take(size),
+        rate_packets_per_ms=take(network.rate_mbps) / kilobits_per_packet(network),
+        rtt_ms=take(network.rtt_ms),
+        packet_bytes=network.packet_bytes or USUAL_PACKET_BYTES,
+    )
+    return packets
 
 
 @dataclass(frozen=True, slots=True)
