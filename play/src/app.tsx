@@ -2,14 +2,16 @@
 
 import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Coloured, drawMap, drawTradeOff, LETTERS, type MapFlow, type Range, Strip, theme } from "./charts";
-import { useDark } from "./look";
+import { LETTERS, theme, useDark } from "./look";
+import { type Coloured, drawMap, type MapFlow, type Range } from "./rule-map";
 import { Samples } from "./samples";
 import type { Named } from "./simulator";
 import { fromFragment, MAXIMUM_SENDERS, ordinary, PACKET_BITS, presets, type Sender, type State, type Switch, toFragment } from "./state";
 import { Faders, type Movable } from "./faders";
+import { Strip } from "./strip";
 import { fromDna, fromJson, fromNumbers, Lookup, signalName, toNumbers, unitOf } from "./table";
 import { BIN_MS, readTrace } from "./trace";
+import { drawTradeOff } from "./trade-off";
 import { STEP_MS, type Order, type Recording, type Report } from "./worker";
 import workerSource from "worker-source";
 
