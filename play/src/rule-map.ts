@@ -30,7 +30,6 @@ export interface Range {
 
 export interface MapFlow {
   colour: string;
-  label: string;
   rule: number;
   memory: ArrayLike<number>;
 }

@@ -1,7 +1,7 @@
 // The last samples of a network, as the charts want them.
 
 import { LINK_NUMBERS, SENDER_NUMBERS } from "./simulator";
-import { PACKET_BITS } from "./state";
+import { PACKET_BITS } from "./network";
 
 export interface Flow {
   on: boolean;

@@ -21,9 +21,8 @@ const hidden: Partial<uPlot.Options> = {
 
 export interface Lines {
   // At a time, since a link may follow a trace.
-  bdp: (timeMs: number) => number;
-  // None where it is endless.
-  buffer: number | undefined;
+  bdpPackets: (timeMs: number) => number;
+  bufferPackets: number;
 }
 
 // A chart that is drawn anew for as long as its element is there.
@@ -100,11 +99,11 @@ export class Strip {
     }
     const seconds = samples.times.map((each) => each / 1000);
     const end = Math.max(seconds.at(-1) ?? 0, windowMs / 1000);
-    const share = (besides: number | undefined): (number | null)[] =>
-      samples.on.map((on, i) => (besides !== undefined && on > 0 ? (lines.bdp(samples.times[i]) + besides) / on : null));
+    const share = (besides: number): (number | null)[] =>
+      samples.on.map((on, i) => (on > 0 ? (lines.bdpPackets(samples.times[i]) + besides) / on : null));
     const columns =
       this.which === "flight"
-        ? [...samples.inFlight, share(0), share(lines.buffer)]
+        ? [...samples.inFlight, share(0), share(lines.bufferPackets)]
         : [samples.waiting, samples.drops];
     // Of the lines beside flows only the first must be seen.
     const seen = this.which === "flight" ? columns.slice(0, -1) : columns;
