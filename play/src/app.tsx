@@ -7,13 +7,13 @@ import { actionOf } from "./files";
 import { theme, useDark } from "./look";
 import { LinkForm, TrafficForm } from "./network-form";
 import { type PartProps, READING_FRAMES, useFrames } from "./part";
-import { presetSetup } from "./presets";
+import { PRESETS, presetSetup } from "./presets";
 import { Rules } from "./rules";
 import { Comparison, SenderList } from "./senders";
 import { Simulation } from "./simulation";
 import { initialState, Store } from "./state";
 import { TimeCharts } from "./time-charts";
-import { PRESETS, Toolbar } from "./toolbar";
+import { Toolbar } from "./toolbar";
 import { SenderNumbers, TradeOffChart } from "./trade-off-chart";
 
 const store = new Store(initialState(presetSetup(Object.values(PRESETS)[0][0], {})));

@@ -4,7 +4,7 @@
 import { PACKET_BITS } from "./network";
 import type { RecordingFile } from "./recording";
 import { setupFrom } from "./setup";
-import type { Action } from "./state";
+import { type Action, notify } from "./state";
 import { fromDna, fromJson, toNumbers } from "./table";
 import { BIN_MS, readTrace } from "./trace";
 
@@ -34,7 +34,7 @@ export async function actionOf(file: File): Promise<Action> {
     const table = text ? fromJson(text) : fromDna(bytes);
     return { type: "open table", name: name.replace(/\.(json|dna)$/, ""), numbers: toNumbers(table) };
   } catch (error) {
-    return { type: "notify", notice: `${name} ${error instanceof Error ? error.message : error}.` };
+    return notify(`${name} ${error instanceof Error ? error.message : error}.`);
   }
 }
 

@@ -1,5 +1,6 @@
 // The rules in use: a map of them, and the actions of those that were used last.
 
+import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { figure } from "./figures";
 import { LETTERS } from "./look";
@@ -7,7 +8,7 @@ import { MAXIMUM_SENDERS, replaced, tableOf } from "./network";
 import { type PartProps, READING_FRAMES, useFrames } from "./part";
 import { type Coloured, drawMap, type MapFlow, type Range } from "./rule-map";
 import { knownTables, type Setup } from "./setup";
-import type { MapView, State } from "./state";
+import type { MapView } from "./state";
 import { fromNumbers, Lookup, signalName, unitOf } from "./table";
 
 interface RemySender {
@@ -54,34 +55,47 @@ function axesOf(lookup: Lookup, { axes }: MapView): [number, number] {
   return axes.map((each, axis) => (usual.includes(each) ? each : usual[Math.min(axis, usual.length - 1)])) as [number, number];
 }
 
-function MapChoices({ state, dispatch, lookup }: { state: State; dispatch: PartProps["dispatch"]; lookup: Lookup }) {
+interface ChoiceProps {
+  label: string;
+  value: string | number | undefined;
+  change: (value: string) => void;
+  children: ComponentChildren;
+}
+
+function Choice({ label, value, change, children }: ChoiceProps) {
+  return (
+    <label><span>{label}</span>
+      <select value={value} onChange={(event) => change(event.currentTarget.value)}>{children}</select>
+    </label>
+  );
+}
+
+function MapChoices({ state, dispatch, lookup }: PartProps & { lookup: Lookup }) {
   const { map, setup } = state;
   const remys = remySenders(setup);
+  const axes = axesOf(lookup, map);
   const change = (to: Partial<MapView>): void => dispatch({ type: "map", change: to });
   return (
     <div class="axes">
       {[1, 0].map((axis) => (
-        <label><span>{axis === 0 ? "across" : "up"}</span>
-          <select value={axesOf(lookup, map)[axis]} onChange={(event) => {
-            const axes = axesOf(lookup, map);
-            axes[axis] = Number(event.currentTarget.value);
-            change({ axes });
-          }}>{usualSignals(lookup).map((each) => <option value={each}>{signalName(lookup.table, each)}</option>)}</select>
-        </label>
+        <Choice
+          key={axis}
+          label={axis === 0 ? "across" : "up"}
+          value={axes[axis]}
+          change={(signal) => change({ axes: axes.map((each, i) => (i === axis ? Number(signal) : each)) as MapView["axes"] })}
+        >
+          {usualSignals(lookup).map((each) => <option value={each}>{signalName(lookup.table, each)}</option>)}
+        </Choice>
       ))}
-      <label><span>colour</span>
-        <select value={map.coloured} onChange={(event) => change({ coloured: event.currentTarget.value as Coloured })}>
-          <option value="increment">window increment</option>
-          <option value="multiple">window multiple</option>
-          <option value="intersend">intersend time</option>
-        </select>
-      </label>
+      <Choice label="colour" value={map.coloured} change={(part) => change({ coloured: part as Coloured })}>
+        <option value="increment">window increment</option>
+        <option value="multiple">window multiple</option>
+        <option value="intersend">intersend time</option>
+      </Choice>
       {remys.length > 1 && (
-        <label><span>slice at</span>
-          <select value={picked(remys, map)?.place} onChange={(event) => change({ place: Number(event.currentTarget.value) })}>
-            {remys.map((each) => <option key={each.place} value={each.place}>sender {LETTERS[each.sender]}{each.number === 1 && " beside"}</option>)}
-          </select>
-        </label>
+        <Choice label="slice at" value={picked(remys, map)?.place} change={(place) => change({ place: Number(place) })}>
+          {remys.map((each) => <option key={each.place} value={each.place}>sender {LETTERS[each.sender]}{each.number === 1 && " beside"}</option>)}
+        </Choice>
       )}
     </div>
   );

@@ -3,12 +3,22 @@
 import type { ComponentChildren } from "preact";
 import { titleOf } from "./figures";
 import { LETTERS } from "./look";
-import { type Controller, MAXIMUM_SENDERS, switchOf, tableOf } from "./network";
+import { type Controller, MAXIMUM_SENDERS, switchOf } from "./network";
 import type { PartProps } from "./part";
 import { knownTables } from "./setup";
 import type { State } from "./state";
 
 const TABLE_MARK = "table:";
+
+function optionOf(controller: Controller | undefined): string {
+  if (!controller) return "";
+  return "table" in controller ? TABLE_MARK + controller.table : controller.protocol;
+}
+
+function controllerOf(option: string): Controller | undefined {
+  if (!option) return undefined;
+  return option.startsWith(TABLE_MARK) ? { table: option.slice(TABLE_MARK.length) } : { protocol: option };
+}
 
 interface ControllerSelectProps {
   label?: string;
@@ -22,14 +32,8 @@ interface ControllerSelectProps {
 
 function ControllerSelect({ label, title, state, controller, choose, children }: ControllerSelectProps) {
   const tables = Object.keys(knownTables(state.setup));
-  const table = tableOf(controller);
-  const value = table === undefined ? (controller as { protocol: string } | undefined)?.protocol : TABLE_MARK + table;
-  const chosen = (option: string): Controller | undefined => {
-    if (!option) return undefined;
-    return option.startsWith(TABLE_MARK) ? { table: option.slice(TABLE_MARK.length) } : { protocol: option };
-  };
   return (
-    <select aria-label={label} title={title} value={value ?? ""} onChange={(event) => choose(chosen(event.currentTarget.value))}>
+    <select aria-label={label} title={title} value={optionOf(controller)} onChange={(event) => choose(controllerOf(event.currentTarget.value))}>
       {children}
       {tables.length > 0 && (
         <optgroup label="RemyCCs">

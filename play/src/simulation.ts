@@ -2,16 +2,15 @@
 // the samples that come from there.
 
 import { simulatorBytes } from "./embedded";
-import { linkNumbers, type Link, switchOf } from "./network";
+import { linkNumbers, switchOf } from "./network";
 import { type Recording, recordingOf } from "./recording";
 import { Samples } from "./samples";
 import { rateMbpsAt, type Setup } from "./setup";
-import type { State, Store } from "./state";
+import { notify, type State, type Store } from "./state";
 import type { Order, Report } from "./worker";
 import workerSource from "worker-source";
 
 const WINDOW_MS = 10_000;
-const LINK_KEYS: (keyof Link)[] = ["rate_mbps", "rtt_ms", "buffer", "loss_probability", "queue"];
 
 // The time that charts over time show.
 export function windowMs({ speed }: Setup): number {
@@ -35,14 +34,14 @@ export class Simulation {
     this.worker.onmessage = ({ data }: MessageEvent<Report>) => void this.hear(data);
     WebAssembly.compile(simulatorBytes()).then(
       (module) => this.order({ kind: "load", module }),
-      (error) => store.dispatch({ type: "notify", notice: String(error) }),
+      (error) => store.dispatch(notify(String(error))),
     );
     store.follow((state, before) => this.follow(state, before));
   }
 
   // Time of the newest sample.
   get timeMs(): number {
-    return this.samples[0]?.times.at(-1) ?? 0;
+    return this.samples[0]?.timesMs.at(-1) ?? 0;
   }
 
   // Whether a sender is on in the newest sample of the network as chosen.
@@ -73,16 +72,17 @@ export class Simulation {
       this.order({ kind: "start", recording, run: state.run });
       return;
     }
+    // Within a run a change is of one sender's switch, or of the link.
     const { network } = setup;
     const was = before.setup.network;
-    if (LINK_KEYS.some((key) => network[key] !== was[key])) {
+    if (network.senders !== was.senders) {
+      network.senders.forEach((each, sender) => {
+        if (each !== was.senders[sender]) this.order({ kind: "event", event: { kind: "switch", sender, how: switchOf(each) } });
+      });
+    } else if (network !== was) {
       const numbers = linkNumbers(network, rateMbpsAt(setup, 0), catalogue);
       this.order({ kind: "event", event: { kind: "link", numbers } });
     }
-    network.senders.forEach((each, sender) => {
-      const how = switchOf(each);
-      if (how !== switchOf(was.senders[sender])) this.order({ kind: "event", event: { kind: "switch", sender, how } });
-    });
   }
 
   private async hear(report: Report): Promise<void> {
@@ -100,10 +100,10 @@ export class Simulation {
         this.recorded?.(report);
         break;
       case "replayed":
-        store.dispatch({ type: "notify", notice: `Replayed to the same end: digest ${report.digests.join(", ")}.` });
+        store.dispatch(notify(`Replayed to the same end: digest ${report.digests.join(", ")}.`));
         break;
       case "refused":
-        store.dispatch({ type: "notify", notice: report.sentence });
+        store.dispatch(notify(report.sentence));
     }
   }
 }

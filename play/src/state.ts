@@ -1,7 +1,6 @@
 // The page's state, and all that can be done to it.
 
-import type { Catalogue, Controller, Link, Network, Sender, Switch } from "./network";
-import { MAXIMUM_SENDERS, switched, switchOf } from "./network";
+import { type Catalogue, type Controller, type Link, MAXIMUM_SENDERS, type Network, type Sender, type Switch, switched, switchOf } from "./network";
 import { type Preset, presetSetup } from "./presets";
 import type { Recording } from "./recording";
 import type { Coloured } from "./rule-map";
@@ -46,6 +45,10 @@ export type Action =
   | { type: "add sender" }
   | { type: "remove sender"; sender: number }
   | { type: "change sender"; sender: number; controller: Controller };
+
+export function notify(notice: string): Action {
+  return { type: "notify", notice };
+}
 
 export function initialState(setup: Setup): State {
   return { setup, run: 0, running: true, notice: "", map: { axes: [3, 2], coloured: "increment", place: 0 } };

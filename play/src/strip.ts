@@ -97,10 +97,10 @@ export class Strip {
     if (plot.width !== element.clientWidth || plot.height !== element.clientHeight) {
       plot.setSize({ width: element.clientWidth, height: element.clientHeight });
     }
-    const seconds = samples.times.map((each) => each / 1000);
+    const seconds = samples.timesMs.map((each) => each / 1000);
     const end = Math.max(seconds.at(-1) ?? 0, windowMs / 1000);
     const share = (besides: number): (number | null)[] =>
-      samples.on.map((on, i) => (on > 0 ? (lines.bdpPackets(samples.times[i]) + besides) / on : null));
+      samples.on.map((on, i) => (on > 0 ? (lines.bdpPackets(samples.timesMs[i]) + besides) / on : null));
     const columns =
       this.which === "flight"
         ? [...samples.inFlight, share(0), share(lines.bufferPackets)]

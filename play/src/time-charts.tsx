@@ -1,6 +1,6 @@
 // The charts over time of each network.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { figure, networkTitles } from "./figures";
 import { bdpPackets } from "./network";
 import { type PartProps, useFrames } from "./part";
@@ -14,7 +14,8 @@ function TimeChart({ which, label, number, state, simulation, look }: PartProps 
   const { setup } = state;
   const { network } = setup;
   const senders = network.senders.length;
-  useEffect(() => {
+  // Before the next frame, which may have samples of another number of senders.
+  useLayoutEffect(() => {
     const made = new Strip(element.current!, which);
     made.build(look, senders);
     strip.current = made;

@@ -2,16 +2,14 @@
 
 import { useRef } from "preact/hooks";
 import { HAS_ADDRESS, putIntoAddress } from "./address";
-import { TABLES } from "./embedded";
 import { Faders } from "./faders";
 import { actionOf, ENDINGS, save } from "./files";
 import { networkSliders } from "./network-form";
 import type { PartProps } from "./part";
-import { presets } from "./presets";
+import { PRESETS } from "./presets";
 import { STEP_MS } from "./simulator";
 import { movable } from "./slider";
-
-export const PRESETS = presets(Object.keys(TABLES)[0]);
+import { notify } from "./state";
 
 function PresetSelect({ dispatch }: PartProps) {
   return (
@@ -55,7 +53,7 @@ function MidiFaders(props: PartProps) {
         const { state, dispatch, simulation } = newest.current;
         if (sender < state.setup.network.senders.length) dispatch({ type: "switch sender", sender, to: simulation.isOn(sender) ? 0 : 1 });
       },
-      (notice) => props.dispatch({ type: "notify", notice }),
+      (notice) => props.dispatch(notify(notice)),
     );
     void faders.current.open();
   };
@@ -68,8 +66,7 @@ export function Toolbar(props: PartProps) {
   const record = async (): Promise<void> => {
     const { recording, digests } = await simulation.record();
     save({ kind: "remy-farm recording", state: setup, recording, digests });
-    const notice = `Kept ${(recording.steps * STEP_MS) / 1000} s; digest ${digests.join(", ")}. Drop the file here to see it again.`;
-    dispatch({ type: "notify", notice });
+    dispatch(notify(`Kept ${(recording.steps * STEP_MS) / 1000} s; digest ${digests.join(", ")}. Drop the file here to see it again.`));
   };
   const replay = async (): Promise<void> => {
     const { recording } = await simulation.record();
@@ -78,7 +75,7 @@ export function Toolbar(props: PartProps) {
   const copyLink = async (): Promise<void> => {
     const url = await putIntoAddress(setup);
     await navigator.clipboard?.writeText(url).catch(() => undefined);
-    dispatch({ type: "notify", notice: "The page's address holds all of this; it is copied." });
+    dispatch(notify("The page's address holds all of this; it is copied."));
   };
   return (
     <header>

@@ -44,7 +44,7 @@ export function SenderNumbers({ state, simulation, look }: PartProps) {
                     <th scope="row"><i class="dot" style={`background:${look.flows[i]}`} />{LETTERS[i]}</th>
                     <td>{head ? figure(head.mbps) : "–"}</td>
                     <td>{head ? figure(head.delayMs) : "–"}</td>
-                    <td>{on ? figure(on.window) : "–"}</td>
+                    <td>{on ? figure(on.windowPackets) : "–"}</td>
                     <td>{flow?.lost ?? 0}</td>
                     <td>{on && on.rule >= 0 ? on.rule : "–"}</td>
                   </tr>

@@ -181,6 +181,11 @@ def test_published_tables_divide_as_their_files_say(live: Live, tmp_path: Path) 
     [
         ("a.json", b"{}", "is not a rule table"),
         ("a.dna", b"\x13\x00", "is not a .dna file"),
+        (
+            "a.json",
+            b'{"kind": "remy-farm recording", "state": {"rateMbps": 15}}',
+            "is a recording of another version",
+        ),
         ("a.json", b'{"signals": ["SIGNAL_X"], "nodes": []}', "looks at SIGNAL_X"),
         (
             "a.json",
@@ -189,7 +194,7 @@ def test_published_tables_divide_as_their_files_say(live: Live, tmp_path: Path) 
         ),
     ],
 )
-def test_a_file_that_is_no_table_is_refused_with_a_sentence(
+def test_a_file_that_cannot_be_used_is_refused_with_a_sentence(
     live: Live, tmp_path: Path, name: str, content: bytes, sentence: str
 ) -> None:
     path = tmp_path / name
