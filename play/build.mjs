@@ -1,6 +1,7 @@
-// Bundles the live network's page into a folder, and the farm's into another. The live network's is one file without anything outside of it,
-// but for the simulator and tables, which are put in where it is served
-// (library/src/remy_farm/analysis/live_page.py). The farm's has its script and style beside it.
+// Bundles the live network's page into a folder, and the farm's script and style into another. The live network's is one file
+// without anything outside of it, but for the simulator and tables, which are put in where it is served
+// (library/src/remy_farm/analysis/live_page.py). The farm's script and style are asked for by a page that its server fills in
+// (services/src/remy_services/web/page/farm.html).
 
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -54,4 +55,3 @@ writeFileSync(`${live}/page.html`, page);
 
 writeFileSync(`${farm}/farm.js`, await text({ entryPoints: ["farm/app.tsx"], ...preact }));
 writeFileSync(`${farm}/farm.css`, await styleOf("./farm/style.css"));
-writeFileSync(`${farm}/farm.html`, readFileSync("farm.html", "utf8"));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds the live network, which is the simulator as WebAssembly and its page, and the farm's page.
+"""Builds the live network's page and simulator (WebAssembly), and the script of the farm's page.
 
 The built files are in the repository, so that nobody who uses them needs npm or a compiler for
 WebAssembly. `sources.sha256` beside them says what they were built of; tests compare it with the
@@ -36,7 +36,7 @@ FLAGS = [
 ]
 LINK_FLAGS = ["-target", "wasm32-wasi", "-mexec-model=reactor", "-Wl,--export-dynamic", "-s"]
 #: What is built of PLAY.
-PAGES = (BUILT / "page.html", *(FARM / name for name in ("farm.html", "farm.js", "farm.css")))
+PAGES = (BUILT / "page.html", FARM / "farm.js", FARM / "farm.css")
 #: Where a simulation spends its time; the rest is made small, with the same bits.
 FAST = ("elements", "network", "senders")
 #: Of these folders, what is asked once a run or once a flow, and what few ask for on a page.
@@ -57,7 +57,7 @@ def sources() -> dict[str, str]:
     """Digests of all that either file is built of, by its name in the repository."""
     headers = [path for folder in (*FOLDERS, "table") for path in (SIMULATOR / folder).glob("*.h")]
     page = [*PLAY.glob("src/*"), *PLAY.glob("farm/*")]
-    page += [PLAY / name for name in ("build.mjs", "farm.html", "package-lock.json")]
+    page += [PLAY / name for name in ("build.mjs", "package-lock.json")]
     page.append(PLAY / "template.html")
     files = [*compiled(), *headers, *page, Path(__file__)]
     return {
@@ -98,7 +98,7 @@ def build_simulator(to: Path) -> None:
 
 
 def build_pages(live: Path, farm: Path) -> None:
-    """Bundles the live network's page into a folder, and the farm's three files into another.
+    """Bundles the live network's page into a folder, and the farm's script and style into another.
 
     Raises CalledProcessError.
     """

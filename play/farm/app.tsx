@@ -2,7 +2,7 @@
 
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
-import { useDark } from "../src/look";
+import { theme, useDark } from "../src/look";
 import { brought, type Failure, Jobs, maySubmit, signIn, signOut, type Who, who } from "./api";
 import { JobList } from "./jobs";
 import { Link, useAddress } from "./routes";
@@ -53,7 +53,7 @@ function Farm({ me, heard, jobs, signedOut }: { me: Who; heard: (who: Who) => vo
   const [version, setVersion] = useState(0);
   const dark = useDark();
   const [charted, setCharted] = useState<Charted>();
-  const pages = useMemo(() => charted && { ...charted, look: charted.theme(dark) }, [charted, dark]);
+  const pages = useMemo(() => charted && { ...charted, look: theme(dark) }, [charted, dark]);
   const address = useAddress();
   useLayoutEffect(() => {
     jobs.signedOut = () => signedOut("The session is over.");

@@ -1,5 +1,4 @@
-// What the bundle begins only where it is looked at: pages with charts, and how these look.
+// What the bundle begins only where it is looked at: pages with charts.
 
-export { theme } from "../src/charts";
 export { ComparePage } from "./compare";
 export { JobPage } from "./job";

@@ -1,7 +1,7 @@
 // Jobs side by side: how far they are, and in what their specifications differ.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { Theme } from "../src/charts";
+import type { Theme } from "../src/look";
 import { type Epoch, type Failure, type Jobs, type Row, call } from "./api";
 import { type Over, Pareto, ScoreCurve } from "./curves";
 import { Link } from "./routes";

@@ -2,7 +2,8 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { FONT, roundBetween, type Theme } from "../src/charts";
+import { FONT, roundBetween } from "../src/canvas";
+import type { Theme } from "../src/look";
 import type { Epoch, History, Point } from "./api";
 import { score } from "./words";
 

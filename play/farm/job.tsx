@@ -1,7 +1,7 @@
 // A job: its curve, its tables, what is known of it, and what can be done to it.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Theme } from "../src/charts";
+import type { Theme } from "../src/look";
 import { type Epoch, type Failure, type History, type Jobs, type Row, type Who, type WorkerLine, call, mayChange, maySubmit } from "./api";
 import { type Over, Pareto, ScoreCurve } from "./curves";
 import { Link, navigate } from "./routes";

@@ -1,7 +1,8 @@
 // Maps of a job's tables, and what changed between two epochs.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Coloured, drawMap, type Range, type Theme } from "../src/charts";
+import type { Theme } from "../src/look";
+import { type Coloured, drawMap, type Range } from "../src/rule-map";
 import { fromJson, Lookup, signalName, unitOf } from "../src/table";
 import { type Epoch, type Failure, call } from "./api";
 import { several } from "./words";

@@ -1,17 +1,15 @@
 // The last samples of a network, as the charts want them.
 
 import { LINK_NUMBERS, SENDER_NUMBERS } from "./simulator";
-import { PACKET_BITS } from "./state";
+import { PACKET_BITS } from "./network";
 
 export interface Flow {
   on: boolean;
-  window: number;
-  intersend: number;
-  rtt: number;
+  windowPackets: number;
   inFlight: number;
   received: number;
   lost: number;
-  delaySum: number;
+  delaySumMs: number;
   rule: number;
   memory: ArrayLike<number>;
 }
@@ -26,7 +24,7 @@ const MEAN_OVER_MS = 1000;
 const TRAIL_MS = 4000;
 
 export class Samples {
-  times: number[] = [];
+  timesMs: number[] = [];
   waiting: number[] = [];
   drops: (number | null)[] = [];
   inFlight: number[][];
@@ -60,16 +58,16 @@ export class Samples {
         this.keep(time, numbers[at + 1], numbers[at + 2] + numbers[at + 3], flows);
       }
     }
-    const begin = this.times.findIndex((time) => time >= this.kept - windowMs);
+    const begin = this.timesMs.findIndex((time) => time >= this.kept - windowMs);
     if (begin > 64) {
-      for (const column of [this.times, this.waiting, this.drops, this.on, ...this.inFlight]) {
+      for (const column of [this.timesMs, this.waiting, this.drops, this.on, ...this.inFlight]) {
         column.splice(0, begin);
       }
     }
   }
 
   private keep(time: number, waiting: number, drops: number, flows: Flow[]): void {
-    this.times.push(time);
+    this.timesMs.push(time);
     this.waiting.push(waiting);
     this.drops.push(drops > this.lastDrops ? drops - this.lastDrops : null);
     this.lastDrops = drops;
@@ -78,7 +76,7 @@ export class Samples {
     this.past.push({
       time,
       received: flows.map((each) => each.received),
-      delay: flows.map((each) => each.delaySum),
+      delay: flows.map((each) => each.delaySumMs),
     });
     while (this.past[0].time < time - MEAN_OVER_MS) this.past.shift();
     const first = this.past[0];
@@ -88,7 +86,7 @@ export class Samples {
       if (packets > 0 && time > first.time) {
         trail.push({
           mbps: (packets * PACKET_BITS) / (time - first.time) / 1000,
-          delayMs: (each.delaySum - first.delay[i]) / packets,
+          delayMs: (each.delaySumMs - first.delay[i]) / packets,
         });
       } else {
         trail.shift();
@@ -101,13 +99,11 @@ export class Samples {
 function flow(numbers: Float64Array): Flow {
   return {
     on: numbers[0] === 1,
-    window: numbers[1],
-    intersend: numbers[2],
-    rtt: numbers[3],
+    windowPackets: numbers[1],
     inFlight: numbers[4],
     received: numbers[5],
     lost: numbers[6],
-    delaySum: numbers[7],
+    delaySumMs: numbers[7],
     rule: numbers[8],
     memory: numbers.slice(9, 13),
   };

@@ -16,6 +16,8 @@ interface Exports {
   remy_live_refusal(): number;
 }
 
+// Recordings count in steps of this.
+export const STEP_MS = 10;
 // Of the numbers of a sample.
 export const LINK_NUMBERS = 4;
 export const SENDER_NUMBERS = 13;

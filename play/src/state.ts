@@ -1,168 +1,128 @@
-// What a person has set up: all that a link to the page holds.
+// The page's state, and all that can be done to it.
 
-import { BIN_MS, type Trace } from "./trace";
+import { type Catalogue, type Controller, type Link, MAXIMUM_SENDERS, type Network, type Sender, type Switch, switched, switchOf } from "./network";
+import { type Preset, presetSetup } from "./presets";
+import type { Recording } from "./recording";
+import type { Coloured } from "./rule-map";
+import type { Setup } from "./setup";
 
-export const MAXIMUM_SENDERS = 8;
-export const PACKET_BITS = 12000;
-
-// Off, on, or left to a process of exponential on and off times.
-export type Switch = 0 | 1 | 2;
-
-export interface Sender {
-  // "table:" and a table's name, or a protocol's name.
-  runs: string;
-  how: Switch;
+// The map of rules: its two signals, across and up, the part of actions that colours it, and the
+// place of the sender by whose memory it is cut.
+export interface MapView {
+  axes: [number, number];
+  coloured: Coloured;
+  place: number;
 }
 
 export interface State {
-  seed: number;
-  rateMbps: number;
-  rttMs: number;
-  // Packets that may wait; negative: as many as come.
-  buffer: number;
-  loss: number;
-  jitterMs: number;
-  queue: string;
-  onMs: number;
-  offMs: number;
-  speed: number;
-  senders: Sender[];
-  // What RemyCCs run beside, on the same random numbers; none: "".
-  beside: string;
-  // What the link's rate follows.
-  trace?: Trace;
-  // Tables that the page does not bring along: numbers by name.
-  tables: Record<string, number[]>;
+  setup: Setup;
+  // Absent until the simulator is loaded.
+  catalogue?: Catalogue;
+  // The number of the run: a new run begins where it changes.
+  run: number;
+  // The recording that the run replays, if any.
+  replayed?: Recording;
+  running: boolean;
+  notice: string;
+  map: MapView;
 }
 
-export const ordinary: State = {
-  seed: 1,
-  rateMbps: 15,
-  rttMs: 150,
-  buffer: 1000,
-  loss: 0,
-  jitterMs: 0,
-  queue: "drop-tail",
-  onMs: 5000,
-  offMs: 5000,
-  speed: 1,
-  senders: [],
-  beside: "",
-  tables: {},
-};
+export type Action =
+  | { type: "load"; catalogue: Catalogue; setup?: Setup; notice?: string }
+  | { type: "pause"; running: boolean }
+  | { type: "speed"; speed: number }
+  | { type: "notify"; notice: string }
+  | { type: "map"; change: Partial<MapView> }
+  // These two change the network while it runs.
+  | { type: "change link"; change: Partial<Link> }
+  | { type: "switch sender"; sender: number; to: Switch }
+  // All others begin a new run.
+  | { type: "begin"; change?: Partial<Omit<Setup, "network">>; notice?: string }
+  | { type: "preset"; preset: Preset }
+  | { type: "replay"; setup: Setup; recording: Recording; notice?: string }
+  | { type: "change network"; change: Partial<Network> }
+  | { type: "open table"; name: string; numbers: number[] }
+  | { type: "add sender" }
+  | { type: "remove sender"; sender: number }
+  | { type: "change sender"; sender: number; controller: Controller };
 
-export interface Preset {
-  name: string;
-  about: string;
-  change: Partial<State>;
+export function notify(notice: string): Action {
+  return { type: "notify", notice };
 }
 
-const remy = (table: string, count: number, how: Switch = 1): Sender[] =>
-  Array.from({ length: count }, () => ({ runs: table ? `table:${table}` : "cubic", how }));
-const each = (...runs: string[]): Sender[] => runs.map((name) => ({ runs: name, how: 1 }));
+export function initialState(setup: Setup): State {
+  return { setup, run: 0, running: true, notice: "", map: { axes: [3, 2], coloured: "increment", place: 0 } };
+}
 
-// Mbit/s, five seconds each.
-const CHANGING = [55, 18, 92, 34, 12, 76, 100, 25];
+function begun(state: State, change: Partial<Setup> = {}, notice = "", replayed?: Recording): State {
+  return { ...state, setup: { ...state.setup, ...change }, run: state.run + 1, notice, replayed };
+}
 
-// By what they are from. `first` is the table that the page is about; none: Cubic's place.
-export function presets(first: string): Record<string, Preset[]> {
-  return {
-    "To begin with": [
-      {
-        name: "Two alike",
-        about: "Two senders of one kind on 15 Mbit/s and 150 ms: switch one off and see the other take its share.",
-        change: { senders: remy(first, 2) },
-      },
-      {
-        name: "Beside Cubic",
-        about: "A RemyCC and Cubic share a link with a buffer of one BDP.",
-        change: { senders: [...remy(first, 1), ...each("cubic")], buffer: 188 },
-      },
-      {
-        name: "Full buffers",
-        about: "Cubic fills a buffer of five BDPs; NewReno, BBR and Copa wait with it.",
-        change: { senders: each("cubic", "newreno", "bbr", "copa"), buffer: 940 },
-      },
-      {
-        name: "CoDel",
-        about: "Cubic over CoDel: packets are dropped before the buffer is full.",
-        change: { senders: each("cubic", "cubic"), queue: "codel" },
-      },
-      {
-        name: "Data centre",
-        about: "300 Mbit/s and 5 ms, slowed down ten times.",
-        change: { senders: each("dctcp", "dctcp", "newreno"), queue: "threshold-marking", rateMbps: 300, rttMs: 5, buffer: 500, speed: 0.1 },
-      },
-    ],
-    "TCP ex Machina, 2013": [
-      {
-        name: "Dumbbell of 8",
-        about: "Eight senders that come and go, on and off for 5 s in the mean (section 5).",
-        change: { senders: remy(first, 8, 2) },
-      },
-      {
-        name: "A competitor leaves",
-        about: "Two senders, on and off for 5 s in the mean: who is alone has the link an RTT later (Figure 6).",
-        change: { senders: remy(first, 2, 2) },
-      },
-    ],
-    "Learnability, 2014": [
-      {
-        name: "Short on and off",
-        about: "Two senders, on and off for 1 s in the mean, on 32 Mbit/s (Figure 2): move the link rate from 1 to 300.",
-        change: { senders: remy(first, 2, 2), rateMbps: 32, onMs: 1000, offMs: 1000, buffer: 2000 },
-      },
-      {
-        name: "Beside NewReno",
-        about: "10 Mbit/s, 100 ms and a buffer of 200 packets, with a NewReno on the same link (Figure 7).",
-        change: { senders: [...remy(first, 1), ...each("newreno")], rateMbps: 10, rttMs: 100, buffer: 200 },
-      },
-    ],
-    "PCC, 2015": [
-      {
-        name: "Satellite",
-        about: "42 Mbit/s, 500 ms (800 in Figure 6), and 0.74 % of packets lost.",
-        change: { senders: [...remy(first, 1), ...each("cubic", "bbr")], rateMbps: 42, rttMs: 500, loss: 0.0074 },
-      },
-      {
-        name: "Random loss",
-        about: "100 Mbit/s, 30 ms, one packet in a hundred lost, and a buffer of one BDP (Figure 7).",
-        change: { senders: [...remy(first, 1), ...each("cubic", "pcc-allegro")], rateMbps: 100, rttMs: 30, loss: 0.01, buffer: 250 },
-      },
-      {
-        name: "Changing link",
-        about: "A rate that is another every 5 s, from 12 to 100 Mbit/s (as in Figure 11, where RTT and losses change, too).",
-        change: {
-          senders: [...remy(first, 1), ...each("cubic")],
-          rttMs: 55,
-          buffer: 252,
-          trace: { name: "another rate every 5 s", rates: CHANGING.flatMap((rate) => Array<number>(5000 / BIN_MS).fill(rate)) },
-        },
-      },
-    ],
+// A table that is opened takes the place of the RemyCCs; where there are none, a sender is added.
+function withTable(senders: Sender[], table: string): Sender[] {
+  if (senders.some((each) => "table" in each)) {
+    return senders.map((each) => ("table" in each ? switched({ table }, switchOf(each)) : each));
+  }
+  return [...senders.slice(0, MAXIMUM_SENDERS - 1), switched({ table }, 1)];
+}
+
+export function reduce(state: State, action: Action): State {
+  const { setup } = state;
+  const { network } = setup;
+  const { senders } = network;
+  const withSenders = (to: Sender[]): Partial<Setup> => ({ network: { ...network, senders: to } });
+  const withSender = (number: number, to: Sender): Partial<Setup> => withSenders(senders.map((each, i) => (i === number ? to : each)));
+  switch (action.type) {
+    case "load":
+      return begun({ ...state, catalogue: action.catalogue, setup: action.setup ?? setup }, {}, action.notice);
+    case "pause":
+      return { ...state, running: action.running };
+    case "speed":
+      return { ...state, setup: { ...setup, speed: action.speed } };
+    case "notify":
+      return { ...state, notice: action.notice };
+    case "map":
+      return { ...state, map: { ...state.map, ...action.change } };
+    case "change link":
+      return { ...state, setup: { ...setup, network: { ...network, ...action.change } } };
+    case "switch sender":
+      return { ...state, setup: { ...setup, ...withSender(action.sender, switched(senders[action.sender], action.to)) } };
+    case "begin":
+      return begun(state, action.change, action.notice);
+    case "preset":
+      return begun({ ...state, setup: presetSetup(action.preset, setup.tables) }, {}, action.preset.about);
+    case "replay":
+      return begun({ ...state, setup: action.setup }, {}, action.notice, action.recording);
+    case "change network":
+      return begun(state, { network: { ...network, ...action.change } });
+    case "open table":
+      return begun(state, { tables: { ...setup.tables, [action.name]: action.numbers }, ...withSenders(withTable(senders, action.name)) });
+    case "add sender":
+      return begun(state, withSenders([...senders, switched(senders.at(-1)!, 1)]));
+    case "remove sender":
+      return begun(state, withSenders(senders.filter((_, i) => i !== action.sender)));
+    case "change sender":
+      return begun(state, withSender(action.sender, switched(action.controller, switchOf(senders[action.sender]))));
+  }
+}
+
+type Follower = (state: State, before: State) => void;
+
+export type Dispatch = (action: Action) => void;
+
+// Keeps the state, and tells those that follow it.
+export class Store {
+  private readonly followers: Follower[] = [];
+
+  constructor(public state: State) {}
+
+  readonly dispatch: Dispatch = (action) => {
+    const before = this.state;
+    this.state = reduce(before, action);
+    for (const follow of this.followers) follow(this.state, before);
   };
-}
 
-async function through(bytes: Uint8Array, stream: GenericTransformStream): Promise<Uint8Array> {
-  const body = new Blob([bytes as BlobPart]).stream().pipeThrough(stream as ReadableWritablePair);
-  return new Uint8Array(await new Response(body).arrayBuffer());
-}
-
-export async function toFragment(state: State): Promise<string> {
-  const text = new TextEncoder().encode(JSON.stringify(state));
-  const packed = await through(text, new CompressionStream("deflate-raw"));
-  let binary = "";
-  for (const byte of packed) binary += String.fromCharCode(byte);
-  return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-}
-
-export async function fromFragment(fragment: string): Promise<State | undefined> {
-  try {
-    const binary = atob(fragment.replaceAll("-", "+").replaceAll("_", "/"));
-    const packed = Uint8Array.from(binary, (character) => character.charCodeAt(0));
-    const text = await through(packed, new DecompressionStream("deflate-raw"));
-    return { ...ordinary, ...JSON.parse(new TextDecoder().decode(text)) };
-  } catch {
-    return undefined;
+  follow(follower: Follower): void {
+    this.followers.push(follower);
   }
 }

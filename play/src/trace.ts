@@ -2,8 +2,8 @@
 
 export interface Trace {
   name: string;
-  // Means over BIN_MS each, Mbit/s; they begin again after the last.
-  rates: number[];
+  // Means over BIN_MS each; they begin again after the last.
+  rates_mbps: number[];
 }
 
 export const BIN_MS = 100;
@@ -30,5 +30,5 @@ export function readTrace(name: string, text: string, packetBits: number): Trace
     counts[bin] += 1;
   });
   if (counts.length === 0) throw new Error("is not a trace: it has no line");
-  return { name, rates: counts.map((each) => Math.max(LEAST_MBPS, (each * packetBits) / (1000 * BIN_MS))) };
+  return { name, rates_mbps: counts.map((each) => Math.max(LEAST_MBPS, (each * packetBits) / (1000 * BIN_MS))) };
 }

@@ -1,25 +1,8 @@
 // Runs the network, or two on the same random numbers, at a multiple of the clock's speed.
 
-import { Simulator, type Named } from "./simulator";
-
-// What happens to a network while it runs.
-export type Event =
-  | { kind: "link"; numbers: number[] }
-  | { kind: "switch"; sender: number; how: number };
-
-// A run, as it can be made again.
-export interface Recording {
-  tables: number[][];
-  // One network, or two: as remy_live_start() wants them.
-  networks: number[][];
-  senders: number;
-  // What the link's rate follows, in packets a ms, TRACE_STEPS steps each, from the beginning again
-  // after the last. It makes events, so that a run that is made again needs none.
-  rates?: number[];
-  // With the number of the step before which they happened.
-  events: { step: number; event: Event }[];
-  steps: number;
-}
+import type { Catalogue } from "./network";
+import type { Event, Recording } from "./recording";
+import { Simulator, STEP_MS } from "./simulator";
 
 export type Order =
   | { kind: "load"; module: WebAssembly.Module }
@@ -29,14 +12,13 @@ export type Order =
   | { kind: "record" };
 
 export type Report =
-  | { kind: "loaded"; protocols: Named[]; queues: Named[] }
+  | { kind: "loaded"; catalogue: Catalogue }
   | { kind: "samples"; samples: Float64Array[]; achieved: number; run: number }
   | { kind: "recording"; recording: Recording; digests: string[] }
   | { kind: "replayed"; digests: string[] }
   | { kind: "refused"; sentence: string };
 
-export const STEP_MS = 10;
-export const TRACE_STEPS = 10;
+const TRACE_STEPS = 10;
 // Rate, delay, buffer, loss and queue, after the seed.
 const LINK_PARTS = 5;
 const TURN_MS = 16;
@@ -80,7 +62,7 @@ async function start(recording: Recording, wanted: number): Promise<void> {
   simulators = loaded;
   replayed = recording.steps > 0 ? [...recording.events] : [];
   stepsToReplay = recording.steps;
-  current = { ...recording, events: [], steps: 0, rates: recording.steps > 0 ? undefined : recording.rates };
+  current = { ...recording, events: [], steps: 0, ratesPacketsPerMs: recording.steps > 0 ? undefined : recording.ratesPacketsPerMs };
   link = recording.networks[0].slice(1, 1 + LINK_PARTS);
   if (recording.steps === 0) {
     for (const { event } of recording.events) apply(event);
@@ -95,9 +77,9 @@ function apply(event: Event): void {
 }
 
 function step(): Float64Array[] {
-  const { steps, senders, rates } = current!;
-  if (rates && steps % TRACE_STEPS === 0) {
-    const rate = rates[(steps / TRACE_STEPS) % rates.length];
+  const { steps, senders, ratesPacketsPerMs } = current!;
+  if (ratesPacketsPerMs && steps % TRACE_STEPS === 0) {
+    const rate = ratesPacketsPerMs[(steps / TRACE_STEPS) % ratesPacketsPerMs.length];
     if (rate !== link[0]) apply({ kind: "link", numbers: [rate, ...link.slice(1)] });
   }
   while (replayed.length > 0 && replayed[0].step <= steps) apply(replayed.shift()!.event);
@@ -159,20 +141,20 @@ self.onmessage = async ({ data }: MessageEvent<Order>): Promise<void> => {
     if (data.kind === "load") {
       module = data.module;
       const simulator = await Simulator.load(module);
-      tell({ kind: "loaded", protocols: simulator.protocols(), queues: simulator.queues() });
+      tell({ kind: "loaded", catalogue: { protocols: simulator.protocols(), queues: simulator.queues() } });
       turn();
     } else if (data.kind === "start") {
       await start(data.recording, data.run);
     } else if (data.kind === "event") {
       const { event } = data;
       // Of a link that follows a trace all else may be changed.
-      const follows = event.kind === "link" && current?.rates;
+      const follows = event.kind === "link" && current?.ratesPacketsPerMs;
       apply(follows ? { kind: "link", numbers: [link[0], ...event.numbers.slice(1)] } : event);
     } else if (data.kind === "speed") {
       speed = data.speed;
     } else if (current) {
       const digests = simulators.map((each) => each.digest());
-      tell({ kind: "recording", recording: { ...current, rates: undefined }, digests });
+      tell({ kind: "recording", recording: { ...current, ratesPacketsPerMs: undefined }, digests });
     }
   } catch (error) {
     refused(error);

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+import remy_farm as rf
 from benchmarks.programs import ROOT
 from library.tests.analysis.small_design import small_content
 from remy_cli.play import named_remyccs, page_server
@@ -180,6 +181,11 @@ def test_published_tables_divide_as_their_files_say(live: Live, tmp_path: Path) 
     [
         ("a.json", b"{}", "is not a rule table"),
         ("a.dna", b"\x13\x00", "is not a .dna file"),
+        (
+            "a.json",
+            b'{"kind": "remy-farm recording", "state": {"rateMbps": 15}}',
+            "is a recording of another version",
+        ),
         ("a.json", b'{"signals": ["SIGNAL_X"], "nodes": []}', "looks at SIGNAL_X"),
         (
             "a.json",
@@ -188,7 +194,7 @@ def test_published_tables_divide_as_their_files_say(live: Live, tmp_path: Path) 
         ),
     ],
 )
-def test_a_file_that_is_no_table_is_refused_with_a_sentence(
+def test_a_file_that_cannot_be_used_is_refused_with_a_sentence(
     live: Live, tmp_path: Path, name: str, content: bytes, sentence: str
 ) -> None:
     path = tmp_path / name
@@ -215,6 +221,40 @@ def test_the_address_holds_what_was_set_up(live: Live, browser: Browser) -> None
         assert again.page.locator(".senders li").count() == 3
     finally:
         again.context.close()
+
+
+def test_what_is_set_up_is_a_network_as_files_have_it(live: Live) -> None:
+    page = live.page
+    page.get_by_label("Preset").select_option("Satellite")
+    page.get_by_role("slider", name="Buffer").press("Home")
+    page.get_by_role("button", name="Sender C comes and goes by itself").click()
+    live.wait_for_throughput(1)
+    page.get_by_role("switch", name="Sender B").click()
+    network = live.recording()["state"]["network"]
+    specimen = rf.Network(**network).topology().specimen
+    (link,) = specimen.links
+    assert link.rate_packets_per_ms == 3.5
+    assert (link.buffer_packets, link.loss_probability) == (0, 0.0074)
+    assert specimen.rtt_ms == 500
+    kinds = [group.traffic.WhichOneof("on") for group in specimen.senders]
+    assert kinds == ["always", "intervals", "exponential_time"]
+    run = rf.simulate(rf.Network(**network), seconds=5)
+    assert run.sender_names == ["remycc:general-purpose-delta1", "cubic", "bbr"]
+    on, off, _ = run.senders
+    assert on.packets_received > 0
+    assert off.packets_received == 0
+
+
+def test_an_address_of_another_version_is_told_and_the_first_preset_runs(
+    browser: Browser, address: str
+) -> None:
+    live = Live(browser, f"{address}#s=q1YqSwUA")
+    try:
+        live.notice("is of another version")
+        assert live.page.locator(".senders li").count() == 2
+        assert live.wrong == []
+    finally:
+        live.context.close()
 
 
 def test_nothing_else_is_loaded_and_names_are_only_names(live: Live) -> None:

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from remy_services.web.guard import RequestRefused
 
-#: The page's own files, as built by scripts/live_page.py.
+#: The page's own files: farm.html, and script and style as built by scripts/live_page.py.
 BUILT: Final = resources.files("remy_services.web") / "page"
 #: Where the page has what it shows first.
 _FIRST: Final = '<script type="application/json" id="first">'
