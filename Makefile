@@ -107,9 +107,10 @@ fuzz: build  ## Fuzz the readers of files for FUZZ_SECONDS each, starting from t
 	FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz
 
 .PHONY: proto
-proto: $(VENV)/.requirements  ## Write the Python code of proto/remy_farm anew, and the schema of DesignJobs
+proto: $(VENV)/.requirements  ## Write the Python code of proto/remy_farm anew, and the schemas of files and of DesignJobs
 	$(VENV_PYTHON) scripts/generate_proto.py
 	$(VENV_PYTHON) -m scripts.design_job_crd
+	$(VENV_PYTHON) -m scripts.json_schema
 
 .PHONY: dashboards
 dashboards: $(VENV)/.members  ## Write the Grafana dashboards anew (the chart holds them)

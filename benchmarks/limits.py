@@ -16,7 +16,7 @@ from benchmarks.programs import ROOT
 from remy_laboratory.kernel.measuring import jain
 
 NETWORKS: Final = ROOT / "examples" / "networks" / "limits"
-#: By the name of a column: the keys that take the place of `protocol: ENTRANT` in a network's file.
+#: By the name of a column: the keys that take the place of `table: ENTRANT` in a network's file.
 ENTRANTS: Final[Mapping[str, str]] = {
     "generalist-remembering": "table: generalist-remembering",
     "general-purpose-realistic": "table: general-purpose-realistic",
@@ -123,7 +123,7 @@ LIMITS: Final = (
 def measure_limit(limit: Limit, entrant: str) -> str:
     """Simulates an entrant, one of the values of ENTRANTS, on a network, and measures it there."""
     text = (NETWORKS / f"{limit.name}.yaml").read_text(encoding="utf-8")
-    network = rf.Network(**yaml.safe_load(text.replace("protocol: ENTRANT", entrant)))
+    network = rf.Network(**yaml.safe_load(text.replace("table: ENTRANT", entrant)))
     return limit.measure(rf.simulate(network, seconds=limit.seconds, record_every_ms=_EVERY_MS))
 
 

@@ -68,6 +68,7 @@ def lint() -> Outcome:
         "compatibility of wire formats": ("buf", "breaking", "proto", "--against", BASELINE),
         "freshness of generated code": ("python", "scripts/generate_proto.py", "--check"),
         "freshness of DesignJobs' schema": ("python", "-m", "scripts.design_job_crd", "--check"),
+        "freshness of JSON schemas": ("python", "-m", "scripts.json_schema", "--check"),
         "freshness of dashboards": ("python", "-m", "dashboards", "--check"),
     }
     outcome = Outcome()

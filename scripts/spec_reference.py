@@ -77,7 +77,9 @@ _INTRODUCTION: Final = """\
 
 A design is specified in a YAML file, or in a JSON file whose name ends in `.json`, of at most
 1 MiB. `remy-farm validate SPEC.yaml` checks one, and `examples/` holds specifications to start
-from. Sections in parentheses are those of the paper *TCP ex Machina*.
+from. An editor that reads YAML completes and checks a file whose first line names the JSON schema
+that `remy-farm schema` prints, as in `# yaml-language-server: $schema=specification.json`. Sections
+in parentheses are those of the paper *TCP ex Machina*.
 
 * Names carry their units, and every number is finite.
 * A missing key takes the default below, which is that of the newest `edition`, and a section

@@ -11,12 +11,21 @@ from typing import Final
 
 __all__ = [
     "DATA",
+    "SCHEMAS",
+    "shipped_schema",
     "shipped_table",
     "shipped_tables",
 ]
 
-#: The folder with a folder each for `remyccs`, `studies`, `league` and `robustness`.
+#: The folder with a folder each for `remyccs`, `studies`, `league`, `robustness` and `schemas`.
 DATA: Final = Path(str(resources.files("remy_farm"))) / "data"
+#: The kinds of files that have a JSON schema.
+SCHEMAS: Final = ("specification", "network", "study")
+
+
+def shipped_schema(kind: str) -> Path:
+    """The JSON schema of files of a kind, one of SCHEMAS."""
+    return DATA / "schemas" / f"{kind}.json"
 
 
 def shipped_tables() -> list[str]:

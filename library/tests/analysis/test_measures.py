@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 
 from remy_farm.evaluation.measures import (
     link_rate_mbps,
-    link_rate_packets_per_ms,
     mean,
     measure_senders,
     measure_specimen,
     median,
     standard_error,
 )
+from remy_farm.specification.links import link_rate_packets_per_ms
 from remy_proto.v1 import evaluation_pb2
 
 # 12 Mbit/s is one packet of 1500 bytes per millisecond.

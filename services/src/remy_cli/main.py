@@ -130,6 +130,7 @@ _LOCAL_COMMANDS = {
     ),
     "kernel": ("kernel", "Check, verify and run RemyCCs as congestion control of Linux."),
     "validate": ("evaluate", "Check a specification and say what it asks for."),
+    "schema": ("schema", "Print the JSON schema of specifications, networks or studies."),
     "reproduce": ("reproduce", "Make the figures of published studies, and compare."),
     "league": ("reproduce", "Compare RemyCCs and protocols on sets of networks."),
     "attack": ("robustness", "Find networks where a RemyCC loses against a protocol."),

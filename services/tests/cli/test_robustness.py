@@ -14,7 +14,7 @@ import pytest
 from benchmarks.programs import ROOT
 from remy_farm.specification import load_spec
 from remy_laboratory.studies.league import read_set
-from remy_laboratory.studies.reading import layered
+from remy_laboratory.studies.networks import layered
 from remy_laboratory.studies.robustness import certificate_text, read_requirements
 
 RunJson = Callable[..., dict[str, Any]]
@@ -103,9 +103,7 @@ def test_a_table_that_fails_is_refused_with_the_network_on_which_it_does(
     worst = min(tree["requirements"][1]["networks"], key=lambda each: each["score"])
     page = (out / "certificate.html").read_text()
     commands = [line for line in page.splitlines() if "remy-farm simulate" in line]
-    (command,) = [
-        line for line in commands if f"--rate-mbps {worst['network'].split()[0]} " in line
-    ]
+    (command,) = [line for line in commands if f"rate_mbps={worst['network'].split()[0]} " in line]
     shown = run_json(*shlex.split(command.partition("remy-farm ")[2].removesuffix("</pre>")))
     # Its first run; the other has the same flow, that is always on.
     got = shown["senders"][0]["throughput_mbps"] / float(worst["network"].split()[0])

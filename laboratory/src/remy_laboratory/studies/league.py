@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-import json
 import math
 import re
 import shlex
@@ -355,7 +354,8 @@ def simulate_words(league: LeagueSet, entrant: Entrant, place: Place) -> str:
         if path == "starts_apart_ms":
             words += ["--starts-apart-ms", f"{value:g}"]
         else:
-            said = f"{value:.15g}" if isinstance(value, int | float) else json.dumps(value)
+            number = isinstance(value, int | float)
+            said = f"{value:.15g}" if number else value if isinstance(value, str) else "{}"
             words += ["--set", f"{path}={said}"]
     return shlex.join([*words, *length])
 

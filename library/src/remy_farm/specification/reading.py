@@ -334,6 +334,27 @@ def shorten(tree: dict[str, Tree], message: Descriptor) -> Tree:
     return tree
 
 
+def forms_beside_mapping(message: Descriptor) -> set[str]:
+    """How a message may be written but as a mapping or a word, for schemas: a number, numbers, a
+    pair of ends, or text."""
+    name = message.full_name
+    found = {
+        "number": (_DISTRIBUTION.full_name, _BUFFER.full_name),
+        "numbers": (_DISTRIBUTION.full_name, _VALUE_LIST.full_name),
+        "pair": _RANGES,
+        "text": (_GIVEN_TABLE.full_name, _GROUP),
+    }
+    return {form for form, names in found.items() if name in names}
+
+
+def fields_by_key(message: Descriptor) -> dict[str, list[FieldDescriptor]]:
+    """The fields of a message by their keys, in the order of the proto file."""
+    found: dict[str, list[FieldDescriptor]] = {}
+    for field in message.fields:
+        found.setdefault(key_of(field), []).append(field)
+    return found
+
+
 def forms(message: Descriptor) -> str:
     """How a message may be written, for error messages and the reference."""
     return f"{_FORMS.get(message.full_name, 'a mapping')} with the keys {_keys(message)}"

@@ -1,0 +1,278 @@
+"""JSON schemas for editors: `python -m scripts.json_schema [--check]`.
+
+Keys, bounds and words come from the declarations that files are checked against, descriptions from
+the comments beside them, as docs/spec.md does. `remy-farm schema` prints what is made here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+from remy_farm.specification.reading import fields_by_key, forms_beside_mapping, key_of, words_for
+from remy_farm.specification.schema import (
+    Bounds,
+    descriptor_of,
+    enum_names,
+    enum_of,
+    is_submessage,
+    submessage_of,
+)
+from remy_proto.completion import constraint_of
+from remy_proto.v1 import spec_pb2
+from remy_simulator import registry
+from remy_simulator.registry import Registry
+from scripts.spec_reference import read_comments
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+FOLDER: Final = ROOT / "data" / "schemas"
+_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_DISTRIBUTION: Final = descriptor_of(spec_pb2.Distribution)
+_NETWORK: Final = descriptor_of(spec_pb2.NetworkModel)
+#: Fields whose text is a name of a registry, with settings behind commas.
+_WORDS: Final = {
+    "queue": Registry.QUEUE,
+    "transport": Registry.BODY,
+    "protocol": Registry.PROTOCOL,
+}
+
+Schema = dict[str, Any]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing; fail if stale")
+    stale = []
+    for name, schema in schemas().items():
+        path = FOLDER / f"{name}.json"
+        text = json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append((path, text))
+    if parser.parse_args().check:
+        for path, _ in stale:
+            print(f"{path.relative_to(ROOT)} is stale: run python -m scripts.json_schema")
+        return 1 if stale else 0
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for path, text in stale:
+        path.write_text(text, encoding="utf-8")
+    return 0
+
+
+def schemas() -> dict[str, Schema]:
+    """The schema of each kind of file, by its name."""
+    comments = read_comments(ROOT / "proto")
+    return {
+        "specification": _specification(comments),
+        "network": _network(comments),
+        "study": _study(comments),
+    }
+
+
+def _specification(comments: Mapping[str, str]) -> Schema:
+    writer = _Writer(comments)
+    root = writer.reference(descriptor_of(spec_pb2.DesignSpec))
+    return writer.document("The specification of a design", root)
+
+
+def _network(comments: Mapping[str, str]) -> Schema:
+    writer = _Writer(comments, draws=False)
+    root = writer.reference(_NETWORK)
+    network = _mapping_in(writer.definitions[_NETWORK.name])
+    # What a specification must say of traffic a file may leave out, and it designs nothing.
+    network["required"] = ["senders"]
+    senders = network["properties"]["senders"]
+    network["properties"]["senders"] = {
+        "description": senders["description"],
+        **senders["anyOf"][-1],
+    }
+    del _mapping_in(writer.definitions["GroupModel"])["properties"]["design"]
+    return writer.document("A network", root)
+
+
+def _study(comments: Mapping[str, str]) -> Schema:
+    """Of studies and sets of networks, whose networks are in layers: the rest is left open."""
+    writer = _Writer(comments, draws=False, layers=True)
+    network = writer.reference(_NETWORK)
+    keys = _mapping_in(writer.definitions[_NETWORK.name])["properties"]
+    keys["senders"] = {"type": "integer", "minimum": 1, "maximum": 10_000}
+    keys["routes"] = {
+        "description": "The routes of the kinds of senders in turn; of one kind, of its senders.",
+        "type": "array",
+        "items": writer.reference(descriptor_of(spec_pb2.RouteModel)),
+    }
+    for name, text in (
+        ("starts_apart_ms", "Senders are first on so long after each other."),
+        ("first_on_mean_ms", "Senders are first on after exponentially distributed times."),
+        ("first_rtt_offset_ms", "The RTTs that the first sender measures are too long by this."),
+    ):
+        keys[name] = {"description": f"{text} In ms.", "type": "number", "minimum": 0}
+    with_network = {"type": "object", "properties": {"network": network}}
+    root = {
+        "type": "object",
+        "properties": {
+            "network": network,
+            "rows": {"type": "array", "items": with_network},
+            "places": {"type": "array", "items": with_network},
+        },
+    }
+    return writer.document("A study, or a set of networks", root)
+
+
+def _mapping_in(definition: Schema) -> Schema:
+    """The long form of a message, which is the last."""
+    mapping: Schema = definition.get("anyOf", [definition])[-1]
+    return mapping
+
+
+class _Writer:
+    """Writes a definition for each message, once."""
+
+    def __init__(
+        self, comments: Mapping[str, str], *, draws: bool = True, layers: bool = False
+    ) -> None:
+        self._comments = comments
+        #: Whether a quantity may be a distribution.
+        self._draws = draws
+        #: Whether what is required may be said elsewhere.
+        self._layers = layers
+        self.definitions: dict[str, Schema] = {}
+
+    def document(self, title: str, root: Schema) -> Schema:
+        """The whole schema."""
+        definitions = dict(sorted(self.definitions.items()))
+        return {"$schema": _DIALECT, "title": title, **root, "$defs": definitions}
+
+    def reference(self, message: Descriptor, bounds: Bounds | None = None) -> Schema:
+        """A reference to the definition of a message whose numbers are within bounds."""
+        bounds = bounds or Bounds()
+        name = message.full_name.removeprefix("remy_farm.v1.")
+        if bounds != Bounds():
+            name += f" ({bounds.describe()})"
+        if name not in self.definitions:
+            self.definitions[name] = {}
+            self.definitions[name] = self._message(message, bounds)
+        # A pointer in a URI: what is no letter of one is escaped.
+        return {"$ref": "#/$defs/" + name.replace(" ", "%20").replace("/", "~1")}
+
+    def _message(self, message: Descriptor, bounds: Bounds) -> Schema:
+        if message == _DISTRIBUTION and not self._draws:
+            number = _number(bounds)
+            exact = {"type": "object", "properties": {"exact": number}, "required": ["exact"]}
+            return {"anyOf": [number, {**exact, "additionalProperties": False}]}
+        forms: list[Schema] = []
+        beside = forms_beside_mapping(message)
+        if "number" in beside:
+            forms.append(_number(self._number_bounds(message, bounds)))
+        if "numbers" in beside:
+            forms.append({"type": "array", "items": _number(bounds), "minItems": 1})
+        if "pair" in beside:
+            pair = {"type": "array", "items": _number(bounds), "minItems": 2, "maxItems": 2}
+            forms.append(pair)
+        if "text" in beside:
+            forms.append({"type": "string"})
+        if words := words_for(message):
+            forms.append({"enum": [*words]})
+        whole = self._mapping(message, bounds, [*words])
+        return {"anyOf": [*forms, whole]} if forms else whole
+
+    def _number_bounds(self, message: Descriptor, bounds: Bounds) -> Bounds:
+        """What a bare number means: an exact value, or the packets of a buffer."""
+        by_name = message.fields_by_name
+        return bounds.within(by_name["packets"]) if "packets" in by_name else bounds
+
+    def _mapping(self, message: Descriptor, bounds: Bounds, words: list[str]) -> Schema:
+        properties: dict[str, Schema] = {}
+        if words:
+            properties["preset"] = {
+                "description": "The word beside whose keys these stand.",
+                "enum": words,
+            }
+        for key, fields in fields_by_key(message).items():
+            written = [self._field(field, bounds) for field in fields]
+            properties[key] = (
+                written[0]
+                if len(written) == 1
+                else {
+                    "description": " ".join(each.pop("description", "") for each in written),
+                    "anyOf": written,
+                }
+            )
+        schema: Schema = {
+            "type": "object",
+            "properties": properties,
+            "additionalProperties": False,
+        }
+        required = [
+            key_of(field)
+            for field in message.fields
+            if constraint_of(field).required and not self._layers
+        ]
+        if required:
+            schema["required"] = required
+        if description := self._comments.get(message.full_name):
+            schema["description"] = description
+        return schema
+
+    def _field(self, field: FieldDescriptor, outer: Bounds) -> Schema:
+        constraint, bounds = constraint_of(field), outer.within(field)
+        if is_submessage(field):
+            of_numbers = submessage_of(field) == _DISTRIBUTION or outer != Bounds()
+            schema = self.reference(submessage_of(field), bounds if of_numbers else None)
+        elif field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
+            schema = {"enum": list(enum_names(enum_of(field)))}
+        elif field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
+            schema = _text(field)
+        elif field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
+            schema = {"type": "boolean"}
+        else:
+            schema = _number(bounds)
+        if field.is_repeated:
+            schema = {"type": "array", "items": schema}
+            if constraint.min_items:
+                schema["minItems"] = constraint.min_items
+            if constraint.max_items:
+                schema["maxItems"] = constraint.max_items
+            if constraint.unique:
+                schema["uniqueItems"] = True
+        unit = (
+            ""
+            if bounds.unit == "1" or (is_submessage(field) and not constraint.unit)
+            else (f" In {bounds.unit}.")
+        )
+        text = self._comments.get(field.full_name, "")
+        return {"description": f"{text}{unit}".strip(), **schema}
+
+
+def _number(bounds: Bounds) -> Schema:
+    schema: Schema = {"type": "integer" if bounds.integral else "number"}
+    if math.isfinite(bounds.minimum):
+        schema["exclusiveMinimum" if bounds.exclusive_minimum else "minimum"] = bounds.minimum
+    if math.isfinite(bounds.maximum):
+        schema["maximum"] = bounds.maximum
+    return schema
+
+
+def _text(field: FieldDescriptor) -> Schema:
+    schema: Schema = {"type": "string"}
+    if field.is_repeated:
+        # Links are named by their numbers, too.
+        schema = {"type": ["string", "integer"]}
+    if longest := constraint_of(field).max_length:
+        schema["maxLength"] = longest
+    if (kind := _WORDS.get(field.name)) is not None:
+        names = sorted(registry.entries(kind))
+        # The names are completed, and one may have settings behind it.
+        settings = {"pattern": f"^({'|'.join(names)}),.+"}
+        return {"anyOf": [{"enum": names}, {**schema, **settings}]}
+    return schema
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,18 @@
+"""`remy-farm schema`."""
+
+from __future__ import annotations
+
+import click
+
+from remy_farm.shipped import SCHEMAS, shipped_schema
+
+
+@click.command("schema")
+@click.argument("kind", type=click.Choice(SCHEMAS), default=SCHEMAS[0], metavar="[KIND]")
+def schema_command(kind: str) -> None:
+    """Print the JSON schema of a file for editors: specification, network or study.
+
+    An editor that reads YAML completes and checks a file whose first line names it, as in
+    `# yaml-language-server: $schema=specification.json`.
+    """
+    click.echo(shipped_schema(kind).read_text(encoding="utf-8"), nl=False)
