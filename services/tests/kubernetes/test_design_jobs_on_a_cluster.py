@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 import yaml
 
-from benchmarks.programs import ROOT
 from library.tests.designer.small_joint_spec import small_joint_spec
 from remy_farm.specification import load_spec
 from remy_proto.v1 import design_service_pb2 as messages
@@ -37,6 +36,8 @@ pytest.importorskip("kubernetes", reason="the extra remy-farm[kubernetes] is not
 
 from kubernetes import config, dynamic
 from kubernetes.client.exceptions import ApiException
+
+ROOT = Path(__file__).resolve().parents[3]
 
 CRD = ROOT / "charts" / "remy-farm" / "files" / "crds" / "designjobs.yaml"
 MANIFEST = ROOT / "examples" / "kubernetes" / "design-job.yaml"
