@@ -106,7 +106,10 @@ def check(member: str, folder: Path, constraints: Sequence[str], only_imports: b
     python = environment / "bin" / "python"
     if run(UV, "venv", "--quiet", "--python", sys.executable, environment):
         return "no environment"
-    install: list[str | Path] = [UV, "pip", "install", "--quiet", "--python", python, *constraints]
+    install: list[str | Path] = [
+        *(UV, "pip", "install", "--quiet", "--no-sources", "--python", python),
+        *constraints,
+    ]
     if run(*install, MEMBERS[member]):
         return "installation"
     if run(python, "-c", IMPORT_ALL, MEMBERS[member], cwd=folder):
