@@ -66,3 +66,30 @@ def test_what_is_declared_may_be_imported(small_member: Path) -> None:
     )
     (small_member / "workers/tests/c.py").touch()
     assert undeclared(read_member(small_member / "workers")) == []
+
+
+_EXTRA = re.compile(r"(remy-[a-z-]+)\[([a-z0-9,]+)\]")
+_TOLD = sorted(
+    path
+    for folder in (*SOURCES, "docs", "tests", "deploy")
+    for path in (ROOT / folder).rglob("*")
+    if path.suffix in (".py", ".md", ".toml") and ".venv" not in path.parts
+)
+
+
+def test_every_extra_that_is_named_is_there() -> None:
+    """In messages that say what to install, in documents and in requirements."""
+    named = {
+        (match[1], extra)
+        for path in [*_TOLD, *ROOT.glob("*.md")]
+        if path.name != "CHANGELOG.md"
+        for match in _EXTRA.finditer(path.read_text(encoding="utf-8"))
+        for extra in match[2].split(",")
+    }
+    declared = {
+        (member.name, extra)
+        for member in (read_member(ROOT / folder) for folder in SOURCES)
+        for extra in member.extras
+    }
+    assert ("remy-farm-services", "ui") in named
+    assert named <= declared, sorted(named - declared)

@@ -51,6 +51,7 @@ class Member:
 
     folder: Path
     name: str
+    extras: frozenset[str]
     #: Distributions that sources may import, and those that tests may.
     of_sources: frozenset[str]
     of_tests: frozenset[str]
@@ -64,7 +65,7 @@ def read_member(folder: Path) -> Member:
     name = project["name"]
     sources = {name, *_names(project["dependencies"]), *_names(*extras.values())}
     tests = sources | set(_names(tree["dependency-groups"]["test"]))
-    return Member(folder, name, frozenset(sources), frozenset(tests))
+    return Member(folder, name, frozenset(extras), frozenset(sources), frozenset(tests))
 
 
 def _names(*requirements: Sequence[str]) -> Iterator[str]:

@@ -32,7 +32,9 @@ from services.tests.kubernetes.control_plane import ControlPlane
 from tests.chart.rendering import needs_helm, render
 from tests.waiting import wait_until
 
-pytest.importorskip("kubernetes", reason="the extra remy-farm[kubernetes] is not installed")
+pytest.importorskip(
+    "kubernetes", reason="the extra remy-farm-services[kubernetes] is not installed"
+)
 
 from kubernetes import config, dynamic
 from kubernetes.client.exceptions import ApiException
