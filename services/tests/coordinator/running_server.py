@@ -72,6 +72,13 @@ class _CallDetails(NamedTuple):
     compression: grpc.Compression | None = None
 
 
+def telling(
+    channel: grpc.Channel, told: Sequence[tuple[str, str]] = WIRE_FORMAT_METADATA
+) -> grpc.Channel:
+    """The channel with this metadata in every call, as clients send it."""
+    return grpc.intercept_channel(channel, _Telling(told))
+
+
 class RunningServer:
     """Serves from entering its context to leaving it."""
 
@@ -137,7 +144,7 @@ class RunningServer:
             else grpc.secure_channel(self.address, credentials)
         )
         self._channels.append(channel)
-        return grpc.intercept_channel(channel, _Telling(told))
+        return telling(channel, told)
 
     def until(self, wanted: Callable[[], bool]) -> None:
         """Returns once it is as wanted."""
