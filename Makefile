@@ -67,8 +67,12 @@ soak: build  ## Run the tests of faults with many more faults than make test doe
 	@scripts/bootstrap test >/dev/null
 	REMY_SOAK=1 $(VENV)/bin/pytest -q tests/service tests/fleet
 
+.PHONY: wheels-alone
+wheels-alone: build  ## Run each member's tests where only its wheel and what that declares is installed
+	@$(VENV_PYTHON) scripts/wheels_alone.py
+
 .PHONY: nightly
-nightly: build  ## Run what takes hours: soak, long fuzzing, arm64, Linux, images built twice (scripts/nightly)
+nightly: build  ## Run what takes hours: soak, long fuzzing, wheels alone, arm64, Linux, images twice (scripts/nightly)
 	@scripts/nightly
 
 .PHONY: lint

@@ -16,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from remy_cli.common import local_evaluator
-from remy_cli.reproduce import entrant_of, rival_protocols
 from remy_farm.files import write_file
 from remy_laboratory.studies.cells import CellRunner, CellStore
 from remy_laboratory.studies.league import (
@@ -27,6 +26,7 @@ from remy_laboratory.studies.league import (
     play_set,
     read_set,
 )
+from remy_laboratory.studies.standings import entrant_of, rival_protocols
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "data" / "remyccs"

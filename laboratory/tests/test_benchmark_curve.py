@@ -1,7 +1,7 @@
 import csv
 import io
 
-from library.tests.analysis.test_plots import assert_is_png
+from library.tests.analysis.pictures import assert_is_png
 from remy_farm.evaluation.measures import Estimate
 from remy_laboratory.search_benchmark import (
     QUOTED,

@@ -170,3 +170,30 @@ def test_rows_are_saved_as_the_name_says(tmp_path: Path) -> None:
     rows.save(tmp_path / "rules.parquet")
     with pytest.raises(rf.FileError, match=r"ends in \.csv, \.json, \.parquet"):
         rows.save(tmp_path / "rules.txt")
+
+
+def test_a_scale_free_table_becomes_absolute_and_says_what_that_costs(tmp_path: Path) -> None:
+    scale_free = rf.load_table("generalist")
+    spec = rf.Spec(
+        name="small",
+        network={
+            "rate_mbps": {"uniform": [10, 12]},
+            "rtt_ms": 100,
+            "senders": 2,
+            "traffic": {"exponential_time": {"mean_ms": 1000}, "mean_off_ms": 1000},
+        },
+        search={"simulated_seconds": 1},
+    )
+    exported = scale_free.absolute(spec, cells=1, networks=4)
+    assert exported.table.kind == "absolute"
+    exported.table.save(tmp_path / "table.dna")
+    assert len(rf.load_table(tmp_path / "table.dna")) == len(exported.table)
+    frame = exported.to_pandas()
+    assert list(frame["table"]) == ["scale-free", "exported"]
+    assert list(frame["rules"]) == [len(scale_free), len(exported.table)]
+    assert exported.loss.difference is not None
+    difference = frame["score_mean"][1] - frame["score_mean"][0]
+    assert exported.loss.difference.mean == pytest.approx(difference)
+    assert "the score changed by" in repr(exported)
+    with pytest.raises(ValueError, match="its rules are absolute already"):
+        exported.table.absolute(spec)

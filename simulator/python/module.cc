@@ -20,6 +20,7 @@
 #include <tuple>
 #include <utility>
 
+#include "check_signals.h"
 #include "core/elementary.h"
 #include "core/random.h"
 #include "evaluation/evaluator.h"
@@ -334,15 +335,6 @@ TransportTuple transport_columns(const OutcomeColumns& columns) {
 struct Cancellation {
   std::atomic<bool> flag{false};
 };
-
-// Ctrl-C reaches a caller that waits for the simulator: Python's handlers run in the main thread,
-// and only when they are let.
-void check_signals() {
-  const nb::gil_scoped_acquire acquired;
-  if (PyErr_CheckSignals() != 0) {
-    throw nb::python_error();
-  }
-}
 
 Interruption make_interruption(const Cancellation* cancellation,
                                std::optional<std::uint64_t> packet_limit) {

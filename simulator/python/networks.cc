@@ -21,6 +21,8 @@
 #include <variant>
 #include <vector>
 
+#include "check_signals.h"
+#include "core/interruption.h"
 #include "elements/queues.h"
 #include "evaluation/evaluator.h"
 #include "evaluation/specimen.h"
@@ -171,6 +173,8 @@ NetworkRecording record(const std::vector<CompiledTable>& tables, const Specimen
   NetworkOptions options;
   options.recorder = &recording;
   options.record_every_ms = every_ms;
+  Interruption interruption(nullptr, Interruption::kNoLimit, check_signals);
+  options.interruption = &interruption;
   const nb::gil_scoped_release released;
   NetworkResults results = run_network(describe(specimen), tables, duration_ms, seed, options);
   recording.links = std::move(results.links);

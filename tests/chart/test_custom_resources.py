@@ -34,7 +34,9 @@ pytestmark = [
     ),
 ]
 
-config = pytest.importorskip("kubernetes.config", reason="remy-farm[kubernetes] is not installed")
+config = pytest.importorskip(
+    "kubernetes.config", reason="remy-farm-services[kubernetes] is not installed"
+)
 dynamic = pytest.importorskip("kubernetes.dynamic")
 exceptions = pytest.importorskip("kubernetes.dynamic.exceptions")
 

@@ -25,7 +25,9 @@ pytestmark = [
     ),
 ]
 
-config = pytest.importorskip("kubernetes.config", reason="remy-farm[kubernetes] is not installed")
+config = pytest.importorskip(
+    "kubernetes.config", reason="remy-farm-services[kubernetes] is not installed"
+)
 dynamic = pytest.importorskip("kubernetes.dynamic")
 
 

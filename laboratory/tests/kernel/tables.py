@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.programs import ROOT
 from remy_farm.files import FileError
 from remy_farm.remycc import read_remycc
 from remy_laboratory.kernel.checks import check_kernel
 from remy_laboratory.kernel.fixed_point import IntegerTable
 from remy_laboratory.kernel.libbpf import libbpf_version
 from remy_simulator import RuleTable
+
+ROOT = Path(__file__).resolve().parents[3]
 
 GOLDEN = Path(__file__).parent / "golden"
 SCALE_FREE = ROOT / "data" / "remyccs" / "general-purpose-noise" / "remycc.json"

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchmarks.programs import ROOT
 from laboratory.tests.kernel.tables import needs_kernel
 from remy_farm.specification import load_spec
 from remy_laboratory.kernel.measuring import MeasureError, build_emulator
 from remy_laboratory.kernel.noise import MOST_NOISE_US, draw_noise, from_counts, measure_noise
+
+ROOT = Path(__file__).resolve().parents[3]
 
 # The least is 7 us above the base.
 COUNTS = [0] * 7 + [40, 30, 20] + [0] * 90 + [9] + [0] * 900 + [1] + [0] * 15_000

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.programs import ROOT
 from remy_farm.files import FileError
 from remy_farm.specification.senders import parse_sender
 from remy_laboratory.studies.networks import study_network
@@ -28,6 +27,8 @@ from remy_laboratory.studies.ns3 import (
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import RuleTable, columns
 from remy_simulator.messages import from_native, transport_rows
+
+ROOT = Path(__file__).resolve().parents[3]
 
 NETWORK: dict[str, Any] = {
     "rate_mbps": 6,

@@ -48,9 +48,16 @@ if TYPE_CHECKING:
     from remy_farm.files import FileError as FileError
     from remy_farm.shipped import shipped_tables as shipped_tables
     from remy_farm.specification import SpecError as SpecError
+    from remy_laboratory.kernel.bench import check_on_kernel as check_on_kernel
+    from remy_laboratory.kernel.bench import measure_on_kernel as measure_on_kernel
+    from remy_laboratory.kernel.bench import verify_on_kernel as verify_on_kernel
+    from remy_laboratory.kernel.exporting import export as export
     from remy_laboratory.studies.certification import certify_table as certify_table
+    from remy_laboratory.studies.counterexamples import attack as attack
     from remy_laboratory.studies.reproduction import Reproduction as Reproduction
     from remy_laboratory.studies.reproduction import reproduce as reproduce
+    from remy_laboratory.studies.standings import League as League
+    from remy_laboratory.studies.standings import league as league
     from remy_services.client.jobs import Client as Client
     from remy_services.client.jobs import Job as Job
     from remy_services.client.status import ServiceError as ServiceError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from library.tests.analysis.test_plots import assert_is_png
+from library.tests.analysis.pictures import assert_is_png
 from remy_farm.analysis.campaign import (
     CampaignRecord,
     Comparison,

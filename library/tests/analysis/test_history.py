@@ -1,7 +1,6 @@
 from library.tests.analysis.small_design import small_events
 from remy_farm.analysis.history import collect_history
 from remy_proto.v1 import progress_pb2
-from remy_services.jobs.wording import event_sentence
 
 
 def test_only_steps_that_improve_are_on_the_line_and_each_visit_has_its_own() -> None:
@@ -23,7 +22,6 @@ def test_merges_are_told_and_kept_where_they_happened() -> None:
     event = progress_pb2.ProgressEvent(sequence=1, step=7, rules_merged=merged)
     history = collect_history([event])
     assert [(merge.step, merge.rules) for merge in history.merges] == [(7, 13)]
-    assert event_sentence(event) == "3 pairs of rules merged: 13 rules"
 
 
 def test_work_adds_up() -> None:

@@ -1,10 +1,9 @@
 import math
-import struct
-import zlib
 
 import numpy as np
 import pytest
 
+from library.tests.analysis.pictures import assert_is_png
 from library.tests.analysis.small_design import small_events
 from remy_farm.analysis import plots
 from remy_farm.analysis.history import collect_history
@@ -14,20 +13,6 @@ from remy_farm.analysis.plots import (
     plot_score,
     plot_throughput_delay,
 )
-
-
-def assert_is_png(data: bytes) -> None:
-    """Every chunk whole and its checksum right, with nothing behind the last."""
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    position, kinds = 8, []
-    while position < len(data):
-        (length,) = struct.unpack_from(">I", data, position)
-        body = data[position + 4 : position + 8 + length]
-        (checksum,) = struct.unpack_from(">I", data, position + 8 + length)
-        assert zlib.crc32(body) == checksum
-        kinds.append(body[:4])
-        position += 12 + length
-    assert (kinds[0], kinds[-1]) == (b"IHDR", b"IEND")
 
 
 def test_the_score_plot_is_the_same_picture_for_the_same_history() -> None:

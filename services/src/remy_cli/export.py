@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
+import remy_farm as rf
 from remy_cli.common import (
     FILE,
     SPECIMEN_COUNT,
     PlainTable,
     json_option,
-    local_evaluator,
     option,
     print_json,
     print_table,
@@ -22,15 +22,11 @@ from remy_cli.common import (
 from remy_cli.evaluate import SUMMARY_HEAD, summary_cells, summary_tree
 from remy_farm.analysis import (
     ExportError,
-    best_export,
     estimate_tree,
-    measure_loss,
     several,
     with_error,
 )
-from remy_farm.files import write_file
-from remy_farm.remycc import RemyCC, RemyCCError, check_remycc_name, read_remycc, write_remycc
-from remy_farm.specification import load_spec_of_one_table
+from remy_farm.remycc import RemyCCError, check_remycc_name
 
 DEADBAND = click.IntRange(0, 1_000_000)
 
@@ -110,31 +106,20 @@ def command(
         return
     source = for_c or for_ebpf
     assert source is not None
-    from remy_laboratory.kernel import IntegerTable, ebpf_files, header, write_ebpf
-
-    table = IntegerTable.of(read_remycc(source, time_unit_ms).table)
-    built = None
-    if name is None:
-        write_file(out, header(table, deadband_us=deadband_us).encode())
-    else:
-        kept = Path(source).with_name("spec.yaml")
-        spec = load_spec_of_one_table(spec_path or kept) if spec_path or kept.exists() else None
-        files = ebpf_files(table, name, spec=spec, deadband_us=deadband_us)
-        built = write_ebpf(Path(out), files)
+    kept = Path(source).with_name("spec.yaml")
+    is_known = name is not None and (spec_path is not None or kept.exists())
+    written = rf.export(
+        rf.load_table(Path(source), time_unit_ms=time_unit_ms),
+        out,
+        name=name,
+        spec=rf.load_spec(spec_path or kept) if is_known else None,
+        deadband_us=deadband_us,
+    )
     if as_json:
-        print_json(
-            {
-                "rules": len(table.actions),
-                "inner_nodes": len(table.nodes),
-                "scale_free": table.is_scale_free,
-                "deadband_us": deadband_us,
-                "table_sha256": table.digest,
-                "object": None if built is None else str(built),
-            }
-        )
+        print_json(written.to_dict())
         return
-    click.echo(f"{several(len(table.actions), 'rule')} in {out}.")
-    if name is not None and built is None:
+    click.echo(f"{several(written.rules, 'rule')} in {out}.")
+    if name is not None and written.object is None:
         click.echo("There is no clang, so that it is not compiled yet.")
 
 
@@ -153,29 +138,24 @@ def _export_dna(
     if spec_path is None and not kept.exists():
         raise click.UsageError(f"--spec is needed: {source} has no spec.yaml beside it")
     check_remycc_name(out)
-    spec, remycc = load_spec_of_one_table(spec_path or kept), read_remycc(source)
-    with local_evaluator(threads) as evaluator:
-        evaluate = evaluator.evaluate
-        try:
-            absolute = best_export(
-                remycc.table,
-                spec,
-                cells,
-                seed=seed ^ 1,
-                specimens=specimens,
-                evaluate=evaluate,
-                climb_steps=climb_steps,
-            )
-        except ExportError as error:
-            raise RemyCCError(f"{source} cannot be exported: {error}") from error
-        loss = measure_loss(
-            spec, remycc.table, absolute, seed=seed, specimens=specimens, evaluate=evaluate
+    spec, own = rf.load_spec(spec_path or kept), rf.load_table(Path(source))
+    try:
+        exported = own.absolute(
+            spec,
+            cells=cells,
+            climb_steps=climb_steps,
+            networks=specimens,
+            seed=seed,
+            threads=threads,
         )
-    write_remycc(out, RemyCC(absolute, remycc.dna_metadata))
+    except ExportError as error:
+        raise RemyCCError(f"{source} cannot be exported: {error}") from error
+    absolute, loss = exported.table, exported.loss
+    absolute.save(out)
     if as_json:
         print_json(
             {
-                "rules": absolute.rule_count,
+                "rules": len(absolute),
                 "scale_free": summary_tree(loss.scale_free),
                 "exported": summary_tree(loss.exported),
                 **estimate_tree(loss.difference, "score_difference_mean"),
@@ -184,7 +164,7 @@ def _export_dna(
         )
         return
     table = PlainTable("", "rules", "specimens", *SUMMARY_HEAD, left=1)
-    table.add_row("scale-free", str(remycc.table.rule_count), *summary_cells(loss.scale_free))
-    table.add_row("exported", str(absolute.rule_count), *summary_cells(loss.exported))
+    table.add_row("scale-free", str(len(own)), *summary_cells(loss.scale_free))
+    table.add_row("exported", str(len(absolute)), *summary_cells(loss.exported))
     print_table(table)
     click.echo(f"\nThe score changed by {with_error(loss.difference, signed=True)}.")

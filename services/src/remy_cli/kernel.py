@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import statistics
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import click
 
+import remy_farm as rf
 from remy_cli.common import (
     FILE,
     NOT_NEGATIVE,
@@ -23,7 +21,6 @@ from remy_cli.common import (
     FiniteRange,
     PlainTable,
     json_option,
-    local_evaluator,
     option,
     print_json,
     print_note,
@@ -39,43 +36,25 @@ from remy_cli.export import DEADBAND
 from remy_cli.failures import ExitCode, complain
 from remy_farm.analysis import count
 from remy_farm.evaluation import SEMANTICS
-from remy_farm.files import write_file
-from remy_farm.remycc import read_remycc
-from remy_farm.specification import load_spec_of_one_table
+from remy_farm.files import make_folder, write_file
 from remy_laboratory.kernel import (
     NOISE_LINK,
-    SIMULATED,
-    USUAL_JITTER_MS,
     Differences,
-    IntegerTable,
     Link,
-    LoadedObject,
     Row,
     RunRecord,
     Scope,
     Workload,
     build_emulator,
-    check_kernel,
-    check_scores,
-    check_table,
     clean_up,
-    compare,
-    compare_compiled,
     counters,
-    draw,
     draw_noise,
-    ebpf_files,
-    header,
     held_signals,
     mean_rate_mbps,
-    measure,
     measure_noise,
-    parse_jitter_box,
-    predict,
     running_table,
     states,
     stop,
-    write_ebpf,
 )
 
 deadband_option = option(
@@ -123,26 +102,20 @@ def check_command(
 
     A sentence for each thing that was looked at; the exit code is 6 if the RemyCC is refused.
     """
-    table = read_remycc(remycc_path, time_unit_ms).table
     kept = Path(remycc_path).with_name("spec.yaml")
-    spec = load_spec_of_one_table(spec_path or kept) if spec_path or kept.exists() else None
-    findings = [check_kernel(), *check_table(table, spec, deadband_us=deadband_us)]
-    if spec is not None:
-        with local_evaluator(threads) as evaluator:
-            findings.append(
-                check_scores(
-                    table, spec, seed=seed, specimens=specimens, evaluate=evaluator.evaluate
-                )
-            )
-    refused = [finding for finding in findings if finding.verdict == "refused"]
+    found = rf.check_on_kernel(
+        rf.load_table(Path(remycc_path), time_unit_ms=time_unit_ms),
+        rf.load_spec(spec_path or kept) if spec_path or kept.exists() else None,
+        deadband_us=deadband_us,
+        networks=specimens,
+        seed=seed,
+        threads=threads,
+    )
     if as_json:
-        print_json(
-            {"refused": bool(refused), "findings": [asdict(finding) for finding in findings]}
-        )
+        print_json(found.to_dict())
     else:
-        for finding in findings:
-            click.echo(f"{finding.verdict:<9} {finding.check}: {finding.sentence}")
-    if refused and not force:
+        click.echo(repr(found))
+    if found.is_refused and not force:
         context.exit(ExitCode.REFUSED)
 
 
@@ -169,30 +142,18 @@ def verify_command(
     eBPF does so too, without being anybody's congestion control. The exit code is 6 if any rule
     differs but in ties, or a window or pace by more than docs/kernel.md says.
     """
-    table = IntegerTable.of(read_remycc(remycc_path, time_unit_ms).table)
-    found = {"c": compare_compiled(table, header(table), vectors=vectors, seed=seed)}
-    if in_kernel:
-        with TemporaryDirectory(prefix="remy-farm-") as folder:
-            built = write_ebpf(Path(folder), ebpf_files(table, "remy_verify"))
-            if built is None:
-                raise click.UsageError("--in-kernel needs clang, which compiles for eBPF")
-            with LoadedObject(built, None) as loaded:
-                found["kernel"] = compare(table, loaded.replay, vectors=vectors, seed=seed)
-    is_same = all(differences.is_same for differences in found.values())
+    found = rf.verify_on_kernel(
+        rf.load_table(Path(remycc_path), time_unit_ms=time_unit_ms),
+        vectors=vectors,
+        in_kernel=in_kernel,
+        seed=seed,
+    )
     if as_json:
-        print_json(
-            {
-                "same": is_same,
-                **{
-                    place: {"same": differences.is_same, **asdict(differences)}
-                    for place, differences in found.items()
-                },
-            }
-        )
+        print_json(found.to_dict())
     else:
-        for place, differences in found.items():
+        for place, differences in found.differences.items():
             _print_differences(place, differences)
-    if not is_same:
+    if not found.is_same:
         complain(f"{remycc_path}: the exported arithmetic is not the simulator's")
         context.exit(ExitCode.REFUSED)
 
@@ -394,7 +355,10 @@ def measure_command(
                 say=say,
             )
         if out is not None:
-            _write_figures(out, "noise", found.tree(), lambda path: draw_noise(path, found))
+            where = Path(out)
+            make_folder(where)
+            write_file(where / "noise.json", json.dumps(found.tree(), indent=2) + "\n")
+            draw_noise(where / "noise.png", found)
         if as_json:
             print_json(found.tree())
             return
@@ -402,68 +366,31 @@ def measure_command(
         if found.disturbed:
             say(f"{found.disturbed} of {found.runs} runs were disturbed; the machine is busy.")
         return
-    if jitter_box is not None:
-        parse_jitter_box(jitter_box)
     if trace_path is not None:
         rate_mbps = mean_rate_mbps(trace_path)
     link = Link(
         *(rate_mbps, rtt_ms or 150.0, buffer_packets, loss_probability, jitter_ms),
         *(trace_path, trace_semantics, trace_ends, jitter_box),
     )
-    load = Workload(1, seconds, apart_seconds, offloads, delayed_acks)
-    loads = [replace(load, flows=number) for number in flows or (1, 2, 4, 8)]
-    if competitor != "none":
-        loads.append(replace(load, competitor=competitor))
-    if download_mb:
-        loads.append(replace(load, download_bytes=round(download_mb * 1e6)))
-    table = read_remycc(remycc_path, time_unit_ms).table
-    name = f"remy_m{os.getpid()}"
-    with TemporaryDirectory(prefix="remy-farm-") as temporary, ExitStack() as stack:
-        folder = Path(temporary)
-        emulator = build_emulator(folder)
-        files = ebpf_files(IntegerTable.of(table), name, deadband_us=deadband_us)
-        write_ebpf(folder / "exported", files)
-        stack.enter_context(running_table(folder / "exported", Scope()))
-        rows = []
-        for load in loads:
-            for algorithm in (name, *beside):
-                row = measure(emulator, link, load, algorithm, repeats=repeats, seed=seed, say=say)
-                rows.append(replace(row, algorithm="RemyCC") if algorithm == name else row)
-            for noise_ms in _predicted_jitters_ms(load, jitter_ms):
-                rows.append(predict(table, link, load, jitter_ms=noise_ms, seed=seed))
-    tree = {
-        "link": asdict(link),
-        "seconds": seconds,
-        "apart_seconds": apart_seconds,
-        "offloads": offloads,
-        "delayed_acks": delayed_acks,
-        "deadband_us": deadband_us,
-        "kernel": os.uname().release,
-        "rows": [row.tree() for row in rows],
-    }
+    measured = rf.measure_on_kernel(
+        rf.load_table(Path(remycc_path), time_unit_ms=time_unit_ms),
+        link,
+        beside=beside,
+        flows=flows or (1, 2, 4, 8),
+        competitor=None if competitor == "none" else competitor,
+        download_mb=download_mb,
+        load=Workload(1, seconds, apart_seconds, offloads, delayed_acks),
+        repeats=repeats,
+        deadband_us=deadband_us,
+        seed=seed,
+        say=say,
+    )
     if out is not None:
-        _write_figures(out, "measured", tree, lambda path: draw(path, link, rows))
+        measured.save(out)
     if as_json:
-        print_json(tree)
+        print_json(measured.to_dict())
         return
-    _print_measured(rows, offloads=offloads, delayed_acks=delayed_acks)
-
-
-def _predicted_jitters_ms(load: Workload, jitter_ms: float) -> Sequence[float]:
-    """With which jitters the simulator predicts what comes of a load: none for a download, which is
-    over at a time of its own, and no jitter beside a body that knows none."""
-    if load.download_bytes or load.competitor not in (None, *SIMULATED):
-        return ()
-    return (0.0,) if load.competitor else (0.0, USUAL_JITTER_MS + jitter_ms)
-
-
-def _write_figures(
-    folder: str, name: str, tree: Mapping[str, Any], draw_to: Callable[[Path], None]
-) -> None:
-    where = Path(folder)
-    where.mkdir(parents=True, exist_ok=True)
-    write_file(where / f"{name}.json", (json.dumps(tree, indent=2) + "\n").encode())
-    draw_to(where / f"{name}.png")
+    _print_measured(measured.measured, offloads=offloads, delayed_acks=delayed_acks)
 
 
 def _print_measured(rows: Sequence[Row], *, offloads: bool, delayed_acks: bool) -> None:

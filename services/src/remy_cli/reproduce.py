@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,7 @@ from remy_farm.files import FileError, make_folder, write_file
 from remy_farm.shipped import DATA
 
 if TYPE_CHECKING:
-    from remy_laboratory.studies import Entrant, FigureResult, FigureStudy, LeagueSet, SetResult
+    from remy_laboratory.studies import Entrant, FigureResult, FigureStudy
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 #: Beside the pages: what has been simulated.
@@ -221,18 +220,6 @@ def _print(results: Sequence[FigureResult]) -> None:
     click.echo(counts_sentence(results))
 
 
-#: Whom a table is compared with, beside what is asked for.
-_RIVALS = {
-    "Cubic": "cubic,variant=linux",
-    "NewReno": "newreno",
-    "BBR v1": "bbr",
-    "BBR v3": "bbr,variant=v3",
-    "Copa": "copa",
-    "Vivace": "pcc-vivace",
-}
-_PUBLISHED = ("published 100x", "RemyCC-2014-100x.dna")
-
-
 @click.command("league")
 @click.argument("names", metavar="TABLE-OR-PROTOCOL...", nargs=-1, required=True)
 @switch("--quick", "Fewer networks and runs, so that all takes minutes; the page says how many.")
@@ -272,139 +259,35 @@ def league_command(
     network where its score is within a margin of the best; the page has winning rates, heat maps,
     and the commands that simulate the networks where an entrant is farthest behind.
     """
-    from remy_laboratory.studies import (
-        CellRunner,
-        CellStore,
-        draw_set,
-        league_csv,
-        league_page,
-        network_files,
-        pictures_of,
-        plan_set,
-        play_set,
-    )
+    from remy_laboratory.studies import CellRunner, CellStore, LeagueRun, read_sets, rivals
 
-    leagues = _sets(sets, chosen)
+    leagues = read_sets(sets, chosen)
     own = [entrant_of(name) for name in names]
-    entrants = list({each.name: each for each in (*own, *(() if alone else _rivals()))}.values())
     make_folder(out)
-    pictures: dict[str, bytes] = {}
-    results = []
     with local_evaluator(threads) as evaluator, closing(CellStore(out / CELLS)) as store:
         runner = CellRunner(evaluator.evaluate, store)
-        plans = [plan_set(league, entrants, quick=quick) for league in leagues]
-        batches = [batch for plan in plans for batch in plan.batches]
-        with meter(runner.weight(batches), quiet=quiet) as shown:
-            simulate_missing(farm, "league", batches, runner, shown)
-            for plan in plans:
-                shown.work(plan.league.name)
-                result = play_set(plan, runner, shown.advance)
-                results.append(result)
-                write_file(out / f"{plan.league.name}.csv", league_csv(result))
-                for suffix, content in pictures_of(draw_set(result)).items():
-                    write_file(out / f"{plan.league.name}{suffix}", content)
-                    if suffix == ".png":
-                        pictures[plan.league.name] = content
-    asked = [each.name for each in own]
-    for name, text in network_files(results, asked).items():
-        make_folder((out / name).parent)
-        write_file(out / name, text)
-    write_file(out / "index.html", league_page(results, asked, pictures))
+        run = LeagueRun(leagues, own, [] if alone else rivals(), runner, quick=quick)
+        with meter(run.weight, quiet=quiet) as shown:
+            simulate_missing(farm, "league", run.batches, runner, shown)
+            league = run.play(shown.work, shown.advance)
+    league.save(out)
     if as_json:
-        print_json(_league_tree(results, asked, quick=quick))
+        print_json(league.to_dict())
         return
-    table = PlainTable("entrant", *(result.league.name for result in results), left=1)
-    for each in entrants:
-        table.add_row(
-            each.name,
-            *(f"{result.winning_rate(each.name):.0%}" for result in results),
-            style="bold" if each.name in asked else "",
-        )
+    table = PlainTable("entrant", *league.sets, left=1)
+    for row in league.winning_rates().to_dicts():
+        name, *rates = row.values()
+        style = "bold" if name in league.asked else ""
+        table.add_row(name, *(f"{rate:.0%}" for rate in rates), style=style)
     print_table(table)
     say(f"the page is {out / 'index.html'}")
 
 
-def _sets(folder: Path, chosen: Sequence[str]) -> list[LeagueSet]:
-    from remy_laboratory.studies import read_set
-
-    found = [read_set(path) for path in sorted(folder.glob("*.yaml"))]
-    if not found:
-        raise click.UsageError(f"--sets {folder} has no sets: files that end in .yaml")
-    names = [league.name for league in found]
-    for name in chosen:
-        if name not in names:
-            raise click.UsageError(f"--set {name} is not among {', '.join(names)}")
-    return [league for league in found if not chosen or league.name in chosen]
-
-
 def entrant_of(text: str, time_unit_ms: float = 1.0) -> Entrant:
     """A file, or words. Raises UsageError."""
-    from remy_farm.evaluation import REMYCC, parse_sender
-    from remy_laboratory.studies import Entrant
+    from remy_laboratory.studies import entrant_of
 
-    is_table = text.startswith(REMYCC)
-    if not is_table and text.partition(",")[0].endswith((".dna", ".json")):
-        is_table, text = True, f"{REMYCC}{text}"
     try:
-        words = parse_sender(text)
+        return entrant_of(text, time_unit_ms)
     except ValueError as problem:
         raise click.UsageError(str(problem)) from problem
-    if words.count != 1:
-        raise click.UsageError(f"{text} counts senders; a set says how many there are")
-    if words.remycc is None:
-        return Entrant(words.name, words)
-    path = Path(words.remycc)
-    # A design's folder says more than the name that all tables have.
-    name = path.parent.name if path.stem == "remycc" and path.parent.name else path.stem
-    return Entrant(name, words, time_unit_ms)
-
-
-def rival_protocols() -> list[Entrant]:
-    """Whom every table is compared with, without tables of others."""
-    from remy_farm.evaluation import parse_sender
-    from remy_laboratory.studies import Entrant
-
-    return [Entrant(name, parse_sender(words)) for name, words in _RIVALS.items()]
-
-
-def _rivals() -> list[Entrant]:
-    from remy_laboratory.studies import reference_folder
-
-    rivals, folder = rival_protocols(), reference_folder()
-    if folder is not None:
-        name, file = _PUBLISHED
-        rivals.append(replace(entrant_of(str(folder / "remyccs" / file)), name=name))
-    return rivals
-
-
-def _league_tree(
-    results: Sequence[SetResult], asked: Sequence[str], *, quick: bool
-) -> dict[str, Any]:
-    from remy_laboratory.studies import simulate_words
-
-    return {
-        "quick": quick,
-        "sets": [
-            {
-                "set": result.league.name,
-                "networks": len(result.places),
-                "runs": result.runs,
-                "winning_rates": {
-                    each.name: result.winning_rate(each.name) for each in result.entrants
-                },
-                "worst": {
-                    each.name: [
-                        {
-                            "network": place.name,
-                            "over_best": place.relative(each.name),
-                            "simulate": simulate_words(result.league, each, place),
-                        }
-                        for place in result.worst(each.name, 3)
-                    ]
-                    for each in result.entrants
-                    if each.name in asked
-                },
-            }
-            for result in results
-        ],
-    }

@@ -3,9 +3,8 @@ it is not."""
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,7 +14,6 @@ from remy_cli.common import (
     SPECIMEN_COUNT,
     PlainTable,
     json_option,
-    local_evaluator,
     option,
     print_json,
     print_note,
@@ -30,9 +28,8 @@ from remy_cli.failures import ExitCode, Failure
 from remy_cli.reproduce import FOLDER, entrant_of
 from remy_cli.senders import BODY, SENDER
 from remy_cli.views import meter
-from remy_farm.analysis import estimate_tree, several, with_error
+from remy_farm.analysis import several, with_error
 from remy_farm.evaluation import Words
-from remy_farm.files import write_file
 from remy_farm.shipped import DATA
 from remy_proto.v1 import evaluation_pb2
 
@@ -167,78 +164,36 @@ def attack_command(
     runs on all of the network's designed senders with the same draws. What was found is measured
     again on fresh draws; design --harden designs for it.
     """
-    from remy_farm.remycc import read_remycc
-    from remy_farm.specification import load_spec_of_one_table, load_tree, spec_of_tree
-    from remy_laboratory.studies import (
-        Attack,
-        AttackResult,
-        Effort,
-        Space,
-        attack_yaml,
-        read_found,
-    )
-
     if against.remycc is not None or against.count != 1 or against.rtt_ms is not None:
         raise click.UsageError(f"--against {against.name} must be a protocol, and nothing else")
     if networks < rounds:
         raise click.UsageError(f"--networks {networks} are too few for {several(rounds, 'round')}")
-    space = Space(load_spec_of_one_table(spec), spec)
-    table = read_remycc(remycc_path, time_unit_ms).to_message()
-    message = table.SerializeToString(deterministic=True)
 
     def on_round(number: int, worst: float) -> None:
         if not quiet and not as_json:
             say(f"round {number} of {rounds}: worst loss {worst:.4g}")
 
-    with local_evaluator(threads) as evaluator:
-        senders = evaluation_pb2.SenderGroup(body=transport)
-        attack = Attack(space, table, senders, against, evaluator.evaluate, seed=seed)
-        if on is None:
-            result = attack.run(Effort(networks, rounds, runs, find, fresh_runs), on_round)
-        else:
-            tree: Any = load_tree(spec)
-            named = [
-                (
-                    each.pop("name"),
-                    # Its network and load in place of the specification's.
-                    spec_of_tree({**tree, **each}, on, files=Path(on).parent),
-                )
-                for each in read_found(Path(on))
-            ]
-            result = AttackResult(None, attack.measure(named, fresh_runs))
-    digest = hashlib.sha256(message).hexdigest()
+    found = rf.attack(
+        rf.load_table(Path(remycc_path), time_unit_ms=time_unit_ms).renamed(Path(remycc_path).name),
+        rf.load_spec(spec),
+        against=against.name,
+        transport=transport,
+        networks=networks,
+        rounds=rounds,
+        runs=runs,
+        find=find,
+        fresh_runs=fresh_runs,
+        on=on,
+        seed=seed,
+        threads=threads,
+        on_round=on_round,
+    )
     if out is not None:
-        text = attack_yaml(
-            result,
-            space,
-            table=Path(remycc_path).name,
-            table_sha256=digest,
-            rival=against.name,
-            seed=seed,
-        )
-        write_file(out, text)
+        found.save(out)
     if as_json:
-        print_json(_attack_tree(result, against.name, digest, out))
+        print_json({**found.to_dict(), "written": out})
     else:
-        _print_attack(result, against.name, out)
-
-
-def _attack_tree(result: AttackResult, rival: str, digest: str, out: str | None) -> dict[str, Any]:
-    return {
-        "table_sha256": digest,
-        "against": rival,
-        **estimate_tree(result.spread, "first_round_loss_mean"),
-        "networks": [
-            {
-                "network": each.words,
-                **estimate_tree(each.loss, "loss_mean"),
-                **estimate_tree(each.score),
-                **estimate_tree(each.rival_score, "rival_score_mean"),
-            }
-            for each in result.found
-        ],
-        "written": out,
-    }
+        _print_attack(found.result, found.against, out)
 
 
 def _print_attack(result: AttackResult, rival: str, out: str | None) -> None:

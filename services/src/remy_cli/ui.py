@@ -80,7 +80,8 @@ def command(
             from remy_services.web import PageSettings, serve_page
         except ModuleNotFoundError as error:
             raise SettingsError(
-                f"the page needs {error.name}, which is not installed: pip install 'remy-farm[ui]'"
+                f"the page needs {error.name}, which is not installed: "
+                "pip install 'remy-farm-services[ui]'"
             ) from error
 
         def announce(url: str) -> None:

@@ -10,11 +10,12 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.programs import ROOT
 from remy_cli import coordinator as coordinator_command
 from remy_cli.coordinator import command
 from remy_services.coordinator.server import ServerSettings
 from services.tests.cli.service.real_coordinator import Coordinator
+
+ROOT = Path(__file__).resolve().parents[3]
 
 _FLAGS = [
     name

@@ -123,6 +123,12 @@ def test_a_climb_that_rests_is_told_of() -> None:
     )
 
 
+def test_merged_rules_are_told_of() -> None:
+    event = progress_pb2.ProgressEvent()
+    event.rules_merged.pairs, event.rules_merged.rules = 3, 13
+    assert event_sentence(event) == "3 pairs of rules merged: 13 rules"
+
+
 def test_small_events_only_move_the_status() -> None:
     event = progress_pb2.ProgressEvent()
     event.rule_improved.rule = 1

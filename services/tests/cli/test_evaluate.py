@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.programs import ROOT
+ROOT = Path(__file__).resolve().parents[3]
+
 
 RunJson = Callable[..., dict[str, Any]]
 

@@ -217,7 +217,7 @@ def test_the_league_has_rivals_unless_one_is_alone(tmp_path: Path, run: Any) -> 
         (["vega"], "vega"),
         (["vegas=2"], "a set says how many there are"),
         (["nowhere.json"], "nowhere.json: cannot be read"),
-        (["vegas", "--set", "other"], "--set other is not among beside, power"),
+        (["vegas", "--set", "other"], "set other is not among beside, power"),
     ],
 )
 def test_mistakes_in_the_league_are_told(

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from benchmarks.programs import ROOT
 from remy_farm.specification import load_spec
 from remy_laboratory.studies.league import read_set
 from remy_laboratory.studies.networks import layered
 from remy_laboratory.studies.robustness import certificate_text, read_requirements
+
+ROOT = Path(__file__).resolve().parents[3]
 
 RunJson = Callable[..., dict[str, Any]]
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import remy_farm as rf
-from benchmarks.programs import ROOT
+
+ROOT = Path(__file__).resolve().parents[3]
 
 RunJson = Callable[..., dict[str, Any]]
 

@@ -16,6 +16,7 @@ from grpc_status import rpc_status
 
 from remy_proto.v1 import design_service_pb2, design_service_pb2_grpc
 from remy_rpc.settings import Address
+from remy_rpc.wire_format import WIRE_FORMAT_METADATA
 
 _STREAMS = ("WatchJob", "ExportJob")
 
@@ -56,6 +57,8 @@ class ScriptedService:
     requests: list[Message] = field(default_factory=list)
     metadata: list[dict[str, str]] = field(default_factory=list)
     address: Address = field(default_factory=Address)
+    #: What its answers begin with; an older service tells no wire format.
+    told: tuple[tuple[str, str], ...] = WIRE_FORMAT_METADATA
 
     def script(self, method: str, *answers: Answer) -> None:
         self.answers[method].extend(answers)
@@ -63,6 +66,7 @@ class ScriptedService:
     def answer(self, method: str, request: Any, context: grpc.ServicerContext) -> Any:
         self.requests.append(request)
         self.metadata.append({key: str(value) for key, value in context.invocation_metadata()})
+        context.send_initial_metadata(self.told)
         waiting = self.answers[method]
         answer = waiting.popleft() if len(waiting) > 1 else waiting[0]
         if isinstance(answer, Failure):

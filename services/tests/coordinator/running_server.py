@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 from google.rpc import error_details_pb2
@@ -19,6 +19,7 @@ from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2
 from remy_proto.v1.design_service_pb2_grpc import DesignServiceStub
 from remy_rpc.settings import Address
+from remy_rpc.wire_format import WIRE_FORMAT_METADATA
 from remy_services.coordinator.checkpointing import RunSettings
 from remy_services.coordinator.farm import Farm, FarmSettings
 from remy_services.coordinator.instrumentation import Instrumentation
@@ -38,6 +39,44 @@ def settings_for(folder: Path, **changes: Any) -> ServerSettings:
         listen=_ANYWHERE, store_url=f"sqlite://{folder / 'farm.db'}", name="here", farm=farm
     )
     return replace(settings, **changes)
+
+
+class _Telling(
+    grpc.UnaryUnaryClientInterceptor,
+    grpc.UnaryStreamClientInterceptor,
+    grpc.StreamUnaryClientInterceptor,
+    grpc.StreamStreamClientInterceptor,
+):
+    """Adds metadata to all calls of a channel, whatever their kind."""
+
+    def __init__(self, told: Sequence[tuple[str, str]]) -> None:
+        self._told = told
+
+    def _call(self, continuation: Any, details: Any, request: Any) -> Any:
+        more = (*(details.metadata or ()), *self._told)
+        changed = _CallDetails(details.method, details.timeout, more, details.credentials)
+        return continuation(changed, request)
+
+    intercept_unary_unary: Any = _call
+    intercept_unary_stream: Any = _call
+    intercept_stream_unary: Any = _call
+    intercept_stream_stream: Any = _call
+
+
+class _CallDetails(NamedTuple):
+    method: str
+    timeout: float | None
+    metadata: Sequence[tuple[str, str | bytes]]
+    credentials: grpc.CallCredentials | None
+    wait_for_ready: bool | None = None
+    compression: grpc.Compression | None = None
+
+
+def telling(
+    channel: grpc.Channel, told: Sequence[tuple[str, str]] = WIRE_FORMAT_METADATA
+) -> grpc.Channel:
+    """The channel with this metadata in every call, as clients send it."""
+    return grpc.intercept_channel(channel, _Telling(told))
 
 
 class RunningServer:
@@ -93,15 +132,19 @@ class RunningServer:
         """The result of a coroutine in the server's event loop."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(DEADLINE_SECONDS)
 
-    def channel(self, credentials: grpc.ChannelCredentials | None = None) -> grpc.Channel:
-        """A connection, closed with the server."""
+    def channel(
+        self,
+        credentials: grpc.ChannelCredentials | None = None,
+        told: Sequence[tuple[str, str]] = WIRE_FORMAT_METADATA,
+    ) -> grpc.Channel:
+        """A connection, closed with the server. `told` goes with every call."""
         channel = (
             grpc.insecure_channel(self.address)
             if credentials is None
             else grpc.secure_channel(self.address, credentials)
         )
         self._channels.append(channel)
-        return channel
+        return telling(channel, told)
 
     def until(self, wanted: Callable[[], bool]) -> None:
         """Returns once it is as wanted."""

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.programs import ROOT
 from remy_farm.specification.traces import parse_trace
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.coordinator import design_jobs
@@ -20,6 +19,8 @@ from remy_services.kubernetes.cluster import Change, Changed, Kind, Listed
 from remy_services.kubernetes.manifest import ClusterUnreachable, Owner
 from services.tests.coordinator.running_server import RunningServer, settings_for
 from tests.waiting import wait_until
+
+ROOT = Path(__file__).resolve().parents[3]
 
 _TRACE = "".join(f"{each}\n" for each in range(0, 30_000, 5)).encode()
 _TABLE = (ROOT / "data" / "remyccs" / "one-x" / "remycc.json").read_bytes()

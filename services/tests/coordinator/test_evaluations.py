@@ -14,10 +14,11 @@ from typing import Any
 import grpc
 import pytest
 
-from laboratory.tests.studies.test_cells import ROW
+from laboratory.tests.studies.small_studies import SMALL
 from library.tests.designer.small_joint_spec import small_joint_spec
 from remy_farm.evaluation.local import LocalEvaluator
 from remy_laboratory.studies.networks import study_network
+from remy_laboratory.studies.study import parse_study
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2
 from remy_services.coordinator.checkpointing import RunSettings
@@ -47,7 +48,8 @@ _NETWORK = {
 
 def small_request(first_run: int, seconds: float = 2.0) -> evaluation_pb2.EvaluationRequest:
     """Two runs of a network."""
-    network = study_network(ROW.senders, _NETWORK)
+    study = parse_study(SMALL, "small.yaml", study="small", name="figure")
+    network = study_network(study.rows[0].senders, _NETWORK)
     return columns.packed(
         evaluation_pb2.EvaluationRequest(
             candidates=[evaluation_pb2.Candidate()],

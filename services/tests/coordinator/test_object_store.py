@@ -27,7 +27,7 @@ from services.tests.coordinator.test_transfer import import_archive
 from services.tests.stores.local_redis import LocalRedis
 from tests.waiting import wait_until
 
-s3fs = pytest.importorskip("s3fs", reason="the extra remy-farm[s3] is not installed")
+s3fs = pytest.importorskip("s3fs", reason="the extra remy-farm-services[s3] is not installed")
 
 _SPEC = small_joint_spec()
 _BUCKET = "farms"

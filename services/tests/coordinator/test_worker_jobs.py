@@ -15,7 +15,9 @@ from remy_rpc.settings import SettingsError
 from remy_services.jobs.states import CANCELLED
 from services.tests.coordinator.running_server import Client, RunningServer, settings_for
 
-pytest.importorskip("kubernetes", reason="the extra remy-farm[kubernetes] is not installed")
+pytest.importorskip(
+    "kubernetes", reason="the extra remy-farm-services[kubernetes] is not installed"
+)
 
 LAUNCHER = """
 instance: farm

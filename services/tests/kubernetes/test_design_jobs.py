@@ -11,7 +11,6 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.programs import ROOT
 from library.tests.designer.small_joint_spec import small_joint_spec
 from remy_farm.specification import load_spec, spec_of_tree
 from remy_farm.specification.schema import descriptor_of
@@ -36,6 +35,8 @@ from remy_services.kubernetes.design_jobs import (
     with_numbers,
 )
 from services.tests.kubernetes.design_job_model import DESIGN, Crash, Model
+
+ROOT = Path(__file__).resolve().parents[3]
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 

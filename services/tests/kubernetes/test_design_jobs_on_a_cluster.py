@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 import yaml
 
-from benchmarks.programs import ROOT
 from library.tests.designer.small_joint_spec import small_joint_spec
 from remy_farm.specification import load_spec
 from remy_proto.v1 import design_service_pb2 as messages
@@ -33,10 +32,14 @@ from services.tests.kubernetes.control_plane import ControlPlane
 from tests.chart.rendering import needs_helm, render
 from tests.waiting import wait_until
 
-pytest.importorskip("kubernetes", reason="the extra remy-farm[kubernetes] is not installed")
+pytest.importorskip(
+    "kubernetes", reason="the extra remy-farm-services[kubernetes] is not installed"
+)
 
 from kubernetes import config, dynamic
 from kubernetes.client.exceptions import ApiException
+
+ROOT = Path(__file__).resolve().parents[3]
 
 CRD = ROOT / "charts" / "remy-farm" / "files" / "crds" / "designjobs.yaml"
 MANIFEST = ROOT / "examples" / "kubernetes" / "design-job.yaml"

@@ -23,7 +23,9 @@ from remy_services.kubernetes.manifest import Design, LauncherSettings, WorkersP
 from services.tests.kubernetes.control_plane import ControlPlane
 from services.tests.kubernetes.objects import design
 
-pytest.importorskip("kubernetes", reason="the extra remy-farm[kubernetes] is not installed")
+pytest.importorskip(
+    "kubernetes", reason="the extra remy-farm-services[kubernetes] is not installed"
+)
 
 from kubernetes import config, dynamic
 

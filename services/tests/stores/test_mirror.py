@@ -132,4 +132,7 @@ def test_an_object_store_needs_its_library() -> None:
         [sys.executable, "-c", WITHOUT_S3FS], capture_output=True, text=True, check=True
     ).stdout
 
-    assert said == "a mirror at s3:// needs s3fs; install remy-farm[s3]\n"
+    assert said == (
+        "a mirror at s3:// needs s3fs, which is not installed: "
+        "pip install 'remy-farm-services[s3]'\n"
+    )

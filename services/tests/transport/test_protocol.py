@@ -13,13 +13,13 @@ import grpc
 import pytest
 
 import remy_simulator
-from benchmarks.stand_in import hello, make_stub
 from library.tests.designer.small_joint_spec import small_joint_spec
 from remy_farm.designer import Designer
 from remy_farm.evaluation.interface import Evaluation, ResultsDiffer, Share
 from remy_farm.evaluation.scheduler.records import SchedulerSettings
 from remy_proto.v1 import evaluation_pb2, worker_service_pb2
 from remy_services.transport.grpc import WorkerFleet, WorkerFleetSettings
+from services.tests.transport.greeting import hello, make_stub
 from tests.waiting import wait_in_loop
 
 Request = worker_service_pb2.WorkRequest

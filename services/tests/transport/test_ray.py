@@ -71,15 +71,22 @@ async def _call(port: int, credentials: grpc.ChannelCredentials) -> grpc.StatusC
         return code
 
 
-def test_the_driver_is_told_everything_and_only_its_actors_may_call(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+@pytest.fixture
+def driver_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Where a driver writes what it is told, in place of Ray's, which need not be installed."""
     path = tmp_path / "told"
     monkeypatch.setattr(ray, "_DRIVER", (sys.executable, "-c", _DRIVER, str(path)))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    return path
+
+
+def test_the_driver_is_told_everything_and_only_its_actors_may_call(
+    driver_file: Path,
+) -> None:
 
     async def run() -> None:
         fleet = RayFleet(RaySettings("10.0.0.1:6379", 4, 16, "evaluation", 30.0, "debug"))
-        told = await _told(fleet, path)
+        told = await _told(fleet, driver_file)
         port, key, certificate = (told.pop(name) for name in ("port", "key", "certificate"))
         assert told == {
             "address": "10.0.0.1:6379",
@@ -102,16 +109,14 @@ def test_the_driver_is_told_everything_and_only_its_actors_may_call(
 
 
 def test_actors_call_where_they_are_told_to_or_the_coordinator_does_not_start(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    driver_file: Path,
 ) -> None:
-    path = tmp_path / "told"
-    monkeypatch.setattr(ray, "_DRIVER", (sys.executable, "-c", _DRIVER, str(path)))
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = Address("127.0.0.1", free.getsockname()[1])
 
     async def run() -> None:
         fleet = RayFleet(RaySettings(listen=address))
-        assert (await _told(fleet, path))["port"] == address.port
+        assert (await _told(fleet, driver_file))["port"] == address.port
         with pytest.raises(SettingsError, match=f"--ray-listen: cannot listen on {address}"):
             RayFleet(RaySettings(listen=address)).begin()
         await fleet.close()

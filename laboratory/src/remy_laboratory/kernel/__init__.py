@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 from remy_proto.exports import lazy_exports
 
 if TYPE_CHECKING:
+    from remy_laboratory.kernel.bench import KernelCheck as KernelCheck
+    from remy_laboratory.kernel.bench import KernelMeasurement as KernelMeasurement
+    from remy_laboratory.kernel.bench import KernelVerification as KernelVerification
     from remy_laboratory.kernel.checks import check_kernel as check_kernel
     from remy_laboratory.kernel.checks import check_scores as check_scores
     from remy_laboratory.kernel.checks import check_table as check_table
     from remy_laboratory.kernel.differential import Differences as Differences
     from remy_laboratory.kernel.differential import compare as compare
     from remy_laboratory.kernel.differential import compare_compiled as compare_compiled
+    from remy_laboratory.kernel.exporting import Export as Export
     from remy_laboratory.kernel.fixed_point import IntegerTable as IntegerTable
     from remy_laboratory.kernel.fixed_point import header as header
     from remy_laboratory.kernel.libbpf import LoadedObject as LoadedObject

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -36,6 +36,9 @@ from remy_laboratory.kernel.fixed_point import SOURCES
 from remy_laboratory.kernel.running import RunError, ip
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import RuleTable, columns
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _NAMESPACE: Final = re.compile(r"remy-(\d+)-(?:senders|receivers)")
 _PORT: Final = 5001
@@ -506,7 +509,12 @@ def _as_link(specimen: evaluation_pb2.Specimen) -> None:
 
 
 def draw(path: Path, link: Link, rows: Sequence[Row]) -> None:
-    """Rates over RTTs of all rows, a line for each algorithm, as PNG."""
+    """Writes rates over RTTs of all rows, a line for each algorithm, as PNG."""
+    drawn(link, rows).savefig(path, format="png", dpi=120, metadata={"Software": None})
+
+
+def drawn(link: Link, rows: Sequence[Row]) -> Figure:
+    """Draws rates over RTTs of all rows, a line for each algorithm."""
     # It takes half a second to load, which other commands do not wait for.
     from matplotlib.figure import Figure
 
@@ -528,4 +536,4 @@ def draw(path: Path, link: Link, rows: Sequence[Row]) -> None:
     axes.axvline(link.rtt_ms, color="grey", linewidth=0.5)
     axes.set(xscale="log", xlabel="mean RTT, ms", ylabel="all flows, Mbit/s", ylim=(0, None))
     axes.legend(fontsize=8)
-    figure.savefig(path, format="png", dpi=120, metadata={"Software": None})
+    return figure

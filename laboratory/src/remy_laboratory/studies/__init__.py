@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     from remy_laboratory.studies.robustness import certificate_tree as certificate_tree
     from remy_laboratory.studies.robustness import certify as certify
     from remy_laboratory.studies.robustness import read_requirements as read_requirements
+    from remy_laboratory.studies.standings import LeagueRun as LeagueRun
+    from remy_laboratory.studies.standings import entrant_of as entrant_of
+    from remy_laboratory.studies.standings import read_sets as read_sets
+    from remy_laboratory.studies.standings import rivals as rivals
     from remy_laboratory.studies.study import FigureStudy as FigureStudy
     from remy_laboratory.studies.study import find_studies as find_studies
     from remy_laboratory.studies.study import read_study as read_study

@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from remy_farm.analysis import sentences
 from remy_farm.analysis.live_page import live_network_page
@@ -25,6 +25,10 @@ from remy_farm.shipped import shipped_table
 from remy_farm.specification.schema import short_name
 from remy_proto.v1 import rule_table_pb2
 from remy_simulator import RuleTable
+
+if TYPE_CHECKING:
+    from remy_farm.api.absolute import AbsoluteTable
+    from remy_farm.api.spec import Spec
 
 # In a notebook; all rules are in `explain()`.
 _MOST_SENTENCES = 12
@@ -139,6 +143,46 @@ class Table(Tabular):
     def live_page(self) -> str:
         """A page, as HTML, on which the table runs in any browser (docs/play.md)."""
         return live_network_page({self.name: self.remycc})
+
+    def absolute(
+        self,
+        spec: Spec,
+        *,
+        cells: int = 2,
+        climb_steps: int = 0,
+        networks: int = 64,
+        seed: int = 1,
+        threads: int | None = None,
+    ) -> AbsoluteTable:
+        """A scale-free table with absolute rules, which a .dna file can hold: its rules once for
+        each cell of the interval between packets that senders measure.
+
+        Args:
+            spec: What it was designed for.
+            cells: Cells of the measured interval to an octave.
+            climb_steps: Steps of a climb of the new rules, the copies of one together.
+            networks: Networks to measure what is lost on.
+            seed: Names these networks, as `evaluate` does; the rules are chosen on others.
+            threads: Threads to simulate with; the CPUs allowed unless given.
+
+        Returns:
+            The table, and the scores before and after.
+
+        Raises:
+            ValueError: The rules are absolute already, look at age, or would be too many.
+            SpecError: The specification designs several tables.
+        """
+        from remy_farm.api.absolute import absolute_table
+
+        return absolute_table(
+            self,
+            spec,
+            cells=cells,
+            climb_steps=climb_steps,
+            networks=networks,
+            seed=seed,
+            threads=threads,
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the table as .json, or as .dna for the reference tool, as the name says.

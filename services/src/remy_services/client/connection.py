@@ -14,8 +14,18 @@ from remy_proto.v1 import design_service_pb2_grpc
 from remy_rpc.channel import open_channel, speaks_tls
 from remy_rpc.retry import RetryPolicy, failure_of
 from remy_rpc.settings import call_metadata
+from remy_rpc.wire_format import (
+    WIRE_FORMAT,
+    WIRE_FORMAT_METADATA,
+    told_wire_format,
+)
 from remy_services.client.settings import PATIENCE_SECONDS, ConnectionSettings
-from remy_services.client.status import ServiceError, is_unanswered, service_error
+from remy_services.client.status import (
+    ServiceError,
+    is_unanswered,
+    older_service,
+    service_error,
+)
 
 DEADLINE_SECONDS = 30.0
 
@@ -46,7 +56,7 @@ class Connection:
         self.patience_seconds = patience_seconds
         self._retry = retry or RetryPolicy()
         self._is_plain = settings.tls is None
-        self._metadata = call_metadata(settings.token)
+        self._metadata = (*call_metadata(settings.token), *WIRE_FORMAT_METADATA)
         self._on_trouble = on_trouble
         self._channel = open_channel(settings.address, settings.tls, user_agent="remy-farm")
         self._stub = design_service_pb2_grpc.DesignServiceStub(self._channel)  # type: ignore[no-untyped-call]
@@ -98,12 +108,14 @@ class Connection:
         """
         deadline = self.deadline_seconds if deadline_seconds is None else deadline_seconds
         try:
-            response: Message = getattr(self._stub, method)(
+            response, call = getattr(self._stub, method).with_call(
                 request, timeout=deadline, metadata=self._metadata
             )
-            return complete(response)
         except grpc.RpcError as error:
             raise self.error(error) from None
+        if told_wire_format(call.initial_metadata()) != str(WIRE_FORMAT):
+            raise older_service(self.address, is_done=True)
+        return complete(response)
 
     def stream(self, method: str, request: Message, *, deadline_seconds: float | None) -> Any:
         """The stream of responses to a request; it may be iterated over and cancelled.
@@ -115,6 +127,13 @@ class Connection:
 
     def error(self, error: grpc.RpcError) -> ServiceError:
         """What went wrong with a call, as one sentence."""
+        assert isinstance(error, grpc.Call)
+        # An older coordinator refuses, for another reason, what it does not understand.
+        if (
+            error.code() == grpc.StatusCode.INVALID_ARGUMENT
+            and told_wire_format(error.initial_metadata()) is None
+        ):
+            return older_service(self.address, is_done=False)
         return service_error(
             error,
             self.address,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
 
 import grpc
 from google.protobuf.message import Message
@@ -11,6 +12,7 @@ from grpc_status import rpc_status
 
 from remy_rpc.channel import PLAIN_AT_TLS
 from remy_rpc.settings import Address
+from remy_rpc.wire_format import WIRE_FORMAT
 
 # More would not help whoever reads the message.
 _MOST_SHOWN = 8
@@ -86,6 +88,19 @@ _KINDS: dict[grpc.StatusCode, type[ServiceError]] = {
     grpc.StatusCode.UNKNOWN: ServerFailed,
     grpc.StatusCode.DATA_LOSS: ServerFailed,
 }
+
+
+def older_service(address: Address, *, is_done: bool) -> ServiceError:
+    """The refusal of a coordinator that speaks another wire format than this client, which it has
+    not refused; `is_done`: it has answered, and may have done what it was asked for."""
+    own = version("remy-farm-services")
+    return Refused(
+        f"the coordinator at {address} is older than this client (remy-farm-services {own}), which "
+        f"speaks wire format {WIRE_FORMAT}"
+        + (", and may have done what it was asked for" if is_done else ""),
+        grpc.StatusCode.FAILED_PRECONDITION,
+        advice="update the farm, or use a client of the farm's version",
+    )
 
 
 def is_unanswered(error: grpc.RpcError) -> bool:

@@ -41,7 +41,7 @@ _WORKERS: Final = frozenset({Role.WORKER, Role.ADMIN})
 #: A method that anybody may call, without a token.
 OPEN: Final[frozenset[Role]] = frozenset()
 
-_DESIGN: Final = "/remy_farm.v1.DesignService/"
+DESIGN_SERVICE: Final = "/remy_farm.v1.DesignService/"
 _READING: Final = (
     *("GetJob", "ListJobs", "WatchJob", "GetRemyCC"),
     *("ListEpochs", "ListWorkerLines", "CompareJobs", "ExportJob", "GetServerInfo"),
@@ -57,8 +57,8 @@ _CHANGING: Final = (
 #: changed is another question, which the methods ask themselves.
 METHOD_ROLES: Final[Mapping[str, frozenset[Role]]] = MappingProxyType(
     {
-        **{_DESIGN + method: _VIEWERS for method in _READING},
-        **{_DESIGN + method: _SUBMITTERS for method in _CHANGING},
+        **{DESIGN_SERVICE + method: _VIEWERS for method in _READING},
+        **{DESIGN_SERVICE + method: _SUBMITTERS for method in _CHANGING},
         "/remy_farm.v1.WorkerService/Work": _WORKERS,
         "/remy_farm.v1.WorkerService/ReadTrace": _WORKERS,
         # Whoever runs the coordinator has no token at hand, and learns nothing of its jobs.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,8 +13,9 @@ from google.protobuf.message import DecodeError
 
 from remy_farm.designer import DesignerError
 from remy_farm.specification import SpecError
+from remy_rpc.wire_format import WIRE_FORMAT, WIRE_FORMAT_METADATA, told_wire_format
 from remy_services.coordinator import refusals
-from remy_services.coordinator.access import Authorizer, set_caller
+from remy_services.coordinator.access import DESIGN_SERVICE, Authorizer, set_caller
 from remy_services.coordinator.refusals import CallRefused, JobLost, RequestIdTaken, StoreInTrouble
 from remy_services.jobs.requests import AmbiguousName, BadPageToken, NoSuchJob
 from remy_services.jobs.states import NotNow
@@ -74,6 +75,15 @@ def refusal_of(error: Exception, method: str) -> CallRefused:
     return CallRefused(grpc.StatusCode.INTERNAL, f"internal error, id {error_id}")
 
 
+def require_wire_format(method: str, metadata: Iterable[tuple[str, str | bytes]] | None) -> None:
+    """Refuses a client that speaks another wire format; workers tell theirs in `Hello`, and health
+    and reflection are anybody's. Raises CallRefused."""
+    if method.startswith(DESIGN_SERVICE):
+        told = told_wire_format(metadata)
+        if told != str(WIRE_FORMAT):
+            raise refusals.other_wire_format(told)
+
+
 class Interceptor(grpc.aio.ServerInterceptor):
     """Asks the authorizer before anything is read, and answers for what handlers raise."""
 
@@ -86,6 +96,7 @@ class Interceptor(grpc.aio.ServerInterceptor):
         method = handler_call_details.method
         try:
             caller = self._authorizer.admit(method, handler_call_details.invocation_metadata)
+            require_wire_format(method, handler_call_details.invocation_metadata)
         except CallRefused as refusal:
             return _refusing(refusal)
         if caller is not None:
@@ -104,6 +115,8 @@ class Interceptor(grpc.aio.ServerInterceptor):
         @asynccontextmanager
         async def refusing(context: Context) -> AsyncIterator[None]:
             try:
+                if method.startswith(DESIGN_SERVICE):
+                    await context.send_initial_metadata(WIRE_FORMAT_METADATA)
                 yield
             except grpc.aio.AbortError:
                 raise
@@ -117,6 +130,7 @@ def _refusing(refusal: CallRefused) -> Handler:
     """A handler that waits for no request."""
 
     async def refuse(_requests: Any, context: Context) -> AsyncIterator[Any]:
+        await context.send_initial_metadata(WIRE_FORMAT_METADATA)
         await refusal.abort(context)
         yield None
 

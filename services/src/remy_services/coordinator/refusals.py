@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.metadata import version
 from typing import Any
 
 import grpc
@@ -10,6 +11,8 @@ from google.protobuf import any_pb2, duration_pb2
 from google.protobuf.message import Message
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
+
+from remy_rpc.wire_format import WIRE_FORMAT, is_newer
 
 
 class JobLost(Exception):
@@ -75,6 +78,23 @@ def not_now(kind: str, subject: str, message: str) -> CallRefused:
         grpc.StatusCode.FAILED_PRECONDITION,
         message,
         error_details_pb2.PreconditionFailure(violations=[violation]),
+    )
+
+
+def other_wire_format(told: str | None) -> CallRefused:
+    """The client speaks another wire format than this coordinator; None: it tells none."""
+    own = version("remy-farm-services")
+    theirs = "an older one, which it does not name" if told is None else f"version {told[:20]!r}"
+    advice = (
+        "update the farm, or use a client of its version"
+        if is_newer(told)
+        else f"install remy-farm-services {own} or newer, or finish with the older version"
+    )
+    return not_now(
+        "WIRE_FORMAT",
+        "client",
+        f"this farm (remy-farm-services {own}) speaks wire format {WIRE_FORMAT}, and the client "
+        f"{theirs}; {advice}",
     )
 
 

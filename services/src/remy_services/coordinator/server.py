@@ -361,7 +361,7 @@ class CoordinatorServer:
         except ImportError as error:
             flag = "--kubernetes-design-jobs" if path is None else "--kubernetes-workers"
             raise SettingsError(
-                f"{flag} needs what `pip install remy-farm[kubernetes]` installs"
+                f"{flag} needs what is not installed: pip install 'remy-farm-services[kubernetes]'"
             ) from error
         tasks: list[BackgroundTask] = [] if path is None else [WorkerJobs(farm, path, evaluator)]
         if with_design_jobs:

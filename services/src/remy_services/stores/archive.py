@@ -239,7 +239,8 @@ class Backup:
             self._files, self._folder = fsspec.core.url_to_fs(url, **_OPTIONS.get(parts.scheme, {}))
         except ImportError as error:
             raise StoreError(
-                f"a mirror at {parts.scheme}:// needs s3fs; install remy-farm[s3]"
+                f"a mirror at {parts.scheme}:// needs s3fs, which is not installed: "
+                "pip install 'remy-farm-services[s3]'"
             ) from error
         self._url = url.rstrip("/")
 

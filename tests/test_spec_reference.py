@@ -11,7 +11,7 @@ import pytest
 from remy_farm.specification import parse_spec
 from scripts.spec_reference import reference_page
 
-_ROOT = Path(__file__).parents[3]
+_ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")

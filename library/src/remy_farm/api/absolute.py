@@ -1,0 +1,106 @@
+"""Scale-free tables as absolute ones, which .dna files can hold, and what that costs in score."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from remy_farm.analysis import wording
+from remy_farm.analysis.export import ExportLoss, best_export, measure_loss
+from remy_farm.analysis.wording import number, with_error
+from remy_farm.api.scoring import local_evaluator
+from remy_farm.api.showing import Rows, Tabular, rows_of
+from remy_farm.api.spec import Spec
+from remy_farm.api.table import Table
+from remy_farm.remycc import RemyCC
+from remy_farm.specification.checking import check_one_table
+
+
+class AbsoluteTable(Tabular):
+    """A scale-free table with absolute rules in its place, and both scores."""
+
+    def __init__(self, scale_free: Table, table: Table, loss: ExportLoss) -> None:
+        """Wraps a table and what was lost; `Table.absolute` makes them."""
+        self.scale_free = scale_free
+        #: The table with absolute rules, which `Table.save` writes as .dna.
+        self.table = table
+        #: Summaries before and after, and the mean difference, paired by network.
+        self.loss = loss
+
+    def rows(self) -> Rows:
+        """A row for either table: its rules, mean score, and medians of throughput and delay."""
+        kinds = {
+            "table": str,
+            "rules": int,
+            "networks": int,
+            "score_mean": float,
+            "score_standard_error": float,
+            "throughput_over_link_rate_median": float,
+            "delay_over_rtt_median": float,
+        }
+        return rows_of(kinds, [self._row(is_exported) for is_exported in (False, True)])
+
+    def _row(self, is_exported: bool) -> dict[str, Any]:
+        summary = self.loss.exported if is_exported else self.loss.scale_free
+        known = summary.score
+        return {
+            "table": "exported" if is_exported else "scale-free",
+            "rules": len(self.table if is_exported else self.scale_free),
+            "networks": summary.specimens,
+            "score_mean": None if known is None else known.mean,
+            "score_standard_error": None if known is None else known.standard_error,
+            "throughput_over_link_rate_median": summary.throughput_over_link_rate,
+            "delay_over_rtt_median": summary.delay_over_rtt,
+        }
+
+    def __repr__(self) -> str:
+        cells = [
+            (
+                row["table"],
+                str(row["rules"]),
+                with_error(summary.score),
+                number(row["throughput_over_link_rate_median"]),
+                number(row["delay_over_rtt_median"]),
+            )
+            for row, summary in zip(
+                self.rows().to_dicts(), (self.loss.scale_free, self.loss.exported), strict=True
+            )
+        ]
+        head = ("", "rules", "score", "throughput / link rate", "delay / RTT")
+        change = with_error(self.loss.difference, signed=True)
+        title = f"{self.table.name} with absolute rules: the score changed by {change}"
+        return "\n".join([title, *wording.aligned(head, cells)])
+
+
+def absolute_table(
+    table: Table,
+    spec: Spec,
+    *,
+    cells: int,
+    climb_steps: int,
+    networks: int,
+    seed: int,
+    threads: int | None,
+) -> AbsoluteTable:
+    """Makes a scale-free table's rules absolute; see `Table.absolute`."""
+    check_one_table(spec.message, source=spec.source)
+    own = table.rule_table
+    with local_evaluator(threads) as evaluator:
+        absolute = best_export(
+            own,
+            spec.message,
+            cells,
+            seed=seed ^ 1,
+            specimens=networks,
+            evaluate=evaluator.evaluate,
+            climb_steps=climb_steps,
+        )
+        loss = measure_loss(
+            spec.message,
+            own,
+            absolute,
+            seed=seed,
+            specimens=networks,
+            evaluate=evaluator.evaluate,
+        )
+    kept = Table(RemyCC(absolute, table.remycc.dna_metadata), table.name)
+    return AbsoluteTable(table, kept, loss)

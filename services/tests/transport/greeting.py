@@ -1,0 +1,33 @@
+"""A worker's call, and the greeting that begins it."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+import grpc
+
+import remy_simulator
+from remy_proto.v1 import rule_table_pb2, worker_service_pb2, worker_service_pb2_grpc
+
+
+def make_stub(channel: grpc.aio.Channel) -> Any:
+    """The generated stub, which has no types."""
+    make: Any = worker_service_pb2_grpc.WorkerServiceStub
+    return make(channel)
+
+
+def hello(worker_id: str, /, **changes: Any) -> worker_service_pb2.WorkRequest:
+    """A greeting that is welcome, but for the changes."""
+    said: dict[str, Any] = {
+        "worker_id": worker_id,
+        "version": "0",
+        "simulator_version": version("remy-simulator"),
+        "simulator_digest": remy_simulator.fingerprint(),
+        "scale_free_digest": remy_simulator.fingerprint(rule_table_pb2.RULES_SCALE_FREE),
+        "signals_digest": remy_simulator.signals_fingerprint(),
+        "protocols_digest": remy_simulator.protocols_fingerprint(),
+        "threads": 1,
+        **changes,
+    }
+    return worker_service_pb2.WorkRequest(hello=worker_service_pb2.Hello(**said))
