@@ -14,10 +14,10 @@ from remy_farm.api.scoring import local_evaluator
 from remy_farm.api.showing import Rows, Tabular, rows_of
 from remy_farm.api.spec import Spec
 from remy_farm.api.table import Table
-from remy_farm.evaluation.senders import Words, parse_sender
 from remy_farm.files import write_file
 from remy_farm.specification import spec_of_tree
 from remy_farm.specification.checking import check_one_table
+from remy_farm.specification.senders import Words, parse_sender
 from remy_laboratory.studies.attack import (
     Attack,
     AttackResult,

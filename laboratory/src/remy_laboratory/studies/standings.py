@@ -15,9 +15,9 @@ from remy_farm.api.designing import Design, PassingFolder
 from remy_farm.api.scoring import local_evaluator
 from remy_farm.api.showing import Plot, Rows, Tabular, rows_of
 from remy_farm.api.table import Table
-from remy_farm.evaluation.senders import REMYCC, parse_sender
 from remy_farm.files import FileError, make_folder, write_file
 from remy_farm.shipped import DATA
+from remy_farm.specification.senders import REMYCC, parse_sender
 from remy_laboratory.studies.cells import CellBatch, CellRunner, CellStore, OnCells
 from remy_laboratory.studies.league import (
     WORST,
