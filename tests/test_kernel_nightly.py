@@ -11,9 +11,10 @@ import pytest
 from laboratory.tests.kernel.tables import ABSOLUTE, EXACT_CLOCKS, needs_kernel
 from library.tests.remycc.tables import REFERENCE
 from remy_farm.remycc import read_remycc
+from remy_laboratory.kernel.emulated import Link
 from remy_laboratory.kernel.fixed_point import IntegerTable
 from remy_laboratory.kernel.linux import ebpf_files, write_ebpf
-from remy_laboratory.kernel.measuring import Link, Row, Workload, build_emulator, measure
+from remy_laboratory.kernel.measuring import Row, Workload, build_emulator, measure
 from remy_laboratory.kernel.running import Scope, running_table
 
 pytestmark = [
@@ -32,7 +33,7 @@ def alone(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Row:
     with running_table(exported, Scope()):
         row = measure(
             build_emulator(folder),
-            Link(15.0, 150.0),
+            Link(),
             Workload(1),
             name,
             repeats=3,

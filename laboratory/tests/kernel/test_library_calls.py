@@ -78,7 +78,7 @@ def test_exported_arithmetic_is_the_simulators() -> None:
 
 def _measurement() -> KernelMeasurement:
     rows = [Row("RemyCC", "alike", 1, 12.0, 12.0, 60.0, 1.0, 30.0, 3, 0)]
-    return KernelMeasurement(Link(15, 50), Workload(1, 30), 0, rows)
+    return KernelMeasurement(Link(rate_mbps=15, rtt_ms=50), Workload(1, 30), 0, rows)
 
 
 def test_measurements_are_rows_pictures_and_files(tmp_path: Path) -> None:
@@ -95,15 +95,15 @@ def test_measurements_are_rows_pictures_and_files(tmp_path: Path) -> None:
 
 
 def test_what_is_no_link_is_refused_before_anything_is_loaded() -> None:
-    with pytest.raises(rf.FileError, match="is no jitter box"):
-        rf.measure_on_kernel(rf.load_table(ABSOLUTE), Link(15, 50, jitter_box="periodic"))
+    with pytest.raises(rf.SpecError, match="queue is given, but is not emulated"):
+        Link(queue="codel")
 
 
 @needs_kernel
 def test_a_table_is_measured_on_this_kernel() -> None:
     measured = rf.measure_on_kernel(
         rf.load_table(SCALE_FREE),
-        Link(12, 20),
+        Link(rate_mbps=12, rtt_ms=20),
         flows=[1],
         competitor=None,
         download_mb=0,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,18 +19,18 @@ import remy_simulator
 from laboratory.tests.kernel.tables import SCALE_FREE, needs_c, needs_kernel
 from library.tests.remycc.tables import six_scale_free_rules
 from remy_farm.remycc import read_remycc
+from remy_farm.specification import SpecError
 from remy_laboratory.kernel import measuring
 from remy_laboratory.kernel.differential import c_compiler
+from remy_laboratory.kernel.emulated import Link
 from remy_laboratory.kernel.fixed_point import SOURCES, IntegerTable
 from remy_laboratory.kernel.linux import ebpf_files, write_ebpf
 from remy_laboratory.kernel.measuring import (
-    Link,
     Measured,
     Workload,
     build_emulator,
     draw,
     jain,
-    mean_rate_mbps,
     measure,
     measure_once,
     predict,
@@ -38,7 +39,7 @@ from remy_laboratory.kernel.running import RunRecord, Scope, counters, running_t
 from remy_proto.v1 import rule_table_pb2
 from remy_simulator import RuleTable
 
-LINK = Link(10.0, 40.0, buffer_packets=100)
+LINK = Link(rate_mbps=10, rtt_ms=40, buffer={"packets": 100})
 RUN = Measured(9.0, 50.0, (9.0,), 0, 0, 1.0, 100.0, True)
 
 
@@ -66,11 +67,11 @@ def test_a_disturbed_run_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_prediction_depends_on_jitter_for_tables_that_divide_finely() -> None:
     table = read_remycc(SCALE_FREE).table
     load = Workload(2, seconds=10.0)
-    exact = predict(table, Link(15.0, 150.0), load, jitter_ms=0.0, seed=1)
-    noisy = predict(table, Link(15.0, 150.0), load, jitter_ms=0.12, seed=1)
+    exact = predict(table, Link(), load, jitter_ms=0.0, seed=1)
+    noisy = predict(table, Link(), load, jitter_ms=0.12, seed=1)
     assert exact.total_mbps == pytest.approx(noisy.total_mbps, rel=0.1)
     assert exact != noisy
-    assert predict(table, Link(15.0, 150.0), load, jitter_ms=0.12, seed=1) == noisy
+    assert predict(table, Link(), load, jitter_ms=0.12, seed=1) == noisy
     assert exact.total_mbps < 15
     assert exact.mean_rtt_ms > 150
 
@@ -84,7 +85,7 @@ def test_rows_are_drawn(tmp_path: Path) -> None:
 def test_a_prediction_beside_cubic_says_who_has_what() -> None:
     table = read_remycc(SCALE_FREE).table
     load = Workload(2, seconds=20.0, competitor="cubic")
-    row = predict(table, Link(15.0, 150.0), load, jitter_ms=0.0, seed=1)
+    row = predict(table, Link(), load, jitter_ms=0.0, seed=1)
     assert row.load == "beside cubic"
     assert 0 < row.own_mbps < row.total_mbps
 
@@ -152,6 +153,11 @@ def trace(tmp_path: Path) -> str:
     return str(tmp_path / "link.trace")
 
 
+def _recorded(trace: str, semantics: str, *, ends: bool = False, rtt_ms: float = 100) -> Link:
+    said = {"path": trace, "semantics": semantics, "ends": ends}
+    return Link(rtt_ms=rtt_ms, links=[{"trace": said}])
+
+
 Schedule = Callable[[Link, list[tuple[float, int]]], list[list[float]]]
 COMING = [(0.0, 1500), (0.0, 1500), (5.0, 1500), (6.0, 1500), (30.0, 1500)]
 
@@ -169,13 +175,13 @@ COMING = [(0.0, 1500), (0.0, 1500), (5.0, 1500), (6.0, 1500), (30.0, 1500)]
 def test_a_trace_delivers_as_its_semantics_say(
     schedule: Schedule, trace: str, semantics: str, left_ms: list[float]
 ) -> None:
-    link = Link(15.0, 100.0, trace=trace, semantics=semantics)
+    link = _recorded(trace, semantics)
     assert [left for _, left, _ in schedule(link, COMING)] == left_ms
 
 
 @needs_c
 def test_a_trace_that_ends_delivers_nothing_more(schedule: Schedule, trace: str) -> None:
-    link = Link(15.0, 100.0, trace=trace, trace_ends=True)
+    link = _recorded(trace, "ns2", ends=True)
     left_ms = [left for _, left, _ in schedule(link, COMING)]
     assert left_ms[:4] == [5, 5, 10, 20]
     assert left_ms[4] > 1e9
@@ -188,7 +194,7 @@ def test_a_trace_that_ends_delivers_nothing_more(schedule: Schedule, trace: str)
 def test_small_packets_share_an_opportunity_where_bytes_count(
     schedule: Schedule, trace: str, semantics: str, left_ms: list[float]
 ) -> None:
-    link = Link(15.0, 100.0, trace=trace, semantics=semantics)
+    link = _recorded(trace, semantics)
     assert [left for _, left, _ in schedule(link, [(0.0, 700)] * 3)] == left_ms
 
 
@@ -200,7 +206,7 @@ def test_recorded_links_deliver_what_the_simulator_does(
     times_ms = sorted(round(2000 * draw * draw) for draw in remy_simulator.uniforms(3, 0, 500, 1))
     path = tmp_path / "random.trace"
     path.write_text("".join(f"{time_ms}\n" for time_ms in times_ms))
-    link = Link(mean_rate_mbps(str(path)), 100.0, trace=str(path), semantics=semantics)
+    link = _recorded(str(path), semantics)
     window = RuleTable([0], [([], (0.0, 1e6, 0.0))])
     row = predict(window, link, Workload(1, seconds=10.0), jitter_ms=0.0, seed=1)
     # Behind the handshake. In Cellsim's semantics half of the RTT lies before the queue; the other
@@ -213,24 +219,25 @@ def test_recorded_links_deliver_what_the_simulator_does(
 @pytest.mark.parametrize(
     ("box", "gone_ms"),
     [
-        ("periodic,period_ms=10", [10, 10, 20, 40]),
-        ("batches,packets=2,longest_wait_ms=10", [6, 6, 25, 46]),
-        ("batches,packets=3,longest_wait_ms=100", [15, 15, 15, 136]),
+        ({"periodic": {"period_ms": 10}}, [10, 10, 20, 40]),
+        ({"batches": {"packets": 2, "longest_wait_ms": 10}}, [6, 6, 25, 46]),
+        ({"batches": {"packets": 3, "longest_wait_ms": 100}}, [15, 15, 15, 136]),
     ],
 )
 @needs_c
 def test_a_jitter_box_holds_what_has_left_the_link(
-    schedule: Schedule, box: str, gone_ms: list[float]
+    schedule: Schedule, box: dict[str, Any], gone_ms: list[float]
 ) -> None:
     # 1,500 bytes take 1 ms.
-    link = Link(12.0, 100.0, jitter_box=box)
+    link = Link(rtt_ms=100, links=[{"rate_mbps": 12, "jitter_box": box}])
     coming = [(3.0, 1500), (5.0, 1500), (14.0, 1500), (35.0, 1500)]
     assert [gone for _, _, gone in schedule(link, coming)] == gone_ms
 
 
 @needs_c
 def test_a_random_jitter_box_keeps_the_order(schedule: Schedule) -> None:
-    link = Link(12.0, 100.0, jitter_box="random,longest_hold_ms=20,probability=0.5")
+    box = {"random": {"longest_hold_ms": 20, "probability": 0.5}}
+    link = Link(rtt_ms=100, links=[{"rate_mbps": 12, "jitter_box": box}])
     rows = schedule(link, [(float(number), 1500) for number in range(200)])
     held_ms = [gone - left for _, left, gone in rows]
     assert all(0 <= each <= 20 for each in held_ms)
@@ -240,12 +247,31 @@ def test_a_random_jitter_box_keeps_the_order(schedule: Schedule) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    ["sometimes,period_ms=1", "periodic", "periodic,period_ms=-1", "batches,packets=2", "random,x"],
+    ("keys", "problem"),
+    [
+        ({"rate": 3}, "rate is not a known key; did you mean rate_mbps?"),
+        ({"buffer": "infinite"}, "buffer is infinite, but a queue is limited"),
+        ({"queue": "codel"}, "queue is given, but is not emulated"),
+        ({"links": [{"rate_mbps": 3, "policer": {"rate_mbps": 1, "burst_packets": 3}}]}, "policer"),
+        ({"links": [{"rate_mbps": 3}, {"rate_mbps": 4}]}, "has 2 links, but one is emulated"),
+        ({"links": [{"rate_mbps": 3, "jitter_box": {"periodic": {}}}]}, "period_ms is missing"),
+        ({"packet_bytes": 1000}, "packet_bytes is given, but must be 1500"),
+        ({"measurement": {"delayed_ack_ms": 3}}, "only an exponential jitter"),
+    ],
+    ids=lambda each: str(each)[:30],
 )
-def test_what_is_no_jitter_box_is_told(words: str) -> None:
-    with pytest.raises(measuring.MeasureError, match="is no jitter box"):
-        measuring.parse_jitter_box(words)
+def test_what_cannot_be_emulated_is_told(keys: dict[str, Any], problem: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        Link(**keys)
+    assert problem in str(refused.value)
+
+
+def test_a_link_is_said_by_a_network_s_keys() -> None:
+    jitter = {"jitter": {"exponential_mean_ms": 2}}
+    link = Link(rate_mbps=30, rtt_ms=20, buffer={"bdp": 2}, measurement=jitter)
+    assert link.words(7) == ["30000000", "20000", "100", "0", "2000", "7"]
+    assert (link.rate_mbps, link.rtt_ms, link.jitter_ms) == (30, 20, 2)
+    assert Link().words(1) == ["15000000", "150000", "1000", "0", "0", "1"]
 
 
 @pytest.fixture
@@ -326,14 +352,14 @@ def test_a_pace_that_slows_itself_down_keeps_a_packet_in_an_rtt(
 @needs_kernel
 def test_a_trace_is_a_link(emulator: Path, tmp_path: Path) -> None:
     (tmp_path / "two-a-ms").write_text("1\n1\n2\n2\n")
-    link = Link(24.0, 20.0, trace=str(tmp_path / "two-a-ms"))
+    link = _recorded(str(tmp_path / "two-a-ms"), "ns2", rtt_ms=20)
     run = measure_once(emulator, link, Workload(1, seconds=3.0), "reno", seed=1)
     assert 1 < run.total_mbps <= 24.5
 
 
 @needs_kernel
 def test_losses_are_sent_again(emulator: Path) -> None:
-    lossy = replace(LINK, loss_probability=0.05)
+    lossy = Link(**{**LINK.tree, "loss_probability": 0.05})
     run = measure_once(emulator, lossy, Workload(1, seconds=3.0), "reno", seed=1)
     assert run.retransmissions > 0
 
@@ -341,8 +367,10 @@ def test_losses_are_sent_again(emulator: Path) -> None:
 _MEASURING = """
 import sys
 from pathlib import Path
-from remy_laboratory.kernel.measuring import Link, Workload, measure_once
-measure_once(Path(sys.argv[1]), Link(10.0, 40.0), Workload(1, seconds=60.0), "reno", seed=1)
+from remy_laboratory.kernel.emulated import Link
+from remy_laboratory.kernel.measuring import Workload, measure_once
+link = Link(rate_mbps=10, rtt_ms=40)
+measure_once(Path(sys.argv[1]), link, Workload(1, seconds=60.0), "reno", seed=1)
 """
 
 

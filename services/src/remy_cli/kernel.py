@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 
@@ -28,17 +29,18 @@ from remy_cli.common import (
     print_table,
     say,
     seed_option,
+    settings_option,
     switch,
     threads_option,
     time_unit_option,
 )
 from remy_cli.export import DEADBAND
 from remy_cli.failures import ExitCode, complain
+from remy_cli.networks import described_network
 from remy_farm.analysis import count
-from remy_farm.evaluation import SEMANTICS
 from remy_farm.files import make_folder, write_file
 from remy_laboratory.kernel import (
-    NOISE_LINK,
+    NOISE_RTT_MS,
     Differences,
     Link,
     Row,
@@ -50,7 +52,6 @@ from remy_laboratory.kernel import (
     counters,
     draw_noise,
     held_signals,
-    mean_rate_mbps,
     measure_noise,
     running_table,
     states,
@@ -257,29 +258,26 @@ def stop_command(name: str) -> None:
     name="beside",
     multiple=True,
 )
-@option("--rate-mbps X", "Rate of the link.", POSITIVE, default=15.0)
 @option(
-    "--trace FILE",
-    "In place of a rate: when the link can deliver, a whole number of ms on every line.",
+    "--network FILE",
+    "A network of one link in YAML (docs/networks.md), to which the other options add.",
     FILE,
-    name="trace_path",
+    name="network_path",
 )
-@option(
-    "--trace-semantics WORD",
-    "What a line is worth: a packet of any size, or bytes (docs/networks.md).",
-    click.Choice(SEMANTICS),
-    default="ns2",
-)
-@switch("--trace-ends", "Nothing is delivered behind its end; else it begins again.")
+@settings_option("A key of the network, as buffer.bdp=1 or loss_probability=0.01.")
+@option("--rate-mbps X", "Rate of the link.", POSITIVE, show_default="15")
 @option("--rtt-ms Y", "RTT of the empty link; 150 unless given, with --noise 20.", POSITIVE)
-@option("--buffer-packets K", "Packets that wait at most.", click.IntRange(1, 10_000), default=1000)
 @option(
-    "--loss-probability P", "Share of packets lost behind the link.", FiniteRange(0, 1), default=0.0
+    "--buffer-packets K",
+    "Packets that wait at most.",
+    click.IntRange(1, 10_000),
+    show_default="1000",
 )
-@option("--jitter-ms J", "Mean time by which ACKs come late.", NOT_NEGATIVE, default=0.0)
 @option(
-    "--jitter-box WORDS",
-    "What holds packets behind the link, as batches,packets=8,longest_wait_ms=10.",
+    "--loss-probability P",
+    "Share of packets lost behind the link.",
+    FiniteRange(0, 0.999),
+    show_default="0",
 )
 @option("--flows N", "Always-on flows; several times.", click.IntRange(1, 64), multiple=True)
 @option(
@@ -307,15 +305,8 @@ def measure_command(
     remycc_path: str | None,
     noise: bool,
     beside: tuple[str, ...],
-    rate_mbps: float,
-    trace_path: str | None,
-    trace_semantics: str,
-    trace_ends: bool,
-    rtt_ms: float | None,
-    buffer_packets: int,
-    loss_probability: float,
-    jitter_ms: float,
-    jitter_box: str | None,
+    network_path: str | None,
+    settings: tuple[str, ...],
     flows: tuple[int, ...],
     competitor: str,
     download_mb: float,
@@ -329,6 +320,7 @@ def measure_command(
     out: str | None,
     time_unit_ms: float,
     as_json: bool,
+    **short: Any,
 ) -> None:
     """Measure the RemyCC in FILE with real sockets of this machine's Linux over an emulated link.
 
@@ -346,7 +338,7 @@ def measure_command(
             found = measure_noise(
                 build_emulator(Path(temporary)),
                 Path(temporary) / "exported",
-                rtt_ms=rtt_ms or NOISE_LINK.rtt_ms,
+                rtt_ms=short["rtt_ms"] or NOISE_RTT_MS,
                 seconds=seconds,
                 repeats=repeats,
                 offloads=offloads,
@@ -366,12 +358,10 @@ def measure_command(
         if found.disturbed:
             say(f"{found.disturbed} of {found.runs} runs were disturbed; the machine is busy.")
         return
-    if trace_path is not None:
-        rate_mbps = mean_rate_mbps(trace_path)
-    link = Link(
-        *(rate_mbps, rtt_ms or 150.0, buffer_packets, loss_probability, jitter_ms),
-        *(trace_path, trace_semantics, trace_ends, jitter_box),
-    )
+    tree, folder, source = described_network(network_path, settings, short, name="the link")
+    if not isinstance(tree, dict):
+        raise click.UsageError(f"{source} must be a mapping of a network's keys")
+    link = Link(folder=folder, source=source, **tree)
     measured = rf.measure_on_kernel(
         rf.load_table(Path(remycc_path), time_unit_ms=time_unit_ms),
         link,

@@ -26,6 +26,7 @@ from remy_cli.common import (
     settings_option,
     time_unit_option,
 )
+from remy_cli.networks import described_network
 from remy_cli.senders import BODY, QUEUE, SENDER
 from remy_farm.analysis import FORMATS, count, number
 from remy_farm.evaluation import (
@@ -36,15 +37,12 @@ from remy_farm.evaluation import (
     Topology,
     Words,
     check_usual_body,
-    choice_words,
     simulate_topology,
     topology_of,
-    vary_network,
 )
 from remy_farm.files import write_file
 from remy_farm.remycc import read_remycc
-from remy_farm.specification import Tree, load_tree, parse_setting
-from remy_proto.v1 import evaluation_pb2
+from remy_farm.specification import Tree
 from remy_simulator import registry
 from remy_simulator.registry import Registry
 
@@ -80,20 +78,6 @@ class _Simulate(click.Command):
             if now is None:
                 raise
             raise click.UsageError(f"{error.option_name} is --set {now} now", ctx) from error
-
-
-#: Flags that are short for a setting: the parameter and the path that it sets.
-_SHORT: Final = {
-    "rate_mbps": "rate_mbps",
-    "rtt_ms": "rtt_ms",
-    "buffer_packets": "buffer.packets",
-    "loss_probability": "loss_probability",
-    "queue": "queue",
-    "transport": "transport",
-    "on_ms": "traffic.exponential_time.mean_ms",
-    "on_bytes": "traffic.exponential_bytes.mean_bytes",
-    "off_ms": "traffic.mean_off_ms",
-}
 
 
 @click.command("simulate", cls=_Simulate)
@@ -186,16 +170,9 @@ def simulate_command(
     _check_files(record, plot)
     run = _Run(seconds, seed, time_unit_ms, record, record_every_ms, plot, as_json)
     words = [*_in_turn(remyccs, senders), *sender]
-    source, folder = network_path or "the network", Path(network_path or "").parent
-    tree: Tree = {} if network_path is None else load_tree(network_path)
     if short["on_ms"] is not None and short["on_bytes"] is not None:
         raise click.UsageError("say how long senders are on: --on-ms A, or --on-bytes A")
-    for name, path in _SHORT.items():
-        if short[name] is not None:
-            tree = vary_network(tree, path, _said(short[name]), source=source)
-    for text in settings:
-        path, value = parse_setting(text, "--set", source=source)
-        tree = vary_network(tree, path, value, source=source)
+    tree, folder, source = described_network(network_path, settings, short, name="the network")
     if words:
         tree = _with_senders(tree, words, starts_apart_ms)
     elif network_path is None and isinstance(tree, dict) and "senders" not in tree:
@@ -206,10 +183,6 @@ def simulate_command(
         raise click.UsageError(str(problem)) from problem
     network = topology_of(tree, folder, source, plain=network_path is None)
     _simulate(network, run, shows_kinds=bool(sender) or network_path is not None)
-
-
-def _said(value: float | evaluation_pb2.Choice) -> float | str:
-    return choice_words(value) if isinstance(value, evaluation_pb2.Choice) else value
 
 
 def _with_senders(tree: Tree, words: Sequence[Words], starts_apart_ms: float | None) -> Tree:

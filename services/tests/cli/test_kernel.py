@@ -46,7 +46,8 @@ def test_either_a_table_or_the_noise_is_measured(run: Run) -> None:
         assert "one of FILE and --noise says what is measured" in refused.stderr
 
 
-def test_what_is_no_jitter_box_is_refused_before_anything_is_loaded(run: Run) -> None:
-    refused = run("kernel", "measure", ABSOLUTE, "--jitter-box", "periodic")
+def test_what_cannot_be_emulated_is_refused_before_anything_is_loaded(run: Run) -> None:
+    link = "links=[{rate_mbps: 3, jitter_box: {periodic: {}}}]"
+    refused = run("kernel", "measure", ABSOLUTE, "--set", link)
     assert refused.exit_code == 2
-    assert "is no jitter box: periodic has period_ms" in refused.stderr
+    assert "jitter_box.periodic.period_ms is missing" in refused.stderr

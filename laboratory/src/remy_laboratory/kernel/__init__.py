@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from remy_laboratory.kernel.differential import Differences as Differences
     from remy_laboratory.kernel.differential import compare as compare
     from remy_laboratory.kernel.differential import compare_compiled as compare_compiled
+    from remy_laboratory.kernel.emulated import Link as Link
     from remy_laboratory.kernel.exporting import Export as Export
     from remy_laboratory.kernel.fixed_point import IntegerTable as IntegerTable
     from remy_laboratory.kernel.fixed_point import header as header
@@ -24,16 +25,13 @@ if TYPE_CHECKING:
     from remy_laboratory.kernel.linux import write_ebpf as write_ebpf
     from remy_laboratory.kernel.measuring import SIMULATED as SIMULATED
     from remy_laboratory.kernel.measuring import USUAL_JITTER_MS as USUAL_JITTER_MS
-    from remy_laboratory.kernel.measuring import Link as Link
     from remy_laboratory.kernel.measuring import Row as Row
     from remy_laboratory.kernel.measuring import Workload as Workload
     from remy_laboratory.kernel.measuring import build_emulator as build_emulator
     from remy_laboratory.kernel.measuring import draw as draw
-    from remy_laboratory.kernel.measuring import mean_rate_mbps as mean_rate_mbps
     from remy_laboratory.kernel.measuring import measure as measure
-    from remy_laboratory.kernel.measuring import parse_jitter_box as parse_jitter_box
     from remy_laboratory.kernel.measuring import predict as predict
-    from remy_laboratory.kernel.noise import NOISE_LINK as NOISE_LINK
+    from remy_laboratory.kernel.noise import NOISE_RTT_MS as NOISE_RTT_MS
     from remy_laboratory.kernel.noise import draw_noise as draw_noise
     from remy_laboratory.kernel.noise import measure_noise as measure_noise
     from remy_laboratory.kernel.running import RunRecord as RunRecord

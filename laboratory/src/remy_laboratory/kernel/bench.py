@@ -21,27 +21,25 @@ from remy_farm.files import make_folder, write_file
 from remy_farm.specification.checking import check_one_table
 from remy_laboratory.kernel.checks import CheckResult, check_kernel, check_scores, check_table
 from remy_laboratory.kernel.differential import Differences, compare, compare_compiled
+from remy_laboratory.kernel.emulated import Link
 from remy_laboratory.kernel.fixed_point import IntegerTable, header
 from remy_laboratory.kernel.libbpf import LoadedObject
 from remy_laboratory.kernel.linux import KernelExportError, ebpf_files, write_ebpf
 from remy_laboratory.kernel.measuring import (
     SIMULATED,
     USUAL_JITTER_MS,
-    Link,
     Row,
     Workload,
     build_emulator,
     draw,
     drawn,
     measure,
-    parse_jitter_box,
     predict,
 )
 from remy_laboratory.kernel.running import Scope, running_table
 
 _REFUSED: Final = "refused"
 _PREFIX: Final = "remy-farm-"
-_USUAL_LINK: Final = Link(rate_mbps=15.0, rtt_ms=150.0)
 
 
 class KernelCheck(Tabular):
@@ -224,7 +222,7 @@ class KernelMeasurement(Tabular):
     def to_dict(self) -> dict[str, Any]:
         """All of it, run by run, as `remy-farm kernel measure --json` prints it."""
         return {
-            "link": asdict(self.link),
+            "link": dict(self.link.tree),
             "seconds": self.load.seconds,
             "apart_seconds": self.load.apart_seconds,
             "offloads": self.load.offloads,
@@ -264,7 +262,7 @@ class KernelMeasurement(Tabular):
 
 def measure_on_kernel(
     table: Table,
-    link: Link = _USUAL_LINK,
+    link: Link | None = None,
     *,
     beside: Sequence[str] = (),
     flows: Sequence[int] = (1, 2, 4, 8),
@@ -301,8 +299,7 @@ def measure_on_kernel(
     Raises:
         FileError: Something that it needs is not there, or does not work.
     """
-    if link.jitter_box is not None:
-        parse_jitter_box(link.jitter_box)
+    link = link or Link()
     usual = load or Workload(1)
     loads = [replace(usual, flows=number) for number in flows]
     if competitor is not None:

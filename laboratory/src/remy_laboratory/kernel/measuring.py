@@ -28,10 +28,8 @@ import remy_simulator
 from remy_farm.evaluation.measures import measure_senders
 from remy_farm.files import FileError
 from remy_farm.remycc import RemyCC
-from remy_farm.specification.links import link_rate_packets_per_ms
-from remy_farm.specification.network_files import follow_trace
-from remy_farm.specification.traces import read_trace
 from remy_laboratory.kernel.differential import c_compiler
+from remy_laboratory.kernel.emulated import Link
 from remy_laboratory.kernel.fixed_point import SOURCES
 from remy_laboratory.kernel.running import RunError, ip
 from remy_proto.v1 import evaluation_pb2
@@ -47,6 +45,8 @@ _HTTPS_PORT: Final = 5443
 _SOCKET_BUFFER_BYTES: Final = "4096 16777216 67108864"
 _SENDER, _RECEIVER = "10.77.0.1", "10.77.0.2"
 _BITS_PER_PACKET: Final = 12_000
+#: Senders that run the first table of a request.
+_THE_TABLE: Final = {"table": "the table"}
 _MS_PER_SECOND: Final = 1000.0
 _US_PER_MS: Final = 1000.0
 _LARGEST_NUMBER: Final = 1e6
@@ -66,80 +66,6 @@ SIMULATED: Final = {"cubic": "cubic", "bbr": "bbr", "reno": "newreno"}
 
 class MeasureError(FileError):
     """Something that keeps a link from being emulated; one sentence."""
-
-
-@dataclass(frozen=True)
-class Link:
-    """An emulated link: its rate, the RTT of an empty queue, how many packets wait at most, and
-    what disturbs it; `jitter_ms` is a mean. With a `trace`, the file of a recording,
-    the rate is its mean; a `jitter_box`, in the words of
-    `parse_jitter_box`, holds what has left the link."""
-
-    rate_mbps: float
-    rtt_ms: float
-    buffer_packets: int = 1000
-    loss_probability: float = 0.0
-    jitter_ms: float = 0.0
-    trace: str | None = None
-    semantics: str = "ns2"
-    trace_ends: bool = False
-    jitter_box: str | None = None
-
-    def words(self, seed: int) -> list[str]:
-        """What kernel/link_emulator.c is told of it."""
-        numbers = (
-            self.rate_mbps * 1e6,
-            self.rtt_ms * _US_PER_MS,
-            self.buffer_packets,
-            self.loss_probability,
-            self.jitter_ms * _US_PER_MS,
-            seed,
-        )
-        said = [f"{each:.12g}" for each in numbers]
-        if self.trace is not None:
-            said += ["trace", self.semantics, "ends" if self.trace_ends else "again", self.trace]
-        if self.jitter_box is not None:
-            box = parse_jitter_box(self.jitter_box)
-            kind = str(box.WhichOneof("holds"))
-            said += ["hold", kind]
-            for field, value in getattr(box, kind).ListFields():
-                is_time = field.name.endswith("_ms")
-                said.append(f"{value * _US_PER_MS if is_time else value:.12g}")
-        return said
-
-
-def parse_jitter_box(words: str) -> evaluation_pb2.JitterBox:
-    """A jitter box from its kind and fields (docs/networks.md), as `batches,packets=8,
-    longest_wait_ms=10`. All fields are needed but `reorders`, which is not emulated. Raises
-    MeasureError."""
-    kind, *fields = words.replace(" ", "").split(",")
-    box = evaluation_pb2.JitterBox()
-    known = {each.name: each for each in box.DESCRIPTOR.fields}
-    if kind not in known:
-        raise MeasureError(f"{words!r} is no jitter box; there are {', '.join(known)}")
-    held = getattr(box, kind)
-    wanted = [each.name for each in held.DESCRIPTOR.fields if each.name != "reorders"]
-    given = dict(each.partition("=")[::2] for each in fields)
-    try:
-        if sorted(given) != sorted(wanted):
-            raise ValueError
-        for name in wanted:
-            setattr(held, name, int(given[name]) if name == "packets" else float(given[name]))
-            if not 0 < getattr(held, name) < _LARGEST_NUMBER:
-                raise ValueError
-    except ValueError as error:
-        raise MeasureError(
-            f"{words!r} is no jitter box: {kind} has {' and '.join(wanted)}, each above 0"
-        ) from error
-    return box
-
-
-def mean_rate_mbps(trace: str) -> float:
-    """The mean rate of a recorded link, at a packet of 1,500 bytes an opportunity. Raises
-    FileError."""
-    recorded = read_trace(trace)
-    last_us = int.from_bytes(recorded.opportunities_us[-8:], "little")
-    return len(recorded) * _BITS_PER_PACKET / last_us
 
 
 @dataclass(frozen=True)
@@ -435,38 +361,23 @@ def measure(
 def predict(table: RuleTable, link: Link, load: Workload, *, jitter_ms: float, seed: int) -> Row:
     """What the simulator says of always-on flows that start when the measured ones do; a mean over
     seeds. A competitor's clocks are exact, and `jitter_ms` is then 0, as on TCP there is none."""
-    specimen = evaluation_pb2.Specimen(
-        link_rate_packets_per_ms=link_rate_packets_per_ms(link.rate_mbps),
-        rtt_ms=link.rtt_ms,
-        buffer_packets=link.buffer_packets,
-        loss_probability=link.loss_probability,
-    )
-    if jitter_ms:
-        specimen.measurement.exponential_jitter_mean_ms = jitter_ms
-    senders = load.flows + (load.competitor is not None)
-    for number in range(senders):
-        group = specimen.senders.add(count=1)
-        if number == load.flows:
-            group.protocol.name = SIMULATED[str(load.competitor)]
-        group.traffic.always.SetInParent()
+    senders: list[dict[str, Any]] = []
+    for number in range(load.flows + (load.competitor is not None)):
+        is_competitor = number == load.flows
+        runs_it = {"protocol": SIMULATED[str(load.competitor)]} if is_competitor else _THE_TABLE
         # A connection has its first packet on the way one RTT after it was asked for.
-        group.first_on_ms = number * load.apart_seconds * _MS_PER_SECOND + link.rtt_ms
-    traces = []
-    if link.trace is not None:
-        traces = [follow_trace(specimen, link.trace, link.semantics, ends=link.trace_ends)]
-    if link.jitter_box is not None:
-        if not specimen.links:
-            _as_link(specimen)
-        specimen.links[0].jitter_box.CopyFrom(parse_jitter_box(link.jitter_box))
+        first_on_ms = number * load.apart_seconds * _MS_PER_SECOND + link.rtt_ms
+        senders.append({**runs_it, "first_on_ms": first_on_ms})
+    network = link.with_senders(senders, jitter_ms=jitter_ms)
     runs = []
     for number in range(_PREDICTIONS):
         request = evaluation_pb2.EvaluationRequest(
             tables=[RemyCC(table).to_message()],
             candidates=[evaluation_pb2.Candidate()],
-            specimens=[specimen],
+            specimens=[network.specimen],
             duration_ms=load.seconds * _MS_PER_SECOND,
             seed=remy_simulator.mix(seed, number),
-            traces=traces,
+            traces=network.traces,
         )
         outcome = remy_simulator.evaluate_columns(request)
         (result,) = columns.specimen_outcomes(request, outcome)
@@ -493,19 +404,6 @@ def predict(table: RuleTable, link: Link, load: Workload, *, jitter_ms: float, s
         len(runs),
         0,
     )
-
-
-def _as_link(specimen: evaluation_pb2.Specimen) -> None:
-    """The specimen's one link among its links, where it can have a jitter box."""
-    specimen.links.add(
-        rate_packets_per_ms=specimen.link_rate_packets_per_ms,
-        buffer_packets=specimen.buffer_packets,
-        loss_probability=specimen.loss_probability,
-    )
-    specimen.ClearField("buffer_packets")
-    specimen.ClearField("loss_probability")
-    for group in specimen.senders:
-        group.route.delay_ms = group.route.return_delay_ms = specimen.rtt_ms / 2
 
 
 def draw(path: Path, link: Link, rows: Sequence[Row]) -> None:

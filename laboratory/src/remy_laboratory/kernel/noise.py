@@ -5,19 +5,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from remy_laboratory.kernel.emulated import Link
 from remy_laboratory.kernel.fixed_point import IntegerTable
 from remy_laboratory.kernel.libbpf import read_counters
 from remy_laboratory.kernel.linux import compile_ebpf, ebpf_files, write_ebpf
-from remy_laboratory.kernel.measuring import Link, MeasureError, Workload, measure_once
+from remy_laboratory.kernel.measuring import MeasureError, Workload, measure_once
 from remy_laboratory.kernel.running import Scope, running_table
 from remy_simulator import RuleTable
 
-#: The link that noise is measured on: so quick that nothing waits.
-NOISE_LINK: Final = Link(rate_mbps=1000.0, rtt_ms=20.0)
+#: The RTT of the link that noise is measured on, unless another is asked for.
+NOISE_RTT_MS: Final = 20.0
+#: So quick that nothing waits.
+_RATE_MBPS: Final = 1000.0
 #: kernel/remy_congestion.bpf.c counts RTTs by whole us above a base, up to here.
 MOST_NOISE_US: Final = 1 << 14
 _INTERVAL_MS: Final = 1.0
@@ -105,7 +108,7 @@ def measure_noise(
     packets = 4 * rtt_ms / _INTERVAL_MS + 4
     table = IntegerTable.of(RuleTable([0], [([], (0.0, packets, _INTERVAL_MS))]))
     name = f"remy_n{os.getpid()}"
-    link = replace(NOISE_LINK, rtt_ms=rtt_ms)
+    link = Link(rate_mbps=_RATE_MBPS, rtt_ms=rtt_ms)
     load = Workload(1, seconds, offloads=offloads, delayed_acks=delayed_acks)
     write_ebpf(folder, ebpf_files(table, name))
     compile_ebpf(folder, f"-DREMY_NOISE_BASE_US={round(rtt_ms * _US_PER_MS)}")

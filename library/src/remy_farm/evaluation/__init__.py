@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from remy_farm.evaluation.simulation import Simulation as Simulation
     from remy_farm.evaluation.simulation import simulate_topology as simulate_topology
     from remy_farm.specification.links import link_rate_packets_per_ms as link_rate_packets_per_ms
-    from remy_farm.specification.network_files import SEMANTICS as SEMANTICS
     from remy_farm.specification.network_files import Topology as Topology
-    from remy_farm.specification.network_files import follow_trace as follow_trace
     from remy_farm.specification.network_files import read_topology as read_topology
     from remy_farm.specification.network_files import topology_of as topology_of
     from remy_farm.specification.network_files import vary_network as vary_network

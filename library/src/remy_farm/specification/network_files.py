@@ -48,11 +48,10 @@ from remy_farm.specification.specimens import (
     set_traffic,
     unloaded_paths,
 )
-from remy_farm.specification.traces import read_trace
 from remy_farm.specification.writing import vary
 from remy_proto.completion import complete
 from remy_proto.v1 import evaluation_pb2, spec_pb2
-from remy_simulator.messages import native_link, packet_bytes
+from remy_simulator.messages import native_link
 from remy_simulator.registry import Registry
 from remy_simulator.traces import Traces
 
@@ -294,46 +293,3 @@ def _add_senders(
 
 def _exactly(quantity: spec_pb2.Distribution, _: int) -> float:
     return quantity.exact
-
-
-#: What an opportunity of a trace is worth, by the names of docs/networks.md.
-SEMANTICS: Final = ("ns2", "mahimahi", "cellsim")
-
-
-def follow_trace(
-    specimen: evaluation_pb2.Specimen, path: str | os.PathLike[str], semantics: str, *, ends: bool
-) -> evaluation_pb2.Trace:
-    """Has the one link of a specimen follow the recording in a file, in place of its rate.
-
-    Half of the RTT lies on the way there: in Cellsim's semantics before the queue, for all senders
-    alike. Raises FileError, and ValueError where a sender has an RTT of its own in these.
-    """
-    trace = read_trace(path).message()
-    link = specimen.links.add(
-        loss_probability=specimen.loss_probability,
-        trace={
-            "sha256": trace.sha256,
-            "semantics": f"TRACE_SEMANTICS_{semantics.upper()}",
-            "ends": ends,
-        },
-    )
-    if specimen.HasField("buffer_packets"):
-        link.buffer_packets = specimen.buffer_packets
-    if specimen.bottleneck.HasField("queue"):
-        link.queue.CopyFrom(specimen.bottleneck.queue)
-    for name in ("loss_probability", "buffer_packets"):
-        specimen.ClearField(name)
-    specimen.bottleneck.ClearField("queue")
-    before_queue = semantics == "cellsim"
-    if before_queue:
-        link.delay_ms = specimen.rtt_ms / 2
-    for group in specimen.senders:
-        if not group.HasField("route"):
-            group.route.delay_ms = 0 if before_queue else specimen.rtt_ms / 2
-            group.route.return_delay_ms = specimen.rtt_ms / 2
-        elif before_queue:
-            raise ValueError("a link of Cellsim's semantics has one RTT for all senders")
-    native = native_link(link, Traces([trace]))
-    bytes_a_packet = packet_bytes(specimen.bottleneck)
-    specimen.link_rate_packets_per_ms = native.mean_rate_packets_per_ms(bytes_a_packet)
-    return trace
