@@ -13,9 +13,10 @@ from remy_simulator.columns.recordings import (
     memory_columns,
     memory_counts,
 )
-from remy_simulator.columns.senders import SENDER_COUNTS, SENDER_TIMES, TransportRows
+from remy_simulator.columns.senders import TransportRows
 from remy_simulator.columns.slices import Slice
 from remy_simulator.columns.specimens import sender_counts, specimen_count
+from remy_simulator.messages import SENDER_COUNTS, SENDER_TIMES
 
 
 class _Row(NamedTuple):

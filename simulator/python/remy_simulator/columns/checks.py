@@ -8,14 +8,10 @@ from remy_proto.v1 import evaluation_pb2
 from remy_simulator import _native, messages
 from remy_simulator.columns.layout import NUMBER_BYTES, numbers
 from remy_simulator.columns.recordings import COUNTS_USES, RECORDS_MEMORY, rule_count
-from remy_simulator.columns.senders import (
-    SENDER_COUNTS,
-    SENDER_TIMES,
-    TRANSPORT_COUNTS,
-    TRANSPORT_MEANS,
-)
+from remy_simulator.columns.senders import TRANSPORT_COUNTS, TRANSPORT_MEANS
 from remy_simulator.columns.slices import Slice, whole
 from remy_simulator.columns.specimens import sender_counts
+from remy_simulator.messages import SENDER_COUNTS, SENDER_TIMES
 
 # Sums of times may exceed their bound by rounding errors.
 _TOLERANCE = 1 + 1e-9

@@ -87,23 +87,25 @@ class PreparedRequest:
                 kinds, all_plain = self._kinds, self._all_plain
             columns = part.specimen_columns
             result = _native.evaluate_columns(
-                self._tables,
-                [self._candidate(candidate) for candidate in part.candidates],
-                kinds,
-                columns.keys,
-                columns.link_rates_packets_per_ms,
-                columns.rtts_ms,
-                columns.buffers[:],
-                columns.loss_probabilities,
-                columns.kind[:],
-                columns.sender_counts[:],
-                self.shared.duration_ms,
-                self.shared.seed,
-                self._recording,
-                self._objective,
-                max(threads, 1),
-                cancellation,
-                packet_limit,
+                tables=self._tables,
+                candidates=[self._candidate(candidate) for candidate in part.candidates],
+                kinds=kinds,
+                specimens=_native.SpecimenColumns(
+                    keys=columns.keys,
+                    link_rates_packets_per_ms=columns.link_rates_packets_per_ms,
+                    rtts_ms=columns.rtts_ms,
+                    buffers=columns.buffers[:],
+                    loss_probabilities=columns.loss_probabilities,
+                    kind=columns.kind[:],
+                    sender_counts=columns.sender_counts[:],
+                ),
+                duration_ms=self.shared.duration_ms,
+                seed=self.shared.seed,
+                recording=self._recording,
+                objective=self._objective,
+                threads=max(threads, 1),
+                cancellation=cancellation,
+                packet_limit=packet_limit,
             )
         except ValueError as problem:
             raise InvalidRequest(str(problem)) from problem
@@ -130,7 +132,7 @@ class PreparedRequest:
             bounds = messages.native_bounds(perturbation.bounds)
         else:
             bounds = self._bounds
-        return _native.Perturbation(seed, perturbation.scale, bounds)
+        return _native.Perturbation(seed=seed, scale=perturbation.scale, bounds=bounds)
 
     @cached_property
     def _bounds(self) -> _native.ActionBounds:
@@ -160,8 +162,8 @@ def native_tables(tables: Iterable[rule_table_pb2.RuleTable]) -> list[_native.Ru
 
 def _native_kind(kind: evaluation_pb2.SpecimenKind, traces: Traces) -> _native.SpecimenKind:
     return _native.SpecimenKind(
-        messages.native_measurement(kind.measurement),
-        [messages.native_senders(group) for group in kind.senders],
-        messages.native_bottleneck(kind),
-        [messages.native_link(link, traces) for link in kind.links],
+        measurement=messages.native_measurement(kind.measurement),
+        senders=[messages.native_senders(group) for group in kind.senders],
+        bottleneck=messages.native_bottleneck(kind),
+        links=[messages.native_link(link, traces) for link in kind.links],
     )

@@ -20,7 +20,7 @@ def gradient_moments(
     rules: int,
     ranges: Sequence[tuple[int, int]],
     threads: int | None = None,
-) -> tuple[bytes, bytes, bytes, bytes]:
+) -> _native.GradientMoments:
     """First and second moments of a step's gradient samples, by rule and by range of rules.
 
     `seed` is the perturbation's, `keys` and `used` the columns of the specimens and of
@@ -29,11 +29,19 @@ def gradient_moments(
     sample on a specimen is its noise times the size if either of the pair used it, else 0; a
     range's (first, first behind) is the sum over its rules.
 
-    Four columns of three numbers a row: the rules' mean and sum of squares over the square of the
-    number of samples, then the same of the ranges: the same bits with any number of threads. By
-    default they are as many as the process may keep busy, and one for few specimens.
+    `by_rule` and `by_range` have two columns of three numbers a row: `mean`, and `squares`, their
+    sum over the square of the number of samples. They are the same bits with any number of threads.
+    By default these are as many as the process may keep busy, and one for few specimens.
     """
     if threads is None:
         many = len(sizes) >= _SPECIMENS_FOR_THREADS * NUMBER_BYTES
         threads = allowed_cpus() if many else 1
-    return _native.gradient_moments(seed, keys, sizes, used, rules, list(ranges), threads)
+    return _native.gradient_moments(
+        seed=seed,
+        keys=keys,
+        sizes=sizes,
+        used=used,
+        rules=rules,
+        ranges=list(ranges),
+        threads=threads,
+    )

@@ -16,22 +16,23 @@ def record(request: evaluation_pb2.EvaluationRequest, every_ms: float) -> _nativ
     specimen = request.specimens[0]
     try:
         traces = Traces(request.traces)
+        buffer_packets = specimen.buffer_packets if specimen.HasField("buffer_packets") else None
         return _native.record(
-            [_native.CompiledTable(table) for table in native_tables(request.tables)],
-            _native.Specimen(
-                specimen.key,
-                specimen.link_rate_packets_per_ms,
-                specimen.rtt_ms,
-                specimen.buffer_packets if specimen.HasField("buffer_packets") else None,
-                specimen.loss_probability,
-                messages.native_measurement(specimen.measurement),
-                [messages.native_senders(group) for group in specimen.senders],
-                messages.native_bottleneck(specimen),
-                [messages.native_link(link, traces) for link in specimen.links],
+            tables=[_native.CompiledTable(table) for table in native_tables(request.tables)],
+            specimen=_native.Specimen(
+                key=specimen.key,
+                link_rate_packets_per_ms=specimen.link_rate_packets_per_ms,
+                rtt_ms=specimen.rtt_ms,
+                buffer_packets=buffer_packets,
+                loss_probability=specimen.loss_probability,
+                measurement=messages.native_measurement(specimen.measurement),
+                senders=[messages.native_senders(group) for group in specimen.senders],
+                bottleneck=messages.native_bottleneck(specimen),
+                links=[messages.native_link(link, traces) for link in specimen.links],
             ),
-            request.duration_ms,
-            request.seed,
-            every_ms,
+            duration_ms=request.duration_ms,
+            seed=request.seed,
+            every_ms=every_ms,
         )
     except ValueError as problem:
         raise InvalidRequest(str(problem)) from problem

@@ -5,8 +5,9 @@ from __future__ import annotations
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import _native, messages
 from remy_simulator.columns.layout import numbers
-from remy_simulator.columns.senders import SENDER_COUNTS, SENDER_TIMES, TransportRows
+from remy_simulator.columns.senders import TransportRows
 from remy_simulator.columns.specimens import packed, sender_counts, specimen_count
+from remy_simulator.messages import SENDER_COUNTS, SENDER_TIMES
 
 
 def score_rows(
@@ -49,6 +50,6 @@ def digest(
     """16 hexadecimal digits that stand for every sender's exact results, in order."""
     results = specimen_outcomes(request, outcome)
     return _native.digest(
-        [messages.sender_rows(each) for each in results],
-        [messages.transport_rows(each.transport) for each in results],
+        simulations=[messages.sender_results(each) for each in results],
+        transports=[messages.transport_results(each.transport) for each in results],
     )

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 
 from remy_proto.v1 import evaluation_pb2
-from remy_simulator import _native
+from remy_simulator import _native, messages
 from remy_simulator.columns.layout import NUMBER_BYTES
 
-#: Columns of SenderColumns: lists of counts, and times in bytes.
-SENDER_COUNTS = ("packets_received", "packets_sent", "packets_lost")
-SENDER_TIMES = ("on_ms", "share_ms", "delay_sum_ms", "first_on_ms")
-# In the order of the fields: counts by sender, then of each flow, then means by sender.
-_TRANSPORT = tuple(field.name for field in evaluation_pb2.TransportColumns.DESCRIPTOR.fields)
 #: Columns of TransportColumns by sender: lists of counts, and means in bytes.
-TRANSPORT_COUNTS, TRANSPORT_MEANS = _TRANSPORT[:7], _TRANSPORT[9:]
+TRANSPORT_COUNTS = (*messages.TRANSPORT_COUNTS, "flows")
+TRANSPORT_MEANS = ("sampled_rtt_ms", "sampled_rtt_over_time_ms")
+_TRANSPORT = (*TRANSPORT_COUNTS, "flow_packets", "completion_ms", *TRANSPORT_MEANS)
 
 
 def sender_columns(
@@ -33,18 +29,13 @@ def sender_columns(
         first_on_ms=result.first_on_ms,
     )
     if not is_plain:
-        _set_transport(senders.transport, result.transport)
+        transport = result.transport
+        senders.transport.MergeFrom(
+            evaluation_pb2.TransportColumns(
+                **{name: getattr(transport, name) for name in _TRANSPORT}
+            )
+        )
     return senders
-
-
-def _set_transport(
-    columns: evaluation_pb2.TransportColumns, values: Sequence[Sequence[int] | bytes]
-) -> None:
-    for name, column in zip(_TRANSPORT, values, strict=True):
-        if isinstance(column, bytes):
-            setattr(columns, name, column)
-        else:
-            getattr(columns, name).extend(column)
 
 
 class TransportRows:

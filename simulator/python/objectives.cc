@@ -1,0 +1,77 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <vector>
+
+#include "bindings.h"
+#include "evaluation/objective.h"
+#include "evaluation/specimen.h"
+#include "senders/packet.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace remy {
+namespace {
+
+// All of a network that scores depend on.
+Specimen make_path(double link_rate_packets_per_ms, double rtt_ms, double packet_bytes,
+                   const std::vector<SenderGroup>& groups) {
+  Specimen specimen;
+  specimen.senders = groups;
+  specimen.link_rate_packets_per_ms = link_rate_packets_per_ms;
+  specimen.rtt_ms = rtt_ms;
+  specimen.bottleneck = Bottleneck{{}, packet_bytes, 0};
+  return specimen;
+}
+
+// A function of an objective, and of what it is to be made of.
+template <class Score>
+void bind_score(nb::module_& module, const char* name, Score score, const char* documentation) {
+  module.def(
+      name,
+      [score](const Objective& objective, double link_rate_packets_per_ms, double rtt_ms,
+              double packet_bytes, const std::vector<SenderGroup>& groups, double duration_ms,
+              const std::vector<SenderResults>& senders, const std::vector<Tally>& tallies) {
+        return score(objective, make_path(link_rate_packets_per_ms, rtt_ms, packet_bytes, groups),
+                     senders, duration_ms, tallies);
+      },
+      nb::kw_only(), "objective"_a, "link_rate_packets_per_ms"_a, "rtt_ms"_a, "packet_bytes"_a,
+      "groups"_a, "duration_ms"_a, "senders"_a, "tallies"_a, documentation);
+}
+
+}  // namespace
+
+void bind_objectives(nb::module_& module) {
+  nb::enum_<ThroughputMeasure>(module, "ThroughputMeasure")
+      .value("EQUAL_SHARE", ThroughputMeasure::kEqualShare)
+      .value("ON_TIME", ThroughputMeasure::kOnTime)
+      .value("COMPLETION", ThroughputMeasure::kCompletion);
+  nb::enum_<GroupAggregate>(module, "GroupAggregate")
+      .value("MEAN", GroupAggregate::kMean)
+      .value("MINIMUM", GroupAggregate::kMinimum);
+  nb::class_<Objective>(module, "Objective")
+      .def(nb::init<double, double, double, ThroughputMeasure, double, GroupAggregate>(),
+           nb::kw_only(), "alpha"_a, "beta"_a, "delta"_a, "throughput"_a, "minimum_on_ms"_a,
+           "over_groups"_a);
+  bind_score(module, "objective_scores", &objective_scores,
+             "The objective of each sender, or that of its group; None where it cannot be scored. "
+             "Without tallies all packets received are throughput, and have a delay.");
+  bind_score(module, "specimen_score", &specimen_score,
+             "What the objective makes of all senders together, by the weights of their groups; "
+             "None if none can be scored.");
+  module.def(
+      "normalized_scores",
+      [](double minimum_on_ms, double link_rate_packets_per_ms, double rtt_ms, double duration_ms,
+         const std::vector<SenderResults>& senders, const std::vector<Tally>& tallies) {
+        const Specimen path = make_path(link_rate_packets_per_ms, rtt_ms, kPacketBytes, {});
+        return normalized_scores(minimum_on_ms, path, senders, duration_ms, tallies);
+      },
+      nb::kw_only(), "minimum_on_ms"_a, "link_rate_packets_per_ms"_a, "rtt_ms"_a, "duration_ms"_a,
+      "senders"_a, "tallies"_a,
+      "log2(throughput / link rate) - log2(delay / RTT) of each sender; None where it has none.");
+}
+
+}  // namespace remy
