@@ -27,10 +27,7 @@ def _rows() -> dict[str, set[str]]:
     ("addition", "example"),
     [
         ("signal", r"\b(SIGNAL_ECN_FRACTION|kEcnFraction)\b|\"ecn_fraction\""),
-        (
-            "measure of throughput",
-            r"\b(THROUGHPUT_MEASURE_|ThroughputMeasure::k)(COMPLETION|Completion)\b",
-        ),
+        ("measure of throughput", r"\bTHROUGHPUT_MEASURE_COMPLETION\b|\"completion\", true"),
         ("strategy", r"\bSEARCH_MODE_PATTERN\b"),
         ("protocol", r"\bProtocol vegas\(\)"),
         ("queue", r"\bQueueDiscipline codel\(\)"),

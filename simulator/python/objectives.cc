@@ -1,13 +1,16 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "bindings.h"
 #include "evaluation/objective.h"
 #include "evaluation/specimen.h"
+#include "evaluation/throughput.h"
 #include "senders/packet.h"
 
 namespace nb = nanobind;
@@ -45,17 +48,38 @@ void bind_score(nb::module_& module, const char* name, Score score, const char* 
 }  // namespace
 
 void bind_objectives(nb::module_& module) {
-  nb::enum_<ThroughputMeasure>(module, "ThroughputMeasure")
-      .value("EQUAL_SHARE", ThroughputMeasure::kEqualShare)
-      .value("ON_TIME", ThroughputMeasure::kOnTime)
-      .value("COMPLETION", ThroughputMeasure::kCompletion);
+  nb::class_<ThroughputMeasure>(module, "ThroughputMeasure",
+                                "What an objective takes for throughput.")
+      .def_ro("number", &ThroughputMeasure::number, "As remy_farm.v1.ThroughputMeasure has it.")
+      .def_ro("name", &ThroughputMeasure::name, "In specifications.")
+      .def_ro("counts_flows", &ThroughputMeasure::counts_flows,
+              "Whether it is of flows, which loads by bytes alone complete; else of packets.");
+  module.def(
+      "throughput_measures",
+      [] {
+        const auto measures = throughput_measures();
+        return std::vector<ThroughputMeasure>(measures.begin(), measures.end());
+      },
+      "All that there are, the usual one first.");
   nb::enum_<GroupAggregate>(module, "GroupAggregate")
       .value("MEAN", GroupAggregate::kMean)
       .value("MINIMUM", GroupAggregate::kMinimum);
   nb::class_<Objective>(module, "Objective")
-      .def(nb::init<double, double, double, ThroughputMeasure, double, GroupAggregate>(),
-           nb::kw_only(), "alpha"_a, "beta"_a, "delta"_a, "throughput"_a, "minimum_on_ms"_a,
-           "over_groups"_a);
+      .def(
+          "__init__",
+          [](Objective* self, double alpha, double beta, double delta, std::uint32_t throughput,
+             double minimum_on_ms, GroupAggregate over_groups) {
+            new (self) Objective{
+                .alpha = alpha,
+                .beta = beta,
+                .delta = delta,
+                .throughput = &throughput_measure(throughput),
+                .minimum_on_ms = minimum_on_ms,
+                .over_groups = over_groups,
+            };
+          },
+          nb::kw_only(), "alpha"_a, "beta"_a, "delta"_a, "throughput"_a, "minimum_on_ms"_a,
+          "over_groups"_a, "`throughput` is a measure's number. Raises ValueError.");
   bind_score(module, "objective_scores", &objective_scores,
              "The objective of each sender, or that of its group; None where it cannot be scored. "
              "Without tallies all packets received are throughput, and have a delay.");

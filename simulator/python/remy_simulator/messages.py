@@ -5,6 +5,7 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import _native, signals
+from remy_simulator.throughput import MEASURES
 from remy_simulator.traces import Traces
 
 _USUAL_PACKET_BYTES: Final = 1500.0
@@ -413,20 +414,15 @@ def sampled_rtts(columns: evaluation_pb2.TransportColumns) -> list[SampledRtts]:
     ]
 
 
-_MEASURES: Final = {
-    spec_pb2.THROUGHPUT_MEASURE_ON_TIME: _native.ThroughputMeasure.ON_TIME,
-    spec_pb2.THROUGHPUT_MEASURE_COMPLETION: _native.ThroughputMeasure.COMPLETION,
-}
-
-
 def native_objective(objective: spec_pb2.Objective) -> _native.Objective:
-    """An Objective message (defaults filled) as the native type."""
+    """An Objective message (defaults filled) as the native type. Raises ValueError for a measure of
+    throughput that the simulator does not have."""
     takes_lowest = objective.over_groups == spec_pb2.GROUP_AGGREGATE_MINIMUM
     return _native.Objective(
         alpha=objective.alpha,
         beta=objective.beta,
         delta=objective.delta,
-        throughput=_MEASURES.get(objective.throughput, _native.ThroughputMeasure.EQUAL_SHARE),
+        throughput=objective.throughput or next(iter(MEASURES)),
         minimum_on_ms=objective.minimum_on_ms,
         over_groups=_native.GroupAggregate.MINIMUM if takes_lowest else _native.GroupAggregate.MEAN,
     )

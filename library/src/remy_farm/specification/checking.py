@@ -42,6 +42,7 @@ from remy_farm.specification.traces import RecordedLink
 from remy_proto.completion import NEWEST_EDITION, complete, constraint_of, is_alternative
 from remy_proto.v1 import rule_table_pb2, spec_pb2
 from remy_simulator.messages import AXES, is_scale_free, signal_of, sure_signals
+from remy_simulator.throughput import counts_flows
 
 
 def validation_specimens(spec: spec_pb2.DesignSpec) -> int:
@@ -199,8 +200,13 @@ def _load_is_sound(load: spec_pb2.TrafficModel, path: str, bounds: Bounds) -> It
 def _is_more_than_senders(spec: spec_pb2.DesignSpec) -> bool:
     """Whether it has more to say of networks than how many senders share them."""
     network = spec.network
-    by_flows = spec.objective.throughput == spec_pb2.THROUGHPUT_MEASURE_COMPLETION
-    return bool(spec.models or network.sender_groups or network.queue or network.links or by_flows)
+    return bool(
+        spec.models
+        or network.sender_groups
+        or network.queue
+        or network.links
+        or counts_flows(spec.objective)
+    )
 
 
 def problem_with_name(name: str) -> str | None:

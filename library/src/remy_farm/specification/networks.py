@@ -28,6 +28,7 @@ from remy_farm.specification.links import (
 )
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator.registry import Registry
+from remy_simulator.throughput import counts_flows
 
 #: What the one table of a specification without groups is called.
 USUAL_TABLE: Final = "remycc"
@@ -320,7 +321,7 @@ class Networks:
         #: By model, whether flows are counted.
         self.count_flows = [
             any(
-                objective.throughput == spec_pb2.THROUGHPUT_MEASURE_COMPLETION
+                counts_flows(objective)
                 for objective in (spec.objective, *(group.objective for group in model.groups))
             )
             for model in self.models

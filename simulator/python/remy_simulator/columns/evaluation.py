@@ -53,12 +53,14 @@ class PreparedRequest:
             kinds = shared.specimen_columns.kinds
             self._traces = Traces(shared.traces, find_trace)
             self._kinds = [_native_kind(kind, self._traces) for kind in kinds]
+            self._objective = (
+                messages.native_objective(shared.objective)
+                if shared.HasField("objective")
+                else None
+            )
         except ValueError as problem:
             raise InvalidRequest(str(problem)) from problem
         self._all_plain = all(map(messages.is_plain, kinds))
-        self._objective = (
-            messages.native_objective(shared.objective) if shared.HasField("objective") else None
-        )
 
     @property
     def rules(self) -> int:
