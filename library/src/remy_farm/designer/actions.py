@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,14 +30,29 @@ from remy_simulator.messages import (
 Coordinates = NDArray[np.float64]
 
 
+class ActionRanges(Protocol):
+    """Settings of a search that say in which range each component of an action lies."""
+
+    @property
+    def window_multiple(self) -> spec_pb2.ComponentRange: ...
+
+    @property
+    def window_increment(self) -> spec_pb2.ComponentRange: ...
+
+    @property
+    def intersend_ms(self) -> spec_pb2.ComponentRange: ...
+
+    @property
+    def window_increment_percent(self) -> spec_pb2.ComponentRange: ...
+
+    @property
+    def intersend_ratio(self) -> spec_pb2.ComponentRange: ...
+
+
 class ActionSpace:
     """The box of actions that a specification allows, and its coordinates."""
 
-    def __init__(
-        self,
-        search: spec_pb2.JointSearch | spec_pb2.PatternSearch,
-        rules: int = rule_table_pb2.RULES_ABSOLUTE,
-    ) -> None:
+    def __init__(self, search: ActionRanges, rules: int = rule_table_pb2.RULES_ABSOLUTE) -> None:
         self._has_whole_increments = rules == rule_table_pb2.RULES_ABSOLUTE
         increment, intersend = (
             (search.window_increment, search.intersend_ms)

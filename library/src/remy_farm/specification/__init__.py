@@ -15,6 +15,7 @@ from remy_farm.specification.checking import (
     validation_specimens,
 )
 from remy_farm.specification.enclosures import recordings_of
+from remy_farm.specification.modes import MODES
 from remy_farm.specification.networks import Networks, designs, extent, typical_measurement
 from remy_farm.specification.reading import Tree, fill, read_yaml, words_for
 from remy_farm.specification.schema import SpecError, Violation
@@ -26,6 +27,7 @@ from remy_farm.specification.writing import (
 )
 
 __all__ = [
+    "MODES",
     "Networks",
     "SpecError",
     "Tree",

@@ -9,6 +9,7 @@ from typing import Final
 import remy_simulator
 from remy_farm.specification.enclosures import problem_with_table
 from remy_farm.specification.links import chosen, link_message, names_of, with_each
+from remy_farm.specification.modes import MODES, mode_of
 from remy_farm.specification.networks import (
     Model,
     arrivals_of,
@@ -295,10 +296,11 @@ def mixture_is_sound(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation
             )
         elif not any(_counts(group) for group in groups):
             yield Violation(where, "have weights that are all 0, but somebody must be scored")
-    if len(names := designs(spec)) > 1 and spec.search.mode == spec_pb2.SEARCH_MODE_PAPER:
+    mode = mode_of(spec)
+    if len(names := designs(spec)) > 1 and mode and not mode.designs_together:
+        able = " or ".join(each.name for each in MODES if each.designs_together)
         yield Violation(
-            where,
-            f"design {' and '.join(names)} together, but search.mode must be joint or pattern then",
+            where, f"design {' and '.join(names)} together, but search.mode must be {able} then"
         )
     for name in names:
         if not _PLAIN_NAME.fullmatch(name):
