@@ -5,14 +5,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "actions.h"
 #include "bindings.h"
 #include "columns.h"
 #include "evaluation/candidate.h"
 #include "evaluation/gradient.h"
+#include "rules.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -37,11 +38,10 @@ void bind_candidates(nb::module_& module) {
   nb::class_<ActionChanges>(module, "ActionChanges")
       .def(
           "__init__",
-          [](ActionChanges* self,
-             const std::vector<std::pair<std::uint32_t, ActionTuple>>& changes) {
+          [](ActionChanges* self, const std::vector<std::pair<std::uint32_t, Action>>& changes) {
             new (self) ActionChanges();
             for (const auto& [rule, action] : changes) {
-              self->changes.emplace_back(rule, to_action(action));
+              self->changes.emplace_back(rule, action);
             }
           },
           "changes"_a);
@@ -54,16 +54,16 @@ void bind_candidates(nb::module_& module) {
           "seed"_a, "scale"_a, "bounds"_a);
   module.def(
       "to_coordinates",
-      [](const ActionTuple& action, const ActionBounds& bounds) {
-        const Coordinates x = to_coordinates(to_action(action), bounds);
-        return ActionTuple{x.window_multiple, x.window_increment, x.intersend};
+      [](const Action& action, const ActionBounds& bounds) {
+        const Coordinates x = to_coordinates(action, bounds);
+        return std::make_tuple(x.window_multiple, x.window_increment, x.intersend);
       },
       "action"_a, "bounds"_a, "The coordinates in which perturbations move an action.");
   module.def(
       "from_coordinates",
-      [](const ActionTuple& x, const ActionBounds& bounds) {
-        return from_action(
-            to_action(Coordinates{std::get<0>(x), std::get<1>(x), std::get<2>(x)}, bounds));
+      [](const std::tuple<double, double, double>& coordinates, const ActionBounds& bounds) {
+        const auto& [window_multiple, window_increment, intersend] = coordinates;
+        return to_action(Coordinates{window_multiple, window_increment, intersend}, bounds);
       },
       "coordinates"_a, "bounds"_a, "The inverse of to_coordinates, clamped to the bounds.");
   module.def(

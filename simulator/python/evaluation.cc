@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "actions.h"
 #include "bindings.h"
 #include "columns.h"
 #include "core/interruption.h"
@@ -24,6 +23,7 @@
 #include "evaluation/objective.h"
 #include "evaluation/specimen.h"
 #include "network/network.h"
+#include "rules.h"
 #include "table/compiled_table.h"
 
 namespace nb = nanobind;

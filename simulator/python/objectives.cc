@@ -49,7 +49,7 @@ void bind_score(nb::module_& module, const char* name, Score score, const char* 
 
 void bind_objectives(nb::module_& module) {
   nb::class_<ThroughputMeasure>(module, "ThroughputMeasure",
-                                "What an objective takes for throughput.")
+                                "A quantity that an objective may take for throughput.")
       .def_ro("number", &ThroughputMeasure::number, "As remy_farm.v1.ThroughputMeasure has it.")
       .def_ro("name", &ThroughputMeasure::name, "In specifications.")
       .def_ro("counts_flows", &ThroughputMeasure::counts_flows,
@@ -83,9 +83,10 @@ void bind_objectives(nb::module_& module) {
   bind_score(module, "objective_scores", &objective_scores,
              "The objective of each sender, or that of its group; None where it cannot be scored. "
              "Without tallies all packets received are throughput, and have a delay.");
-  bind_score(module, "specimen_score", &specimen_score,
-             "What the objective makes of all senders together, by the weights of their groups; "
-             "None if none can be scored.");
+  bind_score(
+      module, "specimen_score", &specimen_score,
+      "The objective of all senders together, by the weights of their groups; None if none can "
+      "be scored.");
   module.def(
       "normalized_scores",
       [](double minimum_on_ms, double link_rate_packets_per_ms, double rtt_ms, double duration_ms,

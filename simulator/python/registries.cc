@@ -23,7 +23,7 @@ using namespace nb::literals;
 namespace remy {
 namespace {
 
-// What a registry says of a name.
+// A name in a registry.
 struct Entry {
   std::string name;
   std::string title;

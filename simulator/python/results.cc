@@ -30,8 +30,8 @@ void bind_results(nb::module_& module) {
       .def_ro("time_ms", &FlowCompletion::time_ms);
   nb::class_<NetworkSenderResults>(
       module, "TransportResults",
-      "What a TransportColumns message says of a sender, but for means "
-      "of sampled RTTs.")
+      "A sender's results beyond its traffic, as a TransportColumns message has them, but for "
+      "means of sampled RTTs.")
       .def(
           "__init__",
           [](NetworkSenderResults* self, std::uint64_t packets_in_order,
@@ -59,7 +59,8 @@ void bind_results(nb::module_& module) {
       .def_ro("throughput_packets", &NetworkSenderResults::throughput_packets)
       .def_ro("delay_samples", &NetworkSenderResults::delay_samples)
       .def_ro("flows", &NetworkSenderResults::flows);
-  nb::class_<Tally>(module, "Tally", "What a sender's throughput and delay are counted over.")
+  nb::class_<Tally>(module, "Tally",
+                    "The counts that a sender's throughput and delay are taken over.")
       .def(nb::init<std::uint64_t, std::uint64_t, std::uint64_t>(), nb::kw_only(),
            "throughput_packets"_a, "delay_samples"_a, "flows"_a)
       .def_ro("throughput_packets", &Tally::throughput_packets)

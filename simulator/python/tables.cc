@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "actions.h"
 #include "bindings.h"
 #include "columns.h"
 #include "evaluation/candidate.h"
+#include "rules.h"
 #include "senders/remy_controller.h"
 #include "table/compiled_table.h"
 #include "table/dna.h"
@@ -32,8 +32,11 @@ using namespace nb::literals;
 namespace remy {
 namespace {
 
+// As of the struct Action, and in its order.
+constexpr const char* kActionFields = "window_multiple window_increment intersend_ms";
+
 using ThresholdTuple = std::tuple<std::uint8_t, double>;
-using NodeTuple = std::tuple<std::vector<ThresholdTuple>, ActionTuple>;
+using NodeTuple = std::tuple<std::vector<ThresholdTuple>, Action>;
 
 std::vector<Threshold> to_thresholds(const std::vector<ThresholdTuple>& thresholds) {
   std::vector<Threshold> result;
@@ -63,7 +66,7 @@ RuleTable make_table(const std::vector<std::uint8_t>& signals, const std::vector
   std::vector<Node> preorder;
   preorder.reserve(nodes.size());
   for (const auto& [thresholds, action] : nodes) {
-    preorder.push_back({to_thresholds(thresholds), to_action(action)});
+    preorder.push_back({to_thresholds(thresholds), action});
   }
   return RuleTable(std::move(axes), std::move(preorder), domain_upper, to_rules(rules));
 }
@@ -76,7 +79,7 @@ std::vector<NodeTuple> list_nodes(const RuleTable& table) {
     for (const Threshold& threshold : node.thresholds) {
       thresholds.emplace_back(static_cast<std::uint8_t>(threshold.signal), threshold.value);
     }
-    nodes.emplace_back(std::move(thresholds), from_action(node.action));
+    nodes.emplace_back(std::move(thresholds), node.action);
   }
   return nodes;
 }
@@ -153,6 +156,12 @@ Signal to_signal(std::uint8_t axis) {
 
 void bind_tables(nb::module_& module) {
   nb::exception<InvalidTable>(module, "InvalidTable", PyExc_ValueError);
+  const nb::object action =
+      nb::module_::import_("collections")
+          .attr("namedtuple")("Action", kActionFields, "module"_a = module.attr("__name__"));
+  action.attr("__doc__") = "What a sender does after an ACK, in the units of the table's rules.";
+  module.attr("Action") = action;
+  action_type = action.inc_ref().ptr();
   nb::class_<Replay>(module, "Replay")
       .def_ro("rules", &Replay::rules, "By number.")
       .def_ro("windows_packets", &Replay::windows_packets)
@@ -211,27 +220,27 @@ void bind_tables(nb::module_& module) {
       .def(
           "action",
           [](const RuleTable& table, std::size_t rule) {
-            return from_action(table.action(checked_rule(table, rule)));
+            return table.action(checked_rule(table, rule));
           },
-          "rule"_a, "(window multiple, window increment, intersend in ms) of a rule.")
+          "rule"_a, "The action of a rule.")
       .def(
           "with_action",
-          [](const RuleTable& table, std::size_t rule, const ActionTuple& action) {
+          [](const RuleTable& table, std::size_t rule, const Action& action) {
             RuleTable changed = table;
-            changed.set_action(checked_rule(table, rule), to_action(action));
+            changed.set_action(checked_rule(table, rule), action);
             return changed;
           },
           "rule"_a, "action"_a, "The table with one rule's action changed. Raises InvalidTable.")
       .def(
           "with_actions",
-          [](const RuleTable& table, const std::vector<ActionTuple>& actions) {
+          [](const RuleTable& table, const std::vector<Action>& actions) {
             if (actions.size() != table.rule_count()) {
               throw InvalidTable(std::to_string(actions.size()) + " actions for a table of " +
                                  std::to_string(table.rule_count()) + " rules");
             }
             RuleTable changed = table;
             for (std::size_t rule = 0; rule < actions.size(); ++rule) {
-              changed.set_action(rule, to_action(actions[rule]));
+              changed.set_action(rule, actions[rule]);
             }
             return changed;
           },

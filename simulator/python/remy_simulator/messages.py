@@ -10,6 +10,8 @@ from remy_simulator.traces import Traces
 
 _USUAL_PACKET_BYTES: Final = 1500.0
 
+Action = _native.Action
+#: An action without names.
 ActionTuple = tuple[float, float, float]
 
 # By axis. Scale-free rules look at the same axes as ratios, and at age in place of rec_ewma itself.
@@ -51,17 +53,18 @@ def sure_signals(rules: int) -> list[int]:
     return [signal for signal in own if signal not in _MAY_STAY_0]
 
 
-def action_tuple(action: rule_table_pb2.Action) -> ActionTuple:
-    """(window multiple, window increment, intersend in ms)."""
-    return (action.window_multiple, action.window_increment, action.intersend_ms)
+def native_action(action: rule_table_pb2.Action) -> Action:
+    """An Action message as the native type, a named tuple."""
+    return Action(
+        window_multiple=action.window_multiple,
+        window_increment=action.window_increment,
+        intersend_ms=action.intersend_ms,
+    )
 
 
 def action_message(action: ActionTuple) -> rule_table_pb2.Action:
-    """The inverse of action_tuple."""
-    multiple, increment, intersend_ms = action
-    return rule_table_pb2.Action(
-        window_multiple=multiple, window_increment=increment, intersend_ms=intersend_ms
-    )
+    """The inverse of native_action."""
+    return rule_table_pb2.Action(**dict(zip(Action._fields, action, strict=True)))
 
 
 def to_native(table: rule_table_pb2.RuleTable) -> _native.RuleTable:
@@ -325,7 +328,10 @@ def native_candidate(
     match candidate.WhichOneof("change"):
         case "actions":
             return _native.ActionChanges(
-                [(change.rule, action_tuple(change.action)) for change in candidate.actions.changes]
+                [
+                    (change.rule, native_action(change.action))
+                    for change in candidate.actions.changes
+                ]
             )
         case "perturbation":
             perturbation = candidate.perturbation
@@ -338,7 +344,7 @@ def native_candidate(
             return _native.Unchanged()
 
 
-#: What is told of a sender, as columns of it are named: counts, and times.
+#: A sender's results, as their columns are named: counts, and times.
 SENDER_COUNTS: Final = ("packets_received", "packets_sent", "packets_lost")
 SENDER_TIMES: Final = ("on_ms", "share_ms", "delay_sum_ms", "first_on_ms")
 _SENDER_RESULTS: Final = (*SENDER_COUNTS, *SENDER_TIMES)
@@ -353,7 +359,7 @@ def sender_results(outcome: evaluation_pb2.SpecimenOutcome) -> list[_native.Send
     ]
 
 
-#: What TransportColumns count by sender, beside flows.
+#: Counts in TransportColumns by sender, beside flows.
 TRANSPORT_COUNTS: Final = (
     "packets_in_order",
     "packets_repeated",
@@ -365,7 +371,7 @@ TRANSPORT_COUNTS: Final = (
 
 
 def transport_results(columns: evaluation_pb2.TransportColumns) -> list[_native.TransportResults]:
-    """What TransportColumns say of each sender, as the native type."""
+    """The results of each sender in TransportColumns, as the native type."""
     flows = (
         _native.FlowCompletion(packets=packets, time_ms=time_ms)
         for packets, time_ms in zip(
@@ -383,8 +389,8 @@ def transport_results(columns: evaluation_pb2.TransportColumns) -> list[_native.
 
 
 def tallies(outcome: evaluation_pb2.SpecimenOutcome) -> list[_native.Tally]:
-    """What throughput and delay of each sender are counted over; empty where both are the packets
-    received and flows are not counted."""
+    """The counts that throughput and delay of each sender are taken over; empty where both are the
+    packets received and flows are not counted."""
     columns = outcome.transport
     return [
         _native.Tally(throughput_packets=packets, delay_samples=samples, flows=flows)
@@ -403,7 +409,7 @@ class SampledRtts(NamedTuple):
 
 
 def sampled_rtts(columns: evaluation_pb2.TransportColumns) -> list[SampledRtts]:
-    """Those of each sender."""
+    """The sampled RTTs of each sender."""
     by_packets, over_time = (
         memoryview(column or bytes(8 * len(columns.flows))).cast("d")
         for column in (columns.sampled_rtt_ms, columns.sampled_rtt_over_time_ms)

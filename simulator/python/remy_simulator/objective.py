@@ -32,8 +32,8 @@ def specimen_score(
     outcome: evaluation_pb2.SpecimenOutcome,
     duration_ms: float,
 ) -> float | None:
-    """What the objective makes of the specimen's scored senders, by the weights of their groups;
-    None if there are none."""
+    """The objective of the specimen's scored senders together, by the weights of their groups; None
+    if there are none."""
     return _scored(_native.specimen_score, objective, specimen, outcome, duration_ms)
 
 

@@ -22,7 +22,7 @@ struct Tally {
   std::uint64_t flows = 0;  // by bytes, completed; the dumbbell counts none
 };
 
-// What an objective takes for throughput.
+// A quantity that an objective may take for throughput.
 struct ThroughputMeasure {
   std::uint32_t number;   // as remy_farm.v1.ThroughputMeasure has it
   std::string_view name;  // in specifications
