@@ -15,7 +15,7 @@ from benchmarks.tables import ABSOLUTE
 from remy_proto.dna.v1 import dna_pb2
 from remy_proto.v1 import rule_table_pb2
 from remy_simulator import RuleTable
-from remy_simulator.messages import action_tuple, axis_of
+from remy_simulator.messages import axis_of, native_action
 
 _TABLE = ABSOLUTE / "general-purpose-delta1" / "remycc.dna"
 _PROGRAM_RUNS = 5
@@ -95,7 +95,7 @@ def _from_generated(encoded: bytes) -> RuleTable:
     nodes = [
         (
             [(axis_of(each.signal), each.value) for each in node.split.thresholds],
-            action_tuple(node.action),
+            native_action(node.action),
         )
         for node in message.nodes
     ]

@@ -3,7 +3,6 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
@@ -12,183 +11,23 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "check_signals.h"
-#include "core/interruption.h"
-#include "elements/queues.h"
-#include "evaluation/evaluator.h"
+#include "bindings.h"
 #include "evaluation/specimen.h"
-#include "network/network.h"
-#include "protocols/protocol.h"
-#include "senders/bodies.h"
+#include "network/link_description.h"
 #include "senders/traffic.h"
-#include "table/compiled_table.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace remy {
-
-void bind_networks(nb::module_& module);
-
 namespace {
-
-// Names, meanings and numbers, as Python's dataclasses take them.
-using ParameterTuple = std::tuple<std::string, std::string, double, double, double>;
-using VariantTuple = std::tuple<std::string, std::string, std::vector<ParameterTuple>>;
-using EntryTuple =
-    std::tuple<std::string, std::string, std::vector<VariantTuple>, std::vector<std::string>>;
-
-// What matters to who combines them.
-std::vector<std::string> traits(const Protocol& protocol) {
-  std::vector<std::string> result;
-  if (protocol.needs.is_ecn_capable) {
-    result.emplace_back("is marked where others are dropped");
-  }
-  if (protocol.needs.needs_xcp_router) {
-    result.emplace_back("needs an XCP router");
-  }
-  if (protocol.is_omniscient) {
-    result.emplace_back("is alone on a link without loss");
-  }
-  return result;
-}
-
-std::vector<std::string> traits(const BodyKind& body) {
-  std::vector<std::string> result;
-  if (body.carries_tables) {
-    result.emplace_back("carries RemyCCs");
-  }
-  if (body.carries_controllers) {
-    result.emplace_back("carries protocols");
-  }
-  if (body.takes_noise) {
-    result.emplace_back("measures with noise");
-  }
-  result.emplace_back(body.counts_every_packet ? "throughput of packets received"
-                                               : "throughput of packets in order");
-  return result;
-}
-
-std::vector<std::string> traits(const QueueDiscipline& queue) {
-  return queue.is_xcp_router ? std::vector<std::string>{"is an XCP router"}
-                             : std::vector<std::string>{};
-}
-
-template <class Named>
-std::vector<EntryTuple> list(std::span<const Named> all) {
-  std::vector<EntryTuple> entries;
-  for (const Named& each : all) {
-    std::vector<VariantTuple> variants;
-    for (const Variant& variant : each.variants) {
-      std::vector<ParameterTuple> parameters;
-      for (const Parameter& parameter : variant.parameters) {
-        parameters.emplace_back(parameter.name, parameter.meaning, parameter.usual,
-                                parameter.minimum, parameter.maximum);
-      }
-      variants.emplace_back(variant.name, variant.source, std::move(parameters));
-    }
-    entries.emplace_back(each.name, each.title, std::move(variants), traits(each));
-  }
-  return entries;
-}
-
-[[noreturn]] void refuse_registry(std::string_view registry) {
-  throw std::invalid_argument("there is no registry \"" + std::string(registry) +
-                              "\"; there are: protocol, body, queue");
-}
-
-std::vector<EntryTuple> registered(std::string_view registry) {
-  if (registry == "protocol") {
-    return list(protocols());
-  }
-  if (registry == "body") {
-    return list(body_kinds());
-  }
-  if (registry == "queue") {
-    return list(queue_disciplines());
-  }
-  refuse_registry(registry);
-}
-
-void check_choice(std::string_view registry, const Choice& choice) {
-  if (registry == "protocol") {
-    Chosen(registry, find_protocol(choice.name).variants, choice);
-  } else if (registry == "body") {
-    Chosen(registry, find_body_kind(choice.name).variants, choice);
-  } else if (registry == "queue") {
-    Chosen(registry, find_queue_discipline(choice.name).variants, choice);
-  } else {
-    refuse_registry(registry);
-  }
-}
-
-// Samples as columns: by time, and in it by sender or link.
-struct NetworkRecording final : public Recorder {
-  std::vector<double> time_ms;
-  std::vector<std::uint8_t> is_on;
-  std::vector<double> window_packets;
-  std::vector<double> intersend_ms;
-  std::vector<double> rtt_ms;
-  std::vector<std::uint64_t> packets_sent;
-  std::vector<std::uint64_t> packets_received;
-  std::vector<std::uint64_t> packets_in_order;
-  std::vector<std::uint64_t> waiting_packets;
-  std::vector<std::uint64_t> dropped;
-  // By link, at the end.
-  std::vector<LinkResults> links;
-  OutcomeColumns outcome;
-
-  void sample(double now_ms, std::span<const SenderSample> senders,
-              std::span<const LinkSample> links) override {
-    time_ms.push_back(now_ms);
-    for (const SenderSample& sender : senders) {
-      is_on.push_back(sender.is_on ? 1 : 0);
-      window_packets.push_back(sender.pace.window_packets);
-      intersend_ms.push_back(sender.pace.intersend_ms);
-      rtt_ms.push_back(sender.rtt_ms);
-      packets_sent.push_back(sender.counts.packets_sent);
-      packets_received.push_back(sender.counts.packets_received);
-      packets_in_order.push_back(sender.counts.packets_in_order);
-    }
-    for (const LinkSample& link : links) {
-      waiting_packets.push_back(link.waiting_packets);
-      dropped.push_back(link.dropped);
-    }
-  }
-};
-
-NetworkRecording record(const std::vector<CompiledTable>& tables, const Specimen& specimen,
-                        double duration_ms, std::uint64_t seed, double every_ms) {
-  validate(specimen, tables.size());
-  NetworkRecording recording;
-  NetworkOptions options;
-  options.recorder = &recording;
-  options.record_every_ms = every_ms;
-  Interruption interruption(nullptr, Interruption::kNoLimit, check_signals);
-  options.interruption = &interruption;
-  const nb::gil_scoped_release released;
-  NetworkResults results = run_network(describe(specimen), tables, duration_ms, seed, options);
-  recording.links = std::move(results.links);
-  OutcomeColumns& outcome = recording.outcome;
-  outcome.packets_sent.push_back(0);
-  for (const NetworkSenderResults& sender : results.senders) {
-    outcome.packets_sent.front() += sender.traffic.packets_sent;
-    outcome.senders.push_back(sender.traffic);
-  }
-  if (!is_plain(specimen)) {
-    outcome.network = std::move(results.senders);
-  }
-  return recording;
-}
 
 EmpiricalBytes make_empirical(const std::string& name, const std::vector<double>& probabilities,
                               const std::vector<double>& bytes, double extra_bytes) {
@@ -329,21 +168,39 @@ void bind_traffic(nb::module_& module) {
           "on"_a, "mean_off_ms"_a, "arrivals"_a.none() = nb::none(), "first_off_factor"_a = 1.0);
 }
 
+void bind_measurement(nb::module_& module) {
+  nb::class_<ExponentialJitter>(module, "ExponentialJitter").def(nb::init<double>(), "mean_ms"_a);
+  nb::class_<UniformJitter>(module, "UniformJitter").def(nb::init<double>(), "maximum_ms"_a);
+  nb::class_<LogNormalJitter>(module, "LogNormalJitter")
+      .def(nb::init<double, double>(), "median_ms"_a, "percentile_99_ms"_a);
+  nb::class_<MeasurementNoise>(module, "MeasurementNoise")
+      .def(
+          "__init__",
+          [](MeasurementNoise* self,
+             const std::variant<ExponentialJitter, UniformJitter, LogNormalJitter>& jitter,
+             double timestamp_resolution_ms, std::uint32_t bunch_packets, double delayed_ack_ms,
+             double rtt_offset_maximum_ms, double reordering_probability,
+             double reordering_delay_ms) {
+            new (self) MeasurementNoise{
+                .jitter = jitter,
+                .timestamp_resolution_ms = timestamp_resolution_ms,
+                .bunch_packets = bunch_packets,
+                .delayed_ack_ms = delayed_ack_ms,
+                .rtt_offset_maximum_ms = rtt_offset_maximum_ms,
+                .reordering_probability = reordering_probability,
+                .reordering_delay_ms = reordering_delay_ms,
+            };
+          },
+          "jitter"_a, "timestamp_resolution_ms"_a, "bunch_packets"_a, "delayed_ack_ms"_a,
+          "rtt_offset_maximum_ms"_a, "reordering_probability"_a, "reordering_delay_ms"_a);
+}
+
 }  // namespace
 
 void bind_networks(nb::module_& module) {
-  module.def("registered", &registered, "registry"_a,
-             "All that a registry (protocol, body, queue) has: (name, title, variants, traits), "
-             "each variant (name, source, parameters), each parameter (name, meaning, usual, "
-             "minimum, maximum). Raises ValueError.");
-  module.def("check_choice", &check_choice, "registry"_a, "choice"_a,
-             "Raises ValueError with one sentence for what a registry does not have, or numbers "
-             "out of their ranges.");
   bind_traffic(module);
   bind_link_kinds(module);
-  nb::class_<Choice>(module, "Choice")
-      .def(nb::init<std::string, std::string, std::vector<std::pair<std::string, double>>>(),
-           "name"_a, "variant"_a, "parameters"_a);
+  bind_measurement(module);
   nb::class_<LinkDescription>(module, "Link")
       .def(
           "__init__",
@@ -383,6 +240,9 @@ void bind_networks(nb::module_& module) {
       .def_rw("objective", &SenderGroup::objective, nb::arg().none())
       .def_rw("rtt_offset_ms", &SenderGroup::rtt_offset_ms, nb::arg().none())
       .def_rw("route", &SenderGroup::route, nb::arg().none());
+  nb::class_<Bottleneck>(module, "Bottleneck")
+      .def(nb::init<std::optional<Choice>, double, double>(), "queue"_a.none(), "packet_bytes"_a,
+           "ack_bytes"_a);
   nb::class_<Specimen>(module, "Specimen")
       .def(
           "__init__",
@@ -403,29 +263,6 @@ void bind_networks(nb::module_& module) {
           },
           "key"_a, "link_rate_packets_per_ms"_a, "rtt_ms"_a, "buffer_packets"_a.none(),
           "loss_probability"_a, "measurement"_a, "senders"_a, "bottleneck"_a.none(), "links"_a);
-  nb::class_<LinkResults>(module, "LinkResults")
-      .def_ro("transmitted", &LinkResults::transmitted)
-      .def_ro("dropped", &LinkResults::dropped)
-      .def_ro("lost", &LinkResults::lost)
-      .def_ro("waiting", &LinkResults::waiting)
-      .def_ro("under_way", &LinkResults::under_way);
-  nb::class_<NetworkRecording>(module, "NetworkRecording")
-      .def_ro("time_ms", &NetworkRecording::time_ms)
-      .def_ro("is_on", &NetworkRecording::is_on)
-      .def_ro("window_packets", &NetworkRecording::window_packets)
-      .def_ro("intersend_ms", &NetworkRecording::intersend_ms)
-      .def_ro("rtt_ms", &NetworkRecording::rtt_ms)
-      .def_ro("packets_sent", &NetworkRecording::packets_sent)
-      .def_ro("packets_received", &NetworkRecording::packets_received)
-      .def_ro("packets_in_order", &NetworkRecording::packets_in_order)
-      .def_ro("waiting_packets", &NetworkRecording::waiting_packets)
-      .def_ro("dropped", &NetworkRecording::dropped)
-      .def_ro("links", &NetworkRecording::links)
-      .def_ro("outcome", &NetworkRecording::outcome);
-  module.def("record", &record, "tables"_a, "specimen"_a, "duration_ms"_a, "seed"_a, "every_ms"_a,
-             "What is seen of one network every so often, as columns: of senders by time and "
-             "sender, of links by time and link; and what became of links and senders. Releases "
-             "the GIL. Raises ValueError.");
 }
 
 }  // namespace remy

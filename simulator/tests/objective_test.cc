@@ -54,7 +54,7 @@ TEST(Objective, IsEquationOne) {
   for (const double alpha : {0.0, 0.5, 1.0, 2.0, 3.5}) {
     for (const double beta : {0.0, 0.5, 1.0, 2.0, 3.5}) {
       for (const double delta : {0.0, 0.1, 1.0, 10.0}) {
-        const Objective objective{alpha, beta, delta, ThroughputMeasure::kEqualShare, 0};
+        const Objective objective{alpha, beta, delta, &throughput_measure("equal_share"), 0};
         const double expected = utility(alpha, 1000.0 / 2500 * 12) - delta * utility(beta, 150);
         const auto actual = score(objective, ordinary_sender());
         ASSERT_TRUE(actual.has_value());
@@ -66,19 +66,19 @@ TEST(Objective, IsEquationOne) {
 }
 
 TEST(Objective, ThroughputIsPerTimeOnOrPerShareOfIt) {
-  const Objective share{0, 1, 0, ThroughputMeasure::kEqualShare, 0};
-  const Objective plain{0, 1, 0, ThroughputMeasure::kOnTime, 0};
+  const Objective share{0, 1, 0, &throughput_measure("equal_share"), 0};
+  const Objective plain{0, 1, 0, &throughput_measure("on_time"), 0};
   EXPECT_DOUBLE_EQ(*score(share, ordinary_sender()), 1000.0 / 2500 * 12);
   EXPECT_DOUBLE_EQ(*score(plain, ordinary_sender()), 1000.0 / 4000 * 12);
 }
 
 TEST(Objective, MinimumPotentialDelayIsMinusTheInverseOfThroughput) {
-  const Objective objective{2, 1, 0, ThroughputMeasure::kEqualShare, 0};
+  const Objective objective{2, 1, 0, &throughput_measure("equal_share"), 0};
   EXPECT_NEAR(*score(objective, ordinary_sender()), -1 / (1000.0 / 2500 * 12), 1e-15);
 }
 
 TEST(Objective, WithoutDeltaTheDelayDoesNotMatter) {
-  const Objective objective{1, 1, 0, ThroughputMeasure::kEqualShare, 0};
+  const Objective objective{1, 1, 0, &throughput_measure("equal_share"), 0};
   SenderResults instant = ordinary_sender();
   instant.delay_sum_ms = 0;
   EXPECT_EQ(score(objective, instant), score(objective, ordinary_sender()));
@@ -89,7 +89,7 @@ TEST(Objective, RewardsThroughputAndPunishesDelay) {
     RandomCase random(seed);
     const Objective objective{random.chance(0.3) ? 1 : random.uniform(0, 4),
                               random.chance(0.3) ? 1 : random.uniform(0, 4),
-                              random.uniform(0.05, 20), ThroughputMeasure::kEqualShare, 0};
+                              random.uniform(0.05, 20), &throughput_measure("equal_share"), 0};
     SenderResults faster = ordinary_sender();
     faster.packets_received += 100;
     faster.delay_sum_ms *= 1.1;  // the same delay a packet
@@ -131,7 +131,7 @@ TEST(Objective, ASenderThatReceivedNothingIsScoredAsIfItsFirstPacketCameAtTheEnd
   one_packet.packets_received = 1;
   one_packet.delay_sum_ms = kDurationMs - starved.first_on_ms;
   for (const double delta : {0.0, 1.0}) {
-    const Objective objective{1, 1, delta, ThroughputMeasure::kEqualShare, 0};
+    const Objective objective{1, 1, delta, &throughput_measure("equal_share"), 0};
     ASSERT_TRUE(score(objective, starved).has_value());
     EXPECT_TRUE(std::isfinite(*score(objective, starved)));
     EXPECT_EQ(score(objective, starved), score(objective, one_packet));
@@ -195,7 +195,7 @@ TEST(GroupScores, CountByTheirWeights) {
 
 TEST(GroupScores, HaveTheirOwnObjectives) {
   Groups groups;
-  const Objective own{2, 1, 10, ThroughputMeasure::kOnTime, 0};
+  const Objective own{2, 1, 10, &throughput_measure("on_time"), 0};
   const double before = groups.sender(0);
   groups.specimen.senders[1].objective = own;
   EXPECT_EQ(groups.sender(0), before);
@@ -214,7 +214,7 @@ TEST(GroupScores, MayBeTheLowestOfTheGroupsMeans) {
 }
 
 TEST(Completion, IsFlowsOverTheTimeOn) {
-  const Objective objective{2, 1, 0, ThroughputMeasure::kCompletion, 0};
+  const Objective objective{2, 1, 0, &throughput_measure("completion"), 0};
   const std::vector<SenderResults> senders{ordinary_sender()};
   const auto score_of = [&](std::uint64_t flows) {
     const std::vector<Tally> tallies{{1000, 1000, flows}};

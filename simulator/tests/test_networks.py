@@ -269,13 +269,13 @@ def test_rtts_are_means_of_what_a_sender_had_sampled() -> None:
     request = _mixed()
     outcome = remy_simulator.evaluate_columns(request)
     transport = columns.specimen_outcomes(request, outcome)[1].transport
-    none, *sampled = messages.sampled_rtts_ms(transport)
+    none, *sampled = messages.sampled_rtts(transport)
     assert none == (None, None)
     # Of the path, and of a queue of at most 30 packets and one in service.
     longest_ms = 70 + 31 / 0.8
     assert len(sampled) == 2
-    assert all(each and 70 < each < longest_ms for pair in sampled for each in pair)
-    assert all(by_packets != over_time for by_packets, over_time in sampled)
+    assert all(each and 70 < each < longest_ms for rtts in sampled for each in rtts)
+    assert all(rtts.by_packets_ms != rtts.over_time_ms for rtts in sampled)
 
 
 def test_a_message_from_before_there_were_sampled_rtts_reads() -> None:
@@ -285,11 +285,7 @@ def test_a_message_from_before_there_were_sampled_rtts_reads() -> None:
     for name in ("sampled_rtt_ms", "sampled_rtt_over_time_ms"):
         old.senders.transport.ClearField(name)
     results = columns.specimen_outcomes(request, old)
-    assert messages.sampled_rtts_ms(results[1].transport) == [(None, None)] * 3
-    assert [messages.transport_rows(each.transport) for each in results] == [
-        messages.transport_rows(each.transport)
-        for each in columns.specimen_outcomes(request, outcome)
-    ]
+    assert messages.sampled_rtts(results[1].transport) == [(None, None)] * 3
     assert columns.digest(request, old) == columns.digest(request, outcome)
 
 

@@ -26,7 +26,7 @@ from remy_laboratory.studies.ns3 import (
 )
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import RuleTable, columns
-from remy_simulator.messages import from_native, transport_rows
+from remy_simulator.messages import from_native, transport_results
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -183,10 +183,13 @@ def test_what_the_scenario_saw_counts_as_on_our_tcp() -> None:
     assert list(outcome.on_ms) == [8000.0, 6000.0]
     # Alone for 2 s and 2 s, together for 4 s.
     assert list(outcome.share_ms) == [2000 + 1000 + 1000 + 2000, 1000 + 2000 + 1000]
-    assert [numbers for numbers, _ in transport_rows(outcome.transport)] == [
-        (7, 1, 0, 1, 7, 6),
-        (5, 0, 0, 0, 5, 5),
-    ]
+    first, second = transport_results(outcome.transport)
+    assert (first.packets_in_order, second.packets_in_order) == (7, 5)
+    assert (first.packets_repeated, second.packets_repeated) == (1, 0)
+    assert (first.packets_marked, second.packets_marked) == (0, 0)
+    assert (first.timeouts, second.timeouts) == (1, 0)
+    assert (first.throughput_packets, second.throughput_packets) == (7, 5)
+    assert (first.delay_samples, second.delay_samples) == (6, 5)
 
 
 in_ns3 = pytest.mark.skipif(FOLDER not in os.environ, reason=f"{FOLDER} names no wheel of ns-3")

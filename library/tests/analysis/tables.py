@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 import remy_simulator
 from remy_farm.analysis.explain import NetworkSample
-from remy_farm.analysis.trees import Action, Box, Branch, Leaf, Tree, table_of
+from remy_farm.analysis.trees import Box, Branch, Leaf, Tree, table_of
 from remy_farm.specification import parse_spec
 from remy_simulator import RuleTable
+from remy_simulator.messages import Action
 
 DOMAIN_UPPER = 8.0
 _THRESHOLDS = [0.0, 0.5, 1.0, 1.0 + 2**-24, 2.0, 3.0, 7.0]
@@ -17,7 +18,8 @@ _VALUES = [-1.0, *_THRESHOLDS, 0.25, 0.75, 1.5, 2.5, 5.0, 7.5, 8.0, 100.0]
 
 Memory = tuple[float, float, float, float]
 
-actions = st.tuples(
+actions = st.builds(
+    Action,
     st.sampled_from([0.0, 0.5, 0.9, 1.0, 1.5]),
     st.sampled_from([-10.0, 0.0, 3.0, 40.5]),
     st.sampled_from([0.0, 0.25, 3.0, 12.0]),

@@ -4,11 +4,11 @@ from hypothesis import strategies as st
 
 from library.tests.analysis.tables import actions
 from remy_farm.analysis.trees import (
-    Action,
     ActionScale,
     pacing_rate_mbps,
     settled_window_packets,
 )
+from remy_simulator.messages import Action
 
 weighted = st.lists(st.tuples(actions, st.integers(0, 1000)), min_size=1, max_size=8)
 
@@ -19,7 +19,9 @@ def test_the_window_settles_where_applying_the_action_leads(
 ) -> None:
     for _ in range(1000):
         window = max(0.0, window * multiple + increment)
-    assert settled_window_packets((multiple, increment, 1.0)) == pytest.approx(window, abs=1e-9)
+    assert settled_window_packets(Action(multiple, increment, 1.0)) == pytest.approx(
+        window, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize(
@@ -35,13 +37,13 @@ def test_the_window_settles_where_applying_the_action_leads(
 def test_a_window_that_does_not_shrink_settles_nowhere(
     multiple: float, increment: float, settled: float | None
 ) -> None:
-    assert settled_window_packets((multiple, increment, 1.0)) == settled
+    assert settled_window_packets(Action(multiple, increment, 1.0)) == settled
 
 
 def test_the_pacing_rate_is_one_packet_each_intersend_time() -> None:
-    assert pacing_rate_mbps((1.0, 1.0, 3.0)) == 4.0
-    assert pacing_rate_mbps((1.0, 1.0, 0.0)) is None
-    assert pacing_rate_mbps((1.0, 1.0, 1e-320)) is None
+    assert pacing_rate_mbps(Action(1.0, 1.0, 3.0)) == 4.0
+    assert pacing_rate_mbps(Action(1.0, 1.0, 0.0)) is None
+    assert pacing_rate_mbps(Action(1.0, 1.0, 1e-320)) is None
 
 
 @given(weighted)
@@ -71,7 +73,7 @@ def test_equal_actions_have_their_own_mean(action: Action, unused: list[Action],
 
 def test_the_mean_is_taken_in_the_coordinates_of_an_action() -> None:
     # Intersend times by their geometric mean; multiples by that of 1.03 - m.
-    pair = [(0.03, 0.0, 1.0), (0.78, 3.0, 4.0)]
+    pair = [Action(0.03, 0.0, 1.0), Action(0.78, 3.0, 4.0)]
     mean = ActionScale(pair).mean(pair, [5, 5])
     assert mean == pytest.approx((1.03 - 0.5, 1.0, 2.0))
 

@@ -7,13 +7,14 @@ from library.tests.remycc.tables import six_scale_free_rules
 from remy_farm.analysis.merging import is_without_loss, merge_siblings
 from remy_farm.evaluation.measures import Estimate
 from remy_simulator import RuleTable
+from remy_simulator.messages import Action
 
 CAREFUL = (0.5, 1.0, 1.0)
 BOLD = (1.0, 1.0, 1.0)
 
 
 @settings(max_examples=10)
-@given(tables(actions=st.just((0.9, 3.0, 1.5))))
+@given(tables(actions=st.just(Action(0.9, 3.0, 1.5))))
 def test_rules_that_do_the_same_are_merged_and_change_no_result(table: RuleTable) -> None:
     sample = small_sample(2)
     merging = merge_siblings(table, sample)

@@ -6,7 +6,6 @@ from hypothesis import given
 from library.tests.analysis.tables import DOMAIN_UPPER, Memory, memories, tables
 from library.tests.remycc.tables import published
 from remy_farm.analysis.trees import (
-    Action,
     Box,
     Branch,
     ExplainError,
@@ -20,6 +19,7 @@ from remy_farm.analysis.trees import (
 )
 from remy_farm.remycc import read_remycc
 from remy_simulator import RuleTable
+from remy_simulator.messages import Action
 
 WHOLE = Box.whole(DOMAIN_UPPER)
 
@@ -55,7 +55,7 @@ def test_a_piece_of_an_overlay_holds_what_both_trees_hold_there(
     first: RuleTable, second: RuleTable, memory: Memory
 ) -> None:
     laid = overlay(tree_of(first), tree_of(second), WHOLE, lambda a, b: (a, b))
-    nothing: Action = (1.0, 1.0, 1.0)
+    nothing = Action(1.0, 1.0, 1.0)
     pieces = table_of(map_leaves(laid, lambda _: nothing), range(4), DOMAIN_UPPER)
     found = list(leaves(laid))[pieces.find(memory)]
     assert found == (first.find(memory), second.find(memory))
@@ -72,6 +72,6 @@ def test_an_overlay_of_too_many_pieces_is_refused() -> None:
 
 
 def test_a_tree_too_deep_for_a_table_is_refused() -> None:
-    deep = map_leaves(staircase(0, 65), lambda _: (1.0, 1.0, 1.0))
+    deep = map_leaves(staircase(0, 65), lambda _: Action(1.0, 1.0, 1.0))
     with pytest.raises(ExplainError, match="64"):
         table_of(deep, [0], DOMAIN_UPPER)

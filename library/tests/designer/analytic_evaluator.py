@@ -22,7 +22,7 @@ from library.tests.designer.perturbed_actions import Action, perturbed_actions
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import RuleTable
 from remy_simulator.columns import unpack_specimens
-from remy_simulator.messages import AXES, USUAL_AXES, action_tuple, axis_of, to_native
+from remy_simulator.messages import AXES, USUAL_AXES, axis_of, native_action, to_native
 from remy_simulator.objective import specimen_score
 
 _POINTS = 12
@@ -145,9 +145,9 @@ def _actions(
         return perturbed_actions(
             table, request.seed, request.bounds, candidate.perturbation, specimen.key
         )
-    actions = [table.action(rule) for rule in range(table.rule_count)]
+    actions: list[Action] = [table.action(rule) for rule in range(table.rule_count)]
     for change in candidate.actions.changes:
-        actions[change.rule] = action_tuple(change.action)
+        actions[change.rule] = native_action(change.action)
     return actions
 
 

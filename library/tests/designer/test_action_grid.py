@@ -7,7 +7,7 @@ from library.tests.designer.second_search import every_action
 from library.tests.designer.small_spec import small_spec
 from remy_farm.designer.paper import ActionGrid
 from remy_proto.v1 import spec_pb2
-from remy_simulator.messages import ActionTuple as Action
+from remy_simulator.messages import Action
 
 # The reference tool's.
 DEFAULT = spec_pb2.PaperSearch(
@@ -49,7 +49,7 @@ def _searches(draw: st.DrawFn) -> tuple[spec_pb2.PaperSearch, Action]:
         intersend_ms=draw(_grids()),
     )
     increment = float(draw(st.integers(0, 256)))
-    return paper, (draw(_decimals(0, 100)), increment, draw(_decimals(25, 300)))
+    return paper, Action(draw(_decimals(0, 100)), increment, draw(_decimals(25, 300)))
 
 
 @given(_searches())
@@ -68,7 +68,7 @@ def test_a_specification_brings_the_reference_tool_s_grid() -> None:
 
 
 def test_increments_grow_geometrically_on_both_sides() -> None:
-    neighbours = ActionGrid(DEFAULT).neighbours((0.5, 100, 1.5))
+    neighbours = ActionGrid(DEFAULT).neighbours(Action(0.5, 100, 1.5))
 
     assert len(neighbours) == 7 * 7 * 7 - 1
     assert sorted({m for m, _, _ in neighbours}) == [0.34, 0.46, 0.49, 0.5, 0.51, 0.54, 0.66]
@@ -77,7 +77,7 @@ def test_increments_grow_geometrically_on_both_sides() -> None:
 
 
 def test_what_lies_outside_the_bounds_is_left_out() -> None:
-    neighbours = ActionGrid(DEFAULT).neighbours((1, 0, 3))
+    neighbours = ActionGrid(DEFAULT).neighbours(Action(1, 0, 3))
 
     assert sorted({m for m, _, _ in neighbours}) == [0.84, 0.96, 0.99, 1]
     assert sorted({b for _, b, _ in neighbours}) == [0, 1, 4, 16]
@@ -85,7 +85,7 @@ def test_what_lies_outside_the_bounds_is_left_out() -> None:
 
 
 def test_the_present_action_is_not_among_its_neighbours() -> None:
-    assert (1, 1, 3) not in ActionGrid(DEFAULT).neighbours((1, 1, 3))
+    assert (1, 1, 3) not in ActionGrid(DEFAULT).neighbours(Action(1, 1, 3))
 
 
 def test_steps_down_and_up_cancel() -> None:
@@ -102,5 +102,5 @@ def test_increments_stay_whole_packets() -> None:
     paper = spec_pb2.PaperSearch()
     paper.CopyFrom(DEFAULT)
     paper.window_increment.first_step = 0.3
-    increments = {b for _, b, _ in ActionGrid(paper).neighbours((0.5, 10, 1))}
+    increments = {b for _, b, _ in ActionGrid(paper).neighbours(Action(0.5, 10, 1))}
     assert increments == {5, 9, 10, 11, 15}

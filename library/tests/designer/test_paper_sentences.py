@@ -14,7 +14,7 @@ from remy_farm.designer.scoring import paired, scores
 from remy_proto.v1 import evaluation_pb2, progress_pb2
 from remy_simulator import RuleTable
 from remy_simulator.columns import memory_summaries, specimen_count
-from remy_simulator.messages import action_tuple, axis_of, to_native
+from remy_simulator.messages import axis_of, native_action, to_native
 
 COUNT = progress_pb2.STEP_PURPOSE_COUNT_USES
 IMPROVE = progress_pb2.STEP_PURPOSE_IMPROVE
@@ -213,7 +213,7 @@ def test_if_any_of_the_candidates_is_an_improvement_the_best_replaces_the_action
             assert event is not None
             assert event.rule_improved.after == change.action
             assert following.table == step.table.with_action(
-                change.rule, action_tuple(change.action)
+                change.rule, native_action(change.action)
             )
 
 

@@ -24,7 +24,15 @@ from remy_cli.common import (
 from remy_farm.analysis import Member, members_of, parse_sweep
 from remy_farm.designer import with_steps
 from remy_farm.driver import with_budget
-from remy_farm.specification import Tree, check_spec, load_tree, parse_setting, spec_of_tree, vary
+from remy_farm.specification import (
+    MODES,
+    Tree,
+    check_spec,
+    load_tree,
+    parse_setting,
+    spec_of_tree,
+    vary,
+)
 from remy_proto.v1 import spec_pb2
 
 #: A part of a whole that has others.
@@ -111,12 +119,9 @@ class SpecChanges:
 
     def _check_overruled(self, paths: list[str], what: str) -> None:
         overruled = {
-            "search.seed": self.seed,
-            "search.joint.steps": self.steps,
-            "search.joint.cpu_seconds": self.steps,
-            "search.joint.simulated_packets": self.steps,
-            "search.pattern.steps": self.steps,
+            f"search.{mode.name}.{length}": self.steps for mode in MODES for length in mode.lengths
         }
+        overruled["search.seed"] = self.seed
         for path in paths:
             if overruled.get(path) is not None:
                 flag = "--seed" if path == "search.seed" else "--steps"

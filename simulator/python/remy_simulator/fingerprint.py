@@ -9,6 +9,7 @@ from typing import Any
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import columns, registry
 from remy_simulator.messages import signal_of
+from remy_simulator.throughput import MEASURES
 
 _BOUNDS = evaluation_pb2.ActionBounds(
     window_multiple_maximum=1.0,
@@ -95,23 +96,26 @@ def protocols_fingerprint() -> str:
     _add_network(request)
     _add_link_kinds(request)
     digest = hashlib.sha256()
-    # Results as they are, then scores: groups have weights and objectives of their own.
+    # Results as they are, then scores: groups have weights and objectives of their own. The usual
+    # measure of throughput is in every design's scores.
+    _, measure_of_a_group, *measures = MEASURES
     for number, specimen in enumerate(request.specimens):
         specimen.senders[0].weight = 1.0 + number / 8
-        specimen.senders[1].objective.CopyFrom(_objective(spec_pb2.THROUGHPUT_MEASURE_ON_TIME))
-    for _ in range(2):
+        specimen.senders[1].objective.CopyFrom(_objective(measure_of_a_group))
+    for measure in (None, *measures):
+        if measure is not None:
+            request.objective.CopyFrom(_objective(measure))
         outcome = columns.evaluate_columns(columns.packed(request))
         digest.update(outcome.SerializeToString(deterministic=True))
-        request.objective.CopyFrom(_objective(spec_pb2.THROUGHPUT_MEASURE_COMPLETION))
     return digest.hexdigest()
 
 
-def _objective(throughput: spec_pb2.ThroughputMeasure) -> spec_pb2.Objective:
+def _objective(throughput: int) -> spec_pb2.Objective:
     return spec_pb2.Objective(
         alpha=2.0,
         beta=1.0,
         delta=0.5,
-        throughput=throughput,
+        throughput=spec_pb2.ThroughputMeasure.Name(throughput),
         over_groups=spec_pb2.GROUP_AGGREGATE_MINIMUM,
     )
 

@@ -1,19 +1,18 @@
 """Between the wire's messages and the native simulator's types."""
 
 import itertools
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple, get_args
 
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import _native, signals
+from remy_simulator.throughput import MEASURES
 from remy_simulator.traces import Traces
 
 _USUAL_PACKET_BYTES: Final = 1500.0
 
+Action = _native.Action
+#: An action without names.
 ActionTuple = tuple[float, float, float]
-#: A sender's results, in the order of SpecimenOutcome's fields.
-SenderRow = tuple[int, int, int, float, float, float, float]
-#: What a TransportColumns message says of a sender: six counts, and its flows (packets, ms).
-TransportRow = tuple[tuple[int, ...], list[tuple[int, float]]]
 
 # By axis. Scale-free rules look at the same axes as ratios, and at age in place of rec_ewma itself.
 _ABSOLUTE_SIGNALS: Final = tuple(axis.absolute.signal for axis in signals.AXES)
@@ -54,17 +53,18 @@ def sure_signals(rules: int) -> list[int]:
     return [signal for signal in own if signal not in _MAY_STAY_0]
 
 
-def action_tuple(action: rule_table_pb2.Action) -> ActionTuple:
-    """(window multiple, window increment, intersend in ms)."""
-    return (action.window_multiple, action.window_increment, action.intersend_ms)
+def native_action(action: rule_table_pb2.Action) -> Action:
+    """An Action message as the native type, a named tuple."""
+    return Action(
+        window_multiple=action.window_multiple,
+        window_increment=action.window_increment,
+        intersend_ms=action.intersend_ms,
+    )
 
 
 def action_message(action: ActionTuple) -> rule_table_pb2.Action:
-    """The inverse of action_tuple."""
-    multiple, increment, intersend_ms = action
-    return rule_table_pb2.Action(
-        window_multiple=multiple, window_increment=increment, intersend_ms=intersend_ms
-    )
+    """The inverse of native_action."""
+    return rule_table_pb2.Action(**dict(zip(Action._fields, action, strict=True)))
 
 
 def to_native(table: rule_table_pb2.RuleTable) -> _native.RuleTable:
@@ -96,26 +96,28 @@ def native_traffic(traffic: evaluation_pb2.Traffic) -> _native.Traffic:
         case "pareto_bytes":
             pareto = traffic.pareto_bytes
             on = _native.ParetoBytes(
-                pareto.scale_bytes,
-                pareto.shape,
-                pareto.shift_bytes,
-                pareto.extra_bytes,
-                pareto.maximum_bytes,
+                scale_bytes=pareto.scale_bytes,
+                shape=pareto.shape,
+                shift_bytes=pareto.shift_bytes,
+                extra_bytes=pareto.extra_bytes,
+                maximum_bytes=pareto.maximum_bytes,
             )
         case "empirical_bytes":
             empirical = traffic.empirical_bytes
             on = _native.empirical_bytes(
-                empirical.name,
-                empirical.probabilities[:],
-                empirical.bytes[:],
-                empirical.extra_bytes,
+                name=empirical.name,
+                probabilities=empirical.probabilities[:],
+                bytes=empirical.bytes[:],
+                extra_bytes=empirical.extra_bytes,
             )
         case "constant_bytes":
             on = _native.ConstantBytes(traffic.constant_bytes.bytes)
         case "always":
             on = _native.Always()
         case "intervals":
-            on = _native.intervals(traffic.intervals.begin_ms[:], traffic.intervals.end_ms[:])
+            on = _native.intervals(
+                begin_ms=traffic.intervals.begin_ms[:], end_ms=traffic.intervals.end_ms[:]
+            )
         case _:
             raise ValueError("traffic.on is missing; it must be by time or by bytes")
     arrivals: _native.PoissonArrivals | _native.PeriodicArrivals | _native.Barrier | None = None
@@ -127,7 +129,9 @@ def native_traffic(traffic: evaluation_pb2.Traffic) -> _native.Traffic:
         case "barrier":
             arrivals = _native.Barrier(traffic.barrier.pause_ms)
     factor = traffic.first_off_factor if traffic.HasField("first_off_factor") else 1.0
-    return _native.Traffic(on, traffic.mean_off_ms, arrivals, factor)
+    return _native.Traffic(
+        on=on, mean_off_ms=traffic.mean_off_ms, arrivals=arrivals, first_off_factor=factor
+    )
 
 
 def native_choice(choice: evaluation_pb2.Choice) -> _native.Choice:
@@ -139,12 +143,12 @@ def native_choice(choice: evaluation_pb2.Choice) -> _native.Choice:
 def native_senders(group: evaluation_pb2.SenderGroup) -> _native.SenderGroup:
     """A SenderGroup message as the native type."""
     native = _native.SenderGroup(
-        group.count,
-        group.table,
-        native_traffic(group.traffic),
-        native_choice(group.protocol) if group.HasField("protocol") else None,
-        native_choice(group.body) if group.HasField("body") else None,
-        group.first_on_ms if group.HasField("first_on_ms") else None,
+        count=group.count,
+        table=group.table,
+        traffic=native_traffic(group.traffic),
+        protocol=native_choice(group.protocol) if group.HasField("protocol") else None,
+        body=native_choice(group.body) if group.HasField("body") else None,
+        first_on_ms=group.first_on_ms if group.HasField("first_on_ms") else None,
     )
     if group.HasField("route"):
         native.route = native_route(group.route)
@@ -160,59 +164,70 @@ def native_senders(group: evaluation_pb2.SenderGroup) -> _native.SenderGroup:
 def native_route(route: evaluation_pb2.Route) -> _native.Route:
     """A Route message as the native type."""
     return _native.Route(
-        route.links[:], route.return_links[:], route.delay_ms, route.return_delay_ms
+        links=route.links[:],
+        return_links=route.return_links[:],
+        delay_ms=route.delay_ms,
+        return_delay_ms=route.return_delay_ms,
     )
 
 
 def native_link(link: evaluation_pb2.Link, traces: Traces) -> _native.Link:
     """A Link message as the native type. Raises ValueError."""
     native = _native.Link(
-        link.rate_packets_per_ms,
-        link.delay_ms,
-        link.buffer_packets if link.HasField("buffer_packets") else None,
-        native_choice(link.queue) if link.HasField("queue") else None,
-        link.loss_probability,
+        rate_packets_per_ms=link.rate_packets_per_ms,
+        delay_ms=link.delay_ms,
+        buffer_packets=link.buffer_packets if link.HasField("buffer_packets") else None,
+        queue=native_choice(link.queue) if link.HasField("queue") else None,
+        loss_probability=link.loss_probability,
     )
     native.trace = traces.driver(link)
     if link.HasField("gilbert_elliott"):
         loss = link.gilbert_elliott
         native.gilbert_elliott = _native.GilbertElliottLoss(
-            loss.good_to_bad, loss.bad_to_good, loss.loss_in_good, loss.loss_in_bad
+            good_to_bad=loss.good_to_bad,
+            bad_to_good=loss.bad_to_good,
+            loss_in_good=loss.loss_in_good,
+            loss_in_bad=loss.loss_in_bad,
         )
     match link.WhichOneof("changes"):
         case "schedule":
             steps = [
                 _native.LinkStep(
-                    step.at_ms,
-                    _optional(step, "rate_packets_per_ms"),
-                    _optional(step, "delay_ms"),
-                    _optional(step, "loss_probability"),
+                    at_ms=step.at_ms,
+                    rate_packets_per_ms=_optional(step, "rate_packets_per_ms"),
+                    delay_ms=_optional(step, "delay_ms"),
+                    loss_probability=_optional(step, "loss_probability"),
                 )
                 for step in link.schedule.steps
             ]
             native.changes = _native.LinkSchedule(steps, link.schedule.repeat_after_ms or None)
         case "walk":
             walk = link.walk
-            rate, delay, loss_range = (
-                _native.LinkRange(getattr(walk, name).least, getattr(walk, name).most)
+            ranges = {
+                name: _native.LinkRange(
+                    least=getattr(walk, name).least, most=getattr(walk, name).most
+                )
                 if walk.HasField(name)
                 else None
-                for name in ("rate_packets_per_ms", "delay_ms", "loss_probability")
-            )
-            native.changes = _native.LinkWalk(walk.every_ms, rate, delay, loss_range, walk.step)
+                for name in _CHANGING
+            }
+            native.changes = _native.LinkWalk(every_ms=walk.every_ms, step=walk.step, **ranges)
     if link.HasField("policer"):
         native.policer = _native.Policer(
-            link.policer.rate_packets_per_ms, link.policer.burst_packets
+            rate_packets_per_ms=link.policer.rate_packets_per_ms,
+            burst_packets=link.policer.burst_packets,
         )
     if link.HasField("jitter_box"):
         native.jitter_box = _native_jitter_box(link.jitter_box)
     return native
 
 
-def _optional(
-    step: evaluation_pb2.LinkStep,
-    name: Literal["rate_packets_per_ms", "delay_ms", "loss_probability"],
-) -> float | None:
+_Changing = Literal["rate_packets_per_ms", "delay_ms", "loss_probability"]
+#: What may change about a link.
+_CHANGING: Final[tuple[_Changing, ...]] = get_args(_Changing)
+
+
+def _optional(step: evaluation_pb2.LinkStep, name: _Changing) -> float | None:
     return getattr(step, name) if step.HasField(name) else None
 
 
@@ -223,11 +238,15 @@ def _native_jitter_box(
         case "periodic":
             return _native.PeriodicRelease(box.periodic.period_ms)
         case "batches":
-            return _native.BatchRelease(box.batches.packets, box.batches.longest_wait_ms)
+            return _native.BatchRelease(
+                packets=box.batches.packets, longest_wait_ms=box.batches.longest_wait_ms
+            )
         case "random":
             random = box.random
             return _native.RandomRelease(
-                random.longest_hold_ms, random.probability, random.reorders
+                longest_hold_ms=random.longest_hold_ms,
+                probability=random.probability,
+                reorders=random.reorders,
             )
         case _:
             raise ValueError("jitter_box.holds is missing; it must be periodic, batches or random")
@@ -241,9 +260,9 @@ def native_bottleneck(
         return None
     bottleneck = holder.bottleneck
     return _native.Bottleneck(
-        native_choice(bottleneck.queue) if bottleneck.HasField("queue") else None,
-        packet_bytes(bottleneck),
-        bottleneck.ack_bytes,
+        queue=native_choice(bottleneck.queue) if bottleneck.HasField("queue") else None,
+        packet_bytes=packet_bytes(bottleneck),
+        ack_bytes=bottleneck.ack_bytes,
     )
 
 
@@ -274,29 +293,31 @@ def native_measurement(measurement: evaluation_pb2.Measurement) -> _native.Measu
             jitter = _native.UniformJitter(measurement.uniform_jitter_maximum_ms)
         case "log_normal_jitter":
             log_normal = measurement.log_normal_jitter
-            jitter = _native.LogNormalJitter(log_normal.median_ms, log_normal.percentile_99_ms)
+            jitter = _native.LogNormalJitter(
+                median_ms=log_normal.median_ms, percentile_99_ms=log_normal.percentile_99_ms
+            )
         case _:
             jitter = _native.ExponentialJitter(measurement.exponential_jitter_mean_ms)
     return _native.MeasurementNoise(
-        jitter,
-        measurement.timestamp_resolution_ms,
-        max(measurement.bunch_packets, 1),
-        measurement.delayed_ack_ms,
-        measurement.rtt_offset_maximum_ms,
-        measurement.reordering_probability,
-        measurement.reordering_delay_ms,
+        jitter=jitter,
+        timestamp_resolution_ms=measurement.timestamp_resolution_ms,
+        bunch_packets=max(measurement.bunch_packets, 1),
+        delayed_ack_ms=measurement.delayed_ack_ms,
+        rtt_offset_maximum_ms=measurement.rtt_offset_maximum_ms,
+        reordering_probability=measurement.reordering_probability,
+        reordering_delay_ms=measurement.reordering_delay_ms,
     )
 
 
 def native_bounds(bounds: evaluation_pb2.ActionBounds) -> _native.ActionBounds:
     """An ActionBounds message as the native type."""
     return _native.ActionBounds(
-        bounds.window_multiple_minimum,
-        bounds.window_multiple_maximum,
-        bounds.window_increment_minimum,
-        bounds.window_increment_maximum,
-        bounds.intersend_minimum_ms,
-        bounds.intersend_maximum_ms,
+        window_multiple_minimum=bounds.window_multiple_minimum,
+        window_multiple_maximum=bounds.window_multiple_maximum,
+        window_increment_minimum=bounds.window_increment_minimum,
+        window_increment_maximum=bounds.window_increment_maximum,
+        intersend_minimum_ms=bounds.intersend_minimum_ms,
+        intersend_maximum_ms=bounds.intersend_maximum_ms,
     )
 
 
@@ -307,86 +328,107 @@ def native_candidate(
     match candidate.WhichOneof("change"):
         case "actions":
             return _native.ActionChanges(
-                [(change.rule, action_tuple(change.action)) for change in candidate.actions.changes]
+                [
+                    (change.rule, native_action(change.action))
+                    for change in candidate.actions.changes
+                ]
             )
         case "perturbation":
             perturbation = candidate.perturbation
             return _native.Perturbation(
-                perturbation.seed, perturbation.scale, native_bounds(perturbation.bounds)
+                seed=perturbation.seed,
+                scale=perturbation.scale,
+                bounds=native_bounds(perturbation.bounds),
             )
         case _:
             return _native.Unchanged()
 
 
-def sender_rows(outcome: evaluation_pb2.SpecimenOutcome) -> list[SenderRow]:
-    """What happened to each sender of a specimen."""
-    return list(
-        zip(
-            outcome.packets_received,
-            outcome.packets_sent,
-            outcome.packets_lost,
-            outcome.on_ms,
-            outcome.share_ms,
-            outcome.delay_sum_ms,
-            outcome.first_on_ms,
-            strict=True,
-        )
-    )
+#: A sender's results, as their columns are named: counts, and times.
+SENDER_COUNTS: Final = ("packets_received", "packets_sent", "packets_lost")
+SENDER_TIMES: Final = ("on_ms", "share_ms", "delay_sum_ms", "first_on_ms")
+_SENDER_RESULTS: Final = (*SENDER_COUNTS, *SENDER_TIMES)
 
 
-def transport_rows(columns: evaluation_pb2.TransportColumns) -> list[TransportRow]:
-    """What TransportColumns say of each sender, in the order of their fields."""
-    flows = zip(columns.flow_packets, memoryview(columns.completion_ms).cast("d"), strict=True)
-    counts = (
-        columns.packets_in_order,
-        columns.packets_repeated,
-        columns.packets_marked,
-        columns.timeouts,
-        columns.throughput_packets,
-        columns.delay_samples,
-    )
+def sender_results(outcome: evaluation_pb2.SpecimenOutcome) -> list[_native.SenderResults]:
+    """The results of each sender of a specimen, as the native type."""
+    columns = (getattr(outcome, name) for name in _SENDER_RESULTS)
     return [
-        (numbers, list(itertools.islice(flows, count)))
-        for *numbers_, count in zip(*counts, columns.flows, strict=True)
-        for numbers in (tuple(numbers_),)
+        _native.SenderResults(**dict(zip(_SENDER_RESULTS, row, strict=True)))
+        for row in zip(*columns, strict=True)
     ]
 
 
-def tallies(outcome: evaluation_pb2.SpecimenOutcome) -> list[tuple[int, int, int]]:
-    """(packets that count as throughput, delays measured, flows completed) of each sender; empty
-    where the first two are the packets received and flows are not counted."""
+#: Counts in TransportColumns by sender, beside flows.
+TRANSPORT_COUNTS: Final = (
+    "packets_in_order",
+    "packets_repeated",
+    "packets_marked",
+    "timeouts",
+    "throughput_packets",
+    "delay_samples",
+)
+
+
+def transport_results(columns: evaluation_pb2.TransportColumns) -> list[_native.TransportResults]:
+    """The results of each sender in TransportColumns, as the native type."""
+    flows = (
+        _native.FlowCompletion(packets=packets, time_ms=time_ms)
+        for packets, time_ms in zip(
+            columns.flow_packets, memoryview(columns.completion_ms).cast("d"), strict=True
+        )
+    )
+    counts = (getattr(columns, name) for name in TRANSPORT_COUNTS)
+    return [
+        _native.TransportResults(
+            **dict(zip(TRANSPORT_COUNTS, row, strict=True)),
+            flows=list(itertools.islice(flows, count)),
+        )
+        for count, *row in zip(columns.flows, *counts, strict=True)
+    ]
+
+
+def tallies(outcome: evaluation_pb2.SpecimenOutcome) -> list[_native.Tally]:
+    """The counts that throughput and delay of each sender are taken over; empty where both are the
+    packets received and flows are not counted."""
     columns = outcome.transport
-    return list(zip(columns.throughput_packets, columns.delay_samples, columns.flows, strict=True))
+    return [
+        _native.Tally(throughput_packets=packets, delay_samples=samples, flows=flows)
+        for packets, samples, flows in zip(
+            columns.throughput_packets, columns.delay_samples, columns.flows, strict=True
+        )
+    ]
 
 
-def sampled_rtts_ms(
-    columns: evaluation_pb2.TransportColumns,
-) -> list[tuple[float | None, float | None]]:
-    """Means of the RTTs that each sender had sampled, by packets and over time: None where it took
-    no samples, or where a message is of a simulator that did not say it."""
+class SampledRtts(NamedTuple):
+    """Means of the RTTs that a sender had sampled: None where it took no samples, or where a
+    message is of a simulator that did not say it."""
+
+    by_packets_ms: float | None
+    over_time_ms: float | None
+
+
+def sampled_rtts(columns: evaluation_pb2.TransportColumns) -> list[SampledRtts]:
+    """The sampled RTTs of each sender."""
     by_packets, over_time = (
         memoryview(column or bytes(8 * len(columns.flows))).cast("d")
         for column in (columns.sampled_rtt_ms, columns.sampled_rtt_over_time_ms)
     )
     return [
-        (each or None, other or None) for each, other in zip(by_packets, over_time, strict=True)
+        SampledRtts(each or None, other or None)
+        for each, other in zip(by_packets, over_time, strict=True)
     ]
 
 
-_MEASURES: Final = {
-    spec_pb2.THROUGHPUT_MEASURE_ON_TIME: _native.ThroughputMeasure.ON_TIME,
-    spec_pb2.THROUGHPUT_MEASURE_COMPLETION: _native.ThroughputMeasure.COMPLETION,
-}
-
-
 def native_objective(objective: spec_pb2.Objective) -> _native.Objective:
-    """An Objective message (defaults filled) as the native type."""
+    """An Objective message (defaults filled) as the native type. Raises ValueError for a measure of
+    throughput that the simulator does not have."""
     takes_lowest = objective.over_groups == spec_pb2.GROUP_AGGREGATE_MINIMUM
     return _native.Objective(
-        objective.alpha,
-        objective.beta,
-        objective.delta,
-        _MEASURES.get(objective.throughput, _native.ThroughputMeasure.EQUAL_SHARE),
-        objective.minimum_on_ms,
-        _native.GroupAggregate.MINIMUM if takes_lowest else _native.GroupAggregate.MEAN,
+        alpha=objective.alpha,
+        beta=objective.beta,
+        delta=objective.delta,
+        throughput=objective.throughput or next(iter(MEASURES)),
+        minimum_on_ms=objective.minimum_on_ms,
+        over_groups=_native.GroupAggregate.MINIMUM if takes_lowest else _native.GroupAggregate.MEAN,
     )

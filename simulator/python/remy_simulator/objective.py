@@ -1,10 +1,13 @@
 """Scores of outcomes (TCP ex Machina, Equation 1), in the same bits on every machine."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import _native, messages
+
+_Score = TypeVar("_Score")
 
 
 def sender_scores(
@@ -20,12 +23,7 @@ def sender_scores(
     on too late to receive anything. One that could have received a packet but did not is treated as
     if its first had arrived when time ran out.
     """
-    return _native.objective_scores(
-        *_scored(objective, specimen, outcome, duration_ms),
-        messages.packet_bytes(specimen.bottleneck),
-        messages.tallies(outcome),
-        [messages.native_senders(group) for group in specimen.senders],
-    )
+    return _scored(_native.objective_scores, objective, specimen, outcome, duration_ms)
 
 
 def specimen_score(
@@ -34,28 +32,27 @@ def specimen_score(
     outcome: evaluation_pb2.SpecimenOutcome,
     duration_ms: float,
 ) -> float | None:
-    """What the objective makes of the specimen's scored senders, by the weights of their groups;
-    None if there are none."""
-    return _native.specimen_score(
-        *_scored(objective, specimen, outcome, duration_ms),
-        messages.packet_bytes(specimen.bottleneck),
-        messages.tallies(outcome),
-        [messages.native_senders(group) for group in specimen.senders],
-    )
+    """The objective of the specimen's scored senders together, by the weights of their groups; None
+    if there are none."""
+    return _scored(_native.specimen_score, objective, specimen, outcome, duration_ms)
 
 
 def _scored(
+    score: Callable[..., _Score],
     objective: spec_pb2.Objective,
     specimen: evaluation_pb2.Specimen,
     outcome: evaluation_pb2.SpecimenOutcome,
     duration_ms: float,
-) -> tuple[_native.Objective, float, float, list[messages.SenderRow], float]:
-    return (
-        messages.native_objective(objective),
-        specimen.link_rate_packets_per_ms,
-        specimen.rtt_ms,
-        messages.sender_rows(outcome),
-        duration_ms,
+) -> _Score:
+    return score(
+        objective=messages.native_objective(objective),
+        link_rate_packets_per_ms=specimen.link_rate_packets_per_ms,
+        rtt_ms=specimen.rtt_ms,
+        packet_bytes=messages.packet_bytes(specimen.bottleneck),
+        groups=[messages.native_senders(group) for group in specimen.senders],
+        duration_ms=duration_ms,
+        senders=messages.sender_results(outcome),
+        tallies=messages.tallies(outcome),
     )
 
 
@@ -67,12 +64,12 @@ def normalized_sender_scores(
 ) -> list[float | None]:
     """log2(equal-share throughput / link rate) - log2(delay / RTT) of each sender."""
     return _native.normalized_scores(
-        minimum_on_ms,
-        specimen.link_rate_packets_per_ms,
-        specimen.rtt_ms,
-        messages.sender_rows(outcome),
-        duration_ms,
-        messages.tallies(outcome),
+        minimum_on_ms=minimum_on_ms,
+        link_rate_packets_per_ms=specimen.link_rate_packets_per_ms,
+        rtt_ms=specimen.rtt_ms,
+        duration_ms=duration_ms,
+        senders=messages.sender_results(outcome),
+        tallies=messages.tallies(outcome),
     )
 
 

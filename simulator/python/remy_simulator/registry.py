@@ -97,16 +97,29 @@ class Entry:
 def entries(registry: Registry) -> dict[str, Entry]:
     """All that a registry has, by name."""
     return {
-        name: Entry(
-            name,
-            title,
-            tuple(
-                Variant(variant, source, tuple(Parameter(*each) for each in parameters))
-                for variant, source, parameters in variants
+        entry.name: Entry(
+            name=entry.name,
+            title=entry.title,
+            variants=tuple(
+                Variant(
+                    name=variant.name,
+                    source=variant.source,
+                    parameters=tuple(
+                        Parameter(
+                            name=each.name,
+                            meaning=each.meaning,
+                            usual=each.usual,
+                            minimum=each.minimum,
+                            maximum=each.maximum,
+                        )
+                        for each in variant.parameters
+                    ),
+                )
+                for variant in entry.variants
             ),
-            frozenset(traits),
+            traits=frozenset(entry.traits),
         )
-        for name, title, variants, traits in _native.registered(registry)
+        for entry in _native.registered(registry)
     }
 
 

@@ -15,7 +15,7 @@ double alpha_fair_utility(double alpha, double x) {
 
 double utility(const Objective& objective, const Performance& measured, double packet_bytes) {
   const double packet_megabits = packet_bytes * 8 / 1e6;
-  const double throughput = objective.throughput == ThroughputMeasure::kCompletion
+  const double throughput = objective.throughput->counts_flows
                                 ? measured.throughput_packets_per_ms * 1000
                                 : measured.throughput_packets_per_ms * packet_megabits * 1000;
   const double gained = alpha_fair_utility(objective.alpha, throughput);
@@ -54,8 +54,8 @@ Tally tally_of(const SenderResults& sender, std::span<const Tally> tallies, std:
 
 template <class Score>
 SenderScores scores(const Specimen& specimen, const std::vector<SenderResults>& senders,
-                    std::span<const Tally> tallies, double duration_ms, ThroughputMeasure measure,
-                    double minimum_on_ms, Score score) {
+                    std::span<const Tally> tallies, double duration_ms,
+                    const ThroughputMeasure& measure, double minimum_on_ms, Score score) {
   SenderScores result;
   result.reserve(senders.size());
   for (std::size_t i = 0; i < senders.size(); ++i) {
@@ -78,27 +78,14 @@ std::vector<Tally> tallies(std::span<const NetworkSenderResults> senders) {
 
 std::optional<Performance> performance(const SenderResults& sender, const Tally& tally,
                                        const Specimen& specimen, double duration_ms,
-                                       ThroughputMeasure measure, double minimum_on_ms) {
+                                       const ThroughputMeasure& measure, double minimum_on_ms) {
   const double unloaded_rtt_ms = specimen.rtt_ms + 1 / specimen.link_rate_packets_per_ms;
-  const double time_ms = measure == ThroughputMeasure::kEqualShare ? sender.share_ms : sender.on_ms;
+  const double time_ms = sender.*measure.time_ms;
   if (!(time_ms > 0) || sender.on_ms < minimum_on_ms ||
       sender.first_on_ms + unloaded_rtt_ms > duration_ms) {
     return std::nullopt;
   }
-  if (measure == ThroughputMeasure::kCompletion) {
-    // A flow that was not completed took the time that it was on; the first, if none was, is taken
-    // for completed when time ran out.
-    const auto flows = static_cast<double>(std::max<std::uint64_t>(tally.flows, 1));
-    const double delay_ms = tally.delay_samples == 0
-                                ? duration_ms - sender.first_on_ms
-                                : sender.delay_sum_ms / static_cast<double>(tally.delay_samples);
-    return Performance{flows / time_ms, delay_ms};
-  }
-  if (tally.throughput_packets == 0 || tally.delay_samples == 0) {
-    return Performance{1 / time_ms, duration_ms - sender.first_on_ms};
-  }
-  return Performance{static_cast<double>(tally.throughput_packets) / time_ms,
-                     sender.delay_sum_ms / static_cast<double>(tally.delay_samples)};
+  return measure.performance(sender, tally, time_ms, duration_ms);
 }
 
 SenderScores objective_scores(const Objective& objective, const Specimen& specimen,
@@ -113,7 +100,7 @@ SenderScores objective_scores(const Objective& objective, const Specimen& specim
     const bool has_own = groups[i] != nullptr && groups[i]->objective.has_value();
     const Objective& own = has_own ? *groups[i]->objective : objective;
     const auto measured = performance(senders[i], tally_of(senders[i], tallies, i), specimen,
-                                      duration_ms, own.throughput, own.minimum_on_ms);
+                                      duration_ms, *own.throughput, own.minimum_on_ms);
     result.push_back(measured ? std::optional(utility(own, *measured, packet_bytes))
                               : std::nullopt);
   }
@@ -123,7 +110,7 @@ SenderScores objective_scores(const Objective& objective, const Specimen& specim
 SenderScores normalized_scores(double minimum_on_ms, const Specimen& specimen,
                                const std::vector<SenderResults>& senders, double duration_ms,
                                std::span<const Tally> tallies) {
-  return scores(specimen, senders, tallies, duration_ms, ThroughputMeasure::kEqualShare,
+  return scores(specimen, senders, tallies, duration_ms, throughput_measure("equal_share"),
                 minimum_on_ms, [&](const Performance& measured) {
                   return binary_logarithm(measured.throughput_packets_per_ms /
                                           specimen.link_rate_packets_per_ms) -

@@ -5,28 +5,24 @@
 #include <vector>
 
 #include "core/choice.h"
+#include "evaluation/throughput.h"
 #include "network/description.h"
 #include "senders/clock.h"
 #include "senders/traffic.h"
 
 namespace remy {
 
-// What an objective takes for throughput: packets over the time on, each instant divided by the
-// number of senders on; packets over the time on; or flows by bytes that were completed over it,
-// 1/s.
-enum class ThroughputMeasure { kEqualShare, kOnTime, kCompletion };
-
 // What becomes one score of those of a specimen's groups: the mean over all senders, by their
 // weights; or the lowest of the groups' means, each times its weight.
 enum class GroupAggregate { kMean, kMinimum };
 
 // U_alpha(throughput) - delta * U_beta(delay) (TCP ex Machina, Equation 1), with
-// U_a(x) = x^(1 - a) / (1 - a) and U_1 = log; throughput in Mbit/s, delay in ms.
+// U_a(x) = x^(1 - a) / (1 - a) and U_1 = log; throughput in Mbit/s or flows/s, delay in ms.
 struct Objective {
   double alpha = 1;
   double beta = 1;
   double delta = 1;
-  ThroughputMeasure throughput = ThroughputMeasure::kEqualShare;
+  const ThroughputMeasure* throughput = &throughput_measure("equal_share");
   double minimum_on_ms = 0;  // a sender on for less is not scored
   GroupAggregate over_groups = GroupAggregate::kMean;
 };

@@ -196,13 +196,13 @@ def _check_windows(table: RuleTable) -> CheckResult:
     endless: list[int] = []
     starved: list[int] = []
     for rule in range(table.rule_count):
-        multiple, increment, _ = table.action(rule)
+        action = table.action(rule)
         if rule == absolute_only:
             continue
-        if multiple >= 1:
-            (endless if increment > 0 else starved).append(rule)
+        if action.window_multiple >= 1:
+            (endless if action.window_increment > 0 else starved).append(rule)
             continue
-        settled[rule] = increment / (1 - multiple)
+        settled[rule] = action.window_increment / (1 - action.window_multiple)
         if settled[rule] <= 0:
             starved.append(rule)
     values = {"settled_windows": settled, "growing": endless, "shrinking_to_one": starved}
@@ -258,7 +258,7 @@ def _check_paces(table: RuleTable, spec: spec_pb2.DesignSpec) -> CheckResult:
     absolute_only = start_rule(table)
     slow = []
     for rule in range(table.rule_count):
-        pace_ms = table.action(rule)[2]
+        pace_ms = table.action(rule).intersend_ms
         if table.is_scale_free and rule != absolute_only:
             pace_ms *= slowest_ms
         if pace_ms > shortest_ms:

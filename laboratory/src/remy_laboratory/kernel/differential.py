@@ -116,7 +116,10 @@ def compare(table: IntegerTable, replay: Replay, *, vectors: int, seed: int) -> 
         [record[place] / _US_PER_MS for record in acks] for place in (1, 2, 3)
     )
     packets = [record[0] for record in acks]
-    by_acks = zip(*native.replay(sent_ms, received_ms, rtt_ms, packets), strict=True)
+    acted = native.replay(sent_ms=sent_ms, received_ms=received_ms, rtt_ms=rtt_ms, packets=packets)
+    by_acks = zip(
+        acted.rules, acted.windows_packets, acted.intersends_ms, acted.memories, strict=True
+    )
     rules = ties = windows = furthest_window = 0
     furthest_interval = 0.0
     looked_up, used = set(), set()

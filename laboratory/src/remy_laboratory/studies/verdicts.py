@@ -43,7 +43,7 @@ from remy_laboratory.studies.study import (
 )
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import log2
-from remy_simulator.messages import sampled_rtts_ms, transport_rows
+from remy_simulator.messages import sampled_rtts, transport_results
 
 _BITS_PER_BYTE = 8
 _MS_PER_SECOND = 1000.0
@@ -396,8 +396,10 @@ def samples_of(
     counts = sender_counts(cell.row.senders, cell.network)
     groups = [group for group, count in enumerate(counts) for _ in range(count)]
     measures = measure_senders(outcome, bytes_a_packet=packet_bytes(cell.network))
-    flows = [tuple(time for _, time in each) for _, each in transport_rows(outcome.transport)]
-    rtts_ms = sampled_rtts_ms(outcome.transport)
+    flows = [
+        tuple(flow.time_ms for flow in each.flows) for each in transport_results(outcome.transport)
+    ]
+    rtts = sampled_rtts(outcome.transport)
     rate = packet_bytes(cell.network) * _BITS_PER_BYTE / _MS_PER_SECOND
     return [
         SenderSample(
@@ -411,8 +413,8 @@ def samples_of(
             sent=outcome.packets_sent[sender],
             lost=outcome.packets_lost[sender],
             completions_ms=flows[sender] if flows else (),
-            sampled_rtt_ms=rtts_ms[sender][0] if rtts_ms else None,
-            sampled_rtt_over_time_ms=rtts_ms[sender][1] if rtts_ms else None,
+            sampled_rtt_ms=rtts[sender].by_packets_ms if rtts else None,
+            sampled_rtt_over_time_ms=rtts[sender].over_time_ms if rtts else None,
         )
         for sender, each in enumerate(measures)
     ]

@@ -13,7 +13,6 @@ from operator import add
 import remy_simulator
 from remy_farm.analysis.report import Gain
 from remy_farm.analysis.trees import (
-    Action,
     ActionScale,
     Box,
     Branch,
@@ -31,6 +30,7 @@ from remy_farm.evaluation.measures import Estimate, Evaluate, Trial, try_table
 from remy_farm.remycc import ReadableRule, guards_of_start, readable_rules, start_rule
 from remy_proto.v1 import spec_pb2
 from remy_simulator import RuleTable
+from remy_simulator.messages import Action
 
 OnProgress = Callable[[str, int, int], object]
 """Called before each table of a study with the part that it belongs to, how many tables of that
@@ -211,7 +211,8 @@ def _with_start_of(table: RuleTable, merged: RuleTable, axis: int) -> RuleTable:
     start = start_rule(table)
     if start is None or guards_of_start(table, start) != [axis]:
         return merged
-    guard = (axis, table.region(start)[1][axis])
+    _, upper = table.region(start)
+    guard = (axis, upper[axis])
     rule = Leaf(table.action(start))
     rest = map_leaves(tree_of(merged), merged.action)
     return table_of(Branch((guard,), (rule, rest)), table.signals, table.domain_upper, table.rules)

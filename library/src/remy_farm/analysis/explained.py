@@ -9,7 +9,6 @@ from typing import Any
 from remy_farm.analysis.explain import Change, Difference, PairedScores, SignalStudy
 from remy_farm.analysis.merging import Merging
 from remy_farm.analysis.trees import (
-    Action,
     pacing_rate,
     pacing_rate_mbps,
     settled_window,
@@ -18,6 +17,7 @@ from remy_farm.analysis.trees import (
 from remy_farm.analysis.wording import estimate_tree
 from remy_farm.remycc import ReadableRule, share_beyond_clocks, signal_name
 from remy_simulator import RuleTable
+from remy_simulator.messages import Action
 
 
 def rules_tree(
@@ -129,23 +129,27 @@ def _region(rule: ReadableRule) -> dict[str, dict[str, float]]:
 
 def action_of(rule: ReadableRule) -> Action:
     """The three parts of a rule's action."""
-    return (rule.window_multiple, rule.window_increment, rule.intersend_ms)
+    return Action(
+        window_multiple=rule.window_multiple,
+        window_increment=rule.window_increment,
+        intersend_ms=rule.intersend_ms,
+    )
 
 
 def _action(rule: ReadableRule) -> dict[str, float | None]:
-    action = multiple, increment, intersend_ms = action_of(rule)
+    action = action_of(rule)
     if rule.is_relative:
         return {
-            "window_multiple": multiple,
-            "window_increment_percent": increment,
-            "intersend_ratio": intersend_ms,
+            "window_multiple": action.window_multiple,
+            "window_increment_percent": action.window_increment,
+            "intersend_ratio": action.intersend_ms,
             "settled_window_percent": settled_window(action),
             "pacing_rate_ratio": pacing_rate(action),
         }
     return {
-        "window_multiple": multiple,
-        "window_increment": increment,
-        "intersend_ms": intersend_ms,
+        "window_multiple": action.window_multiple,
+        "window_increment": action.window_increment,
+        "intersend_ms": action.intersend_ms,
         "settled_window_packets": settled_window_packets(action),
         "pacing_rate_mbps": pacing_rate_mbps(action),
     }

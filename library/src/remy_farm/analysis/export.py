@@ -26,8 +26,7 @@ from remy_farm.specification.links import kilobits_per_packet
 from remy_farm.specification.models import outline
 from remy_proto.v1 import rule_table_pb2, spec_pb2
 from remy_simulator import RuleTable, log2, perturbation_noise, power
-from remy_simulator.messages import ActionTuple as Action
-from remy_simulator.messages import axis_of
+from remy_simulator.messages import Action, axis_of
 
 # The native axes of a table, in order.
 _SEND_EWMA, _REC_EWMA, _SLOW_REC_EWMA, _RTT_DIFF, _QUEUEING_DELAY = 0, 1, 3, 4, 5
@@ -87,11 +86,12 @@ def exported(
         )
     middles, bounds = intervals_ms(spec, per_octave)
     rtt_ms = quantile(outline(spec).network.rtt_ms, 0.5)
-    multiple, increment, intersend_ms = table.action(table.find((0.0, 0.0, 0.0, 0.0)))
-    start: Action = (multiple, _whole(increment), intersend_ms)
+    start = table.action(table.find((0.0, 0.0, 0.0, 0.0)))
+    start = start._replace(window_increment=_whole(start.window_increment))
     # Senders that have measured nothing have a rule beside the cells.
     template = table.nodes()
-    if start_rule(table) == 0 and len(template[0][0]) == 1:
+    first_thresholds, _ = template[0]
+    if start_rule(table) == 0 and len(first_thresholds) == 1:
         template = template[2:]
     quicker = power(2.0, (place - _MIDDLE) / per_octave)
     largest = math.nextafter(table.domain_upper, 0)
@@ -108,9 +108,13 @@ def exported(
         return [
             (
                 [(axis, scaled(axis, value)) for axis, value in thresholds],
-                (m, _whole(b / 100 * rtt_ms / middle), r * middle * quicker),
+                Action(
+                    window_multiple=action.window_multiple,
+                    window_increment=_whole(action.window_increment / 100 * rtt_ms / middle),
+                    intersend_ms=action.intersend_ms * middle * quicker,
+                ),
             )
-            for thresholds, (m, b, r) in template
+            for thresholds, action in template
         ]
 
     def cells(first: int, last: int) -> list[_Node]:

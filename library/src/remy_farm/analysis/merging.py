@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from remy_farm.analysis.explain import NetworkSample, OnProgress, PairedScores, unheard
 from remy_farm.analysis.trees import (
-    Action,
     ActionScale,
     Branch,
     Leaf,
@@ -19,6 +18,7 @@ from remy_farm.analysis.trees import (
 from remy_farm.evaluation.measures import Estimate
 from remy_farm.remycc import ReadableRule, readable_rules, start_rule
 from remy_simulator import RuleTable
+from remy_simulator.messages import Action
 
 # A loss of fewer standard errors may be chance.
 _STANDARD_ERRORS = 2.0

@@ -10,14 +10,13 @@ from typing import Final, Generic, TypeAlias, TypeVar
 from remy_farm.specification.links import KILOBITS_PER_PACKET
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2
 from remy_simulator import InvalidTable, RuleTable, from_coordinates, to_coordinates
-from remy_simulator.messages import native_bounds
+from remy_simulator.messages import Action, native_bounds
 
 
 class ExplainError(Exception):
     """Why a table cannot be explained; a clause that speaks of the table as "it"."""
 
 
-Action = tuple[float, float, float]
 Threshold = tuple[int, float]
 
 _Value = TypeVar("_Value")
@@ -27,7 +26,7 @@ _B = TypeVar("_B")
 _MOST_LEAVES: Final = 100_000
 _AXES: Final = 4
 # Stands where an inner node's action would: the native table ignores it.
-_NO_ACTION: Final = (1.0, 1.0, 1.0)
+_NO_ACTION: Final = Action(1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +223,7 @@ def settled_window_packets(action: Action) -> float | None:
 
 def settled_window(action: Action) -> float | None:
     """The same without an upper end, in the unit of the window increment."""
-    multiple, increment, _ = action
+    multiple, increment = action.window_multiple, action.window_increment
     if multiple > 1 or (multiple == 1 and increment >= 0):
         return None
     if multiple == 1 or increment <= 0:
@@ -239,7 +238,7 @@ def pacing_rate_mbps(action: Action) -> float | None:
 
 def pacing_rate(action: Action, of_one: float = 1.0) -> float | None:
     """The same in multiples of the measured rate, for relative actions; or of another rate."""
-    rate = of_one / action[2] if action[2] > 0 else math.inf
+    rate = of_one / action.intersend_ms if action.intersend_ms > 0 else math.inf
     return rate if rate < math.inf else None
 
 
@@ -254,9 +253,9 @@ class ActionScale:
     ) -> None:
         self._has_whole_increments = rules == rule_table_pb2.RULES_ABSOLUTE
         known = list(actions)
-        multiples = [_clamped(action[0]) for action in known]
-        increments = [_clamped(action[1]) for action in known]
-        times_ms = [max(action[2], _SHORTEST_INTERSEND_MS) for action in known]
+        multiples = [_clamped(action.window_multiple) for action in known]
+        increments = [_clamped(action.window_increment) for action in known]
+        times_ms = [max(action.intersend_ms, _SHORTEST_INTERSEND_MS) for action in known]
         self._bounds = native_bounds(
             evaluation_pb2.ActionBounds(
                 window_multiple_minimum=0.0,
@@ -284,13 +283,14 @@ class ActionScale:
         )
         centre = from_coordinates((multiple, increment, intersend), self._bounds)
         if self._has_whole_increments:
-            centre = (centre[0], float(round(centre[1])), centre[2])
-        shared = [{action[k] for action, _ in counted} for k in range(3)]
-        multiple, increment, intersend_ms = (
-            values.pop() if len(values) == 1 else component
-            for values, component in zip(shared, centre, strict=True)
+            centre = centre._replace(window_increment=float(round(centre.window_increment)))
+        components = zip(*(action for action, _ in counted), strict=True)
+        return Action(
+            *(
+                each[0] if len(set(each)) == 1 else component
+                for each, component in zip(components, centre, strict=True)
+            )
         )
-        return (multiple, increment, intersend_ms)
 
     def distance(self, first: Action, second: Action) -> float:
         """How far apart two actions are in these coordinates (Euclidean)."""

@@ -47,8 +47,8 @@ The driver's duties:
     meanwhile, and hand each outcome over when `next_request` returns that request. Who does not has
     the same tables, later.
 
-How to search is a `Strategy`: `JointStrategy` moves all rules at once, `PaperStrategy` is the
-search of the paper (section 4.3), and `PatternStrategy` makes small tables for people to read.
+How to search is a `Strategy`, such as `JointStrategy`, which moves all rules at once, and
+`PaperStrategy`, the search of the paper (section 4.3); `strategies.py` has them all.
 """
 
 from remy_farm.designer.designer import Designer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,12 @@ from remy_farm.specification.links import kilobits_per_packet
 from remy_farm.specification.models import Model, mean_off_ms, outline
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import RuleTable, from_coordinates, power, to_coordinates
-from remy_simulator.messages import ActionTuple as Action
 from remy_simulator.messages import (
+    Action,
     action_message,
-    action_tuple,
     axis_of,
     is_scale_free,
+    native_action,
     native_bounds,
     sure_signals,
 )
@@ -31,14 +31,29 @@ from remy_simulator.messages import (
 Coordinates = NDArray[np.float64]
 
 
+class ActionRanges(Protocol):
+    """Settings of a search that say in which range each component of an action lies."""
+
+    @property
+    def window_multiple(self) -> spec_pb2.ComponentRange: ...
+
+    @property
+    def window_increment(self) -> spec_pb2.ComponentRange: ...
+
+    @property
+    def intersend_ms(self) -> spec_pb2.ComponentRange: ...
+
+    @property
+    def window_increment_percent(self) -> spec_pb2.ComponentRange: ...
+
+    @property
+    def intersend_ratio(self) -> spec_pb2.ComponentRange: ...
+
+
 class ActionSpace:
     """The box of actions that a specification allows, and its coordinates."""
 
-    def __init__(
-        self,
-        search: spec_pb2.JointSearch | spec_pb2.PatternSearch,
-        rules: int = rule_table_pb2.RULES_ABSOLUTE,
-    ) -> None:
+    def __init__(self, search: ActionRanges, rules: int = rule_table_pb2.RULES_ABSOLUTE) -> None:
         self._has_whole_increments = rules == rule_table_pb2.RULES_ABSOLUTE
         increment, intersend = (
             (search.window_increment, search.intersend_ms)
@@ -87,8 +102,8 @@ class ActionSpace:
 
     def rounded_action(self, row: Sequence[float]) -> Action:
         """The action at a point, or at the nearest one in the box, an absolute increment whole."""
-        multiple, increment, intersend_ms = self._action(row)
-        return (multiple, self.whole_increment(increment), intersend_ms)
+        action = self._action(row)
+        return action._replace(window_increment=self.whole_increment(action.window_increment))
 
     def whole_increment(self, increment: float) -> float:
         """The nearest window increment within the bounds; whole, unless it is in percent."""
@@ -105,10 +120,10 @@ class ActionSpace:
 
     def _corner(self, multiple: str, rest: str) -> Action:
         bounds = self.bounds
-        return (
-            getattr(bounds, f"window_multiple_{multiple}"),
-            getattr(bounds, f"window_increment_{rest}"),
-            getattr(bounds, f"intersend_{rest}_ms"),
+        return Action(
+            window_multiple=getattr(bounds, f"window_multiple_{multiple}"),
+            window_increment=getattr(bounds, f"window_increment_{rest}"),
+            intersend_ms=getattr(bounds, f"intersend_{rest}_ms"),
         )
 
 
@@ -137,7 +152,7 @@ def differences(before: RuleTable, after: RuleTable) -> evaluation_pb2.ActionCha
 def apply(table: RuleTable, changes: evaluation_pb2.ActionChanges) -> RuleTable:
     """The table with all changes made."""
     for change in changes.changes:
-        table = table.with_action(change.rule, action_tuple(change.action))
+        table = table.with_action(change.rule, native_action(change.action))
     return table
 
 
@@ -178,7 +193,11 @@ def first_action(spec: spec_pb2.DesignSpec, window_multiple: float) -> Action:
     senders_on = _senders_on(model)
     window = packets_per_ms * quantile(network.rtt_ms, _MEDIAN) / senders_on
     # A constant multiple and increment settle at the window b / (1 - m).
-    return (window_multiple, (1 - window_multiple) * window, senders_on / packets_per_ms)
+    return Action(
+        window_multiple=window_multiple,
+        window_increment=(1 - window_multiple) * window,
+        intersend_ms=senders_on / packets_per_ms,
+    )
 
 
 #: The number of the rule for the all-zero memory, which lies at the lower end of every axis: where
@@ -226,7 +245,11 @@ def start_action(spec: spec_pb2.DesignSpec, space: ActionSpace) -> Action:
     share = _start_of(spec).share_of_path
     burst = round(min(max(share * packets, _FEWEST_PACKETS), _MOST_PACKETS))
     intersend_ms = max(_senders_on(model) / fastest / 2, _SHORTEST_MS)
-    return (0.0, float(burst), min(intersend_ms, space.bounds.intersend_maximum_ms))
+    return Action(
+        window_multiple=0.0,
+        window_increment=float(burst),
+        intersend_ms=min(intersend_ms, space.bounds.intersend_maximum_ms),
+    )
 
 
 _FEWEST_PACKETS, _MOST_PACKETS = 4.0, 100.0
@@ -269,7 +292,7 @@ _LONGEST_BURST = 2
 _FAST_KEEP, _SLOW_KEEP = 7 / 8, 255 / 256
 
 Node = tuple[Sequence[tuple[int, float]], Action]
-_NO_ACTION: Action = (0.0, 0.0, 1.0)
+_NO_ACTION: Final = Action(0.0, 0.0, 1.0)
 
 
 def _start_of(spec: spec_pb2.DesignSpec) -> _Start:
@@ -289,13 +312,13 @@ def _scale_free_start(
 ) -> RuleTable:
     def follow(percent: float, pace: float, grown: float = 1.0) -> Node:
         increment = float(round(percent * (1 - window_multiple) * grown))
-        return [], (window_multiple, increment, pace / grown)
+        return [], Action(window_multiple, increment, pace / grown)
 
     start, has_rtt, knows_age = _start_of(spec), RTT_RATIO in axes, _AGE in axes
     burst = start_action(spec, space)
-    told = sum(age < _LONGEST_BURST * burst[1] for age in (0, *start.ages[:-1]))
+    told = sum(age < _LONGEST_BURST * burst.window_increment for age in (0, *start.ages[:-1]))
     most = _UNHINDERED_SEND_RATIO if start.unhindered else 1.0
-    rates = _ratios_of_rates(spec, axes, burst[2], most)
+    rates = _ratios_of_rates(spec, axes, burst.intersend_ms, most)
 
     def young(cell: int) -> list[Node]:
         # Averages that know the age are means from the first.
@@ -328,7 +351,7 @@ def _scale_free_start(
         queueing = follow(*start.queueing)
         nodes = [([(RTT_RATIO, _QUEUEING_RTT_RATIO)], _NO_ACTION), *nodes, queueing]
     if spec.rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING and has_rtt:
-        resumed: Node = ([], (0.0, _RESUMED_PERCENT, _RESUMED_PACE))
+        resumed: Node = ([], Action(0.0, _RESUMED_PERCENT, _RESUMED_PACE))
         nodes = [([(RTT_RATIO, 1.0 / 2)], _NO_ACTION), resumed, *nodes]
     nodes = [_measured_something(axes, spec.rules), ([], burst), *nodes]
     return RuleTable(axes, nodes, rules=spec.rules)

@@ -5,16 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 from importlib.metadata import version
+from typing import Final
 
 from google.protobuf.message import DecodeError
 
 from remy_farm.designer.scoring import CheckpointError, DesignerError, OtherVersionError
 from remy_farm.remycc import signal_name
 from remy_farm.specification import content_digest
+from remy_farm.specification.modes import MODES
 from remy_farm.specification.schema import short_name
 from remy_proto.v1 import checkpoint_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import RuleTable, fingerprint, signals_fingerprint
 from remy_simulator.messages import USUAL_AXES, axis_of
+
+# Settings of a search's length that a design may go on with another value of.
+_MAY_CHANGE: Final = ("steps", "cpu_seconds")
 
 
 def search_digest(spec: spec_pb2.DesignSpec) -> str:
@@ -29,9 +34,10 @@ def search_digest(spec: spec_pb2.DesignSpec) -> str:
     walk.ClearField("stop")
     walk.ClearField("workers")
     walk.search.ClearField("worker_schedule")
-    walk.search.joint.ClearField("steps")
-    walk.search.joint.ClearField("cpu_seconds")
-    walk.search.pattern.ClearField("steps")
+    for mode in MODES:
+        for name in mode.lengths:
+            if name in _MAY_CHANGE:
+                mode.settings(walk.search).ClearField(name)
     return content_digest(walk)
 
 

@@ -14,13 +14,12 @@ from remy_farm.designer.checkpoint import (
     new_record,
     with_signals_of,
 )
-from remy_farm.designer.joint import JointStrategy
-from remy_farm.designer.paper import PaperStrategy
-from remy_farm.designer.pattern import PatternStrategy
 from remy_farm.designer.scoring import CheckpointError, DesignerError, OutcomeError
 from remy_farm.designer.search import State, StepReport, Strategy, ValidatingStrategy
+from remy_farm.designer.strategies import STRATEGIES
 from remy_farm.designer.team import TeamStrategy, refuse_given
 from remy_farm.specification.models import designs
+from remy_farm.specification.modes import MODES, mode_of
 from remy_proto.v1 import checkpoint_pb2, progress_pb2, spec_pb2
 from remy_proto.v1.evaluation_pb2 import EvaluationOutcome as Outcome
 from remy_proto.v1.evaluation_pb2 import EvaluationRequest as Request
@@ -48,26 +47,20 @@ def rule_that_holds(
     return None
 
 
-_STRATEGIES: dict[spec_pb2.SearchMode, type[Strategy[Any]]] = {
-    spec_pb2.SEARCH_MODE_PAPER: PaperStrategy,
-    spec_pb2.SEARCH_MODE_JOINT: JointStrategy,
-    spec_pb2.SEARCH_MODE_PATTERN: PatternStrategy,
-}
-
-
 def _strategy(spec: spec_pb2.DesignSpec, given: RuleTable | None) -> Strategy[Any]:
-    if spec.search.mode not in _STRATEGIES:
+    mode = mode_of(spec)
+    if mode is None:
         raise DesignerError(
             f"search.mode is number {spec.search.mode}; this designer has no such search"
         )
-    search = _STRATEGIES[spec.search.mode]
+    search = STRATEGIES[mode.name]
     if len(designs(spec)) == 1:
         return search(spec, given)
     refuse_given(given)
     if not issubclass(search, ValidatingStrategy):
+        able = " and ".join(mode.name for mode in MODES if mode.designs_together)
         raise DesignerError(
-            f"search.mode is {search.field}; several tables are designed together by joint and "
-            "pattern only"
+            f"search.mode is {search.field}; several tables are designed together by {able} only"
         )
     return TeamStrategy(spec, search)
 

@@ -25,8 +25,7 @@ from remy_proto.v1.evaluation_pb2 import RECORDING_MEMORY, RECORDING_USES
 from remy_proto.v1.evaluation_pb2 import EvaluationOutcome as Outcome
 from remy_proto.v1.evaluation_pb2 import EvaluationRequest as Request
 from remy_simulator import RuleTable
-from remy_simulator.messages import ActionTuple as Action
-from remy_simulator.messages import action_message, axis_of
+from remy_simulator.messages import Action, action_message, axis_of
 
 # The grid of actions around the present one
 
@@ -76,17 +75,20 @@ class ActionGrid:
         self.window_increment = Component(increment, _INCREMENT_DECIMALS)
         self.intersend_ms = Component(intersend, _DECIMALS)
         #: The first rule's action.
-        self.initial: Action = (multiple.initial, increment.initial, intersend.initial)
+        self.initial = Action(
+            window_multiple=multiple.initial,
+            window_increment=increment.initial,
+            intersend_ms=intersend.initial,
+        )
 
     def neighbours(self, action: Action) -> list[Action]:
         """The actions to try in place of `action`, without itself, in a fixed order."""
-        multiple, increment, intersend_ms = action
         product = itertools.product(
-            self.window_multiple.alternatives(multiple),
-            self.window_increment.alternatives(increment),
-            self.intersend_ms.alternatives(intersend_ms),
+            self.window_multiple.alternatives(action.window_multiple),
+            self.window_increment.alternatives(action.window_increment),
+            self.intersend_ms.alternatives(action.intersend_ms),
         )
-        return [candidate for candidate in product if candidate != action]
+        return [Action(*candidate) for candidate in product if candidate != action]
 
 
 @dataclass(frozen=True, kw_only=True)

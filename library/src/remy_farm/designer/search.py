@@ -20,6 +20,7 @@ from remy_farm.designer import actions, scoring
 from remy_farm.designer.scoring import CheckpointError, DesignerError
 from remy_farm.specification.drawing import Networks
 from remy_farm.specification.models import given_tables
+from remy_farm.specification.modes import mode_of
 from remy_proto.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_table_pb2, spec_pb2
 from remy_proto.v1.evaluation_pb2 import EvaluationOutcome as Outcome
 from remy_proto.v1.evaluation_pb2 import EvaluationRequest as Request
@@ -241,7 +242,7 @@ class Strategy(ABC, Generic[S]):
     #: Whether a step's networks are spread evenly over the model (see `Networks.draw`).
     stratified: ClassVar[bool] = True
     #: The settings of the mode.
-    search: spec_pb2.PaperSearch | spec_pb2.JointSearch | spec_pb2.PatternSearch
+    search: Any
 
     def __init__(self, spec: spec_pb2.DesignSpec, given: RuleTable | None = None) -> None:
         """What the specification fixes, and the table to begin with if there is one."""
@@ -479,22 +480,19 @@ class ValidatingStrategy(Strategy[V]):
 def with_steps(spec: spec_pb2.DesignSpec, steps: int) -> spec_pb2.DesignSpec:
     """The specification with a schedule of so many steps, whatever its length was.
 
-    Raises DesignerError in the mode `paper`, which has no schedule and goes on until a stop rule
-    holds.
+    Raises DesignerError in a mode that has no schedule and goes on until a stop rule holds.
     """
+    mode = mode_of(spec)
+    if mode is None or not mode.lengths:
+        name = mode.name if mode else f"number {spec.search.mode}"
+        raise DesignerError(
+            f"search.mode is {name}, which has no schedule whose number of steps could be {steps}; "
+            "stop.steps (--max-steps) ends any search"
+        )
     changed = spec_pb2.DesignSpec()
     changed.CopyFrom(spec)
-    search = changed.search
-    match search.mode:
-        case spec_pb2.SEARCH_MODE_JOINT:
-            search.joint.steps = steps
-            search.joint.ClearField("cpu_seconds")
-            search.joint.ClearField("simulated_packets")
-        case spec_pb2.SEARCH_MODE_PATTERN:
-            search.pattern.steps = steps
-        case _:
-            raise DesignerError(
-                f"search.mode is paper, which has no schedule whose number of steps could be "
-                f"{steps}; stop.steps (--max-steps) ends any search"
-            )
+    settings = mode.settings(changed.search)
+    for name in mode.lengths:
+        settings.ClearField(name)
+    settings.steps = steps
     return changed

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from remy_farm.designer.joint import JointStrategy
-from remy_farm.designer.pattern import PatternStrategy
 from remy_farm.designer.scoring import CheckpointError, DesignerError
 from remy_farm.designer.search import (
     Decision,
@@ -20,6 +18,7 @@ from remy_farm.designer.search import (
     ValidatedState,
     ValidatingStrategy,
 )
+from remy_farm.designer.strategies import STRATEGIES
 from remy_farm.specification.models import designs
 from remy_proto.v1 import checkpoint_pb2, progress_pb2, spec_pb2
 from remy_proto.v1.evaluation_pb2 import EvaluationOutcome as Outcome
@@ -119,7 +118,8 @@ class TeamStrategy(Strategy[TeamState]):
     #: Whatever it is for, a step is one of the search whose turn it is.
     steps: ClassVar = {
         purpose: TeamStep()
-        for search in (JointStrategy, PatternStrategy)
+        for search in STRATEGIES.values()
+        if issubclass(search, ValidatingStrategy)
         for purpose in search.steps
     }
 

@@ -12,8 +12,14 @@ from remy_farm.specification import Networks
 from remy_farm.specification.models import given_tables
 from remy_farm.specification.specimens import unloaded_paths
 from remy_proto.v1 import evaluation_pb2, spec_pb2
-from remy_simulator import RuleTable, columns, log2, messages
-from remy_simulator.messages import from_native, packet_bytes, tallies, transport_rows
+from remy_simulator import RuleTable, columns, log2
+from remy_simulator.messages import (
+    from_native,
+    packet_bytes,
+    sampled_rtts,
+    tallies,
+    transport_results,
+)
 from remy_simulator.objective import specimen_score
 
 # The designer sees only its objective; these are the quantities of the papers' plots, computed from
@@ -70,28 +76,26 @@ def measure_transport(
     senders: Sequence[int],
 ) -> TransportMeasures:
     """Of these senders together: sums, and means of goodputs and sampled RTTs."""
-    rows = [transport_rows(outcome.transport)[sender] for sender in senders]
-    rtts_ms = [messages.sampled_rtts_ms(outcome.transport)[sender] for sender in senders]
-    in_order, repeated, marked, timeouts = (
-        [counts[place] for counts, _ in rows] for place in range(4)
-    )
-    times = sorted(time_ms for _, flows in rows for _, time_ms in flows)
+    all_results, all_rtts = transport_results(outcome.transport), sampled_rtts(outcome.transport)
+    results = [all_results[sender] for sender in senders]
+    rtts = [all_rtts[sender] for sender in senders]
+    times = sorted(flow.time_ms for each in results for flow in each.flows)
     goodputs = [
-        _mbps(packets, outcome.on_ms[sender], packet_bytes(specimen.bottleneck))
-        for packets, sender in zip(in_order, senders, strict=True)
+        _mbps(each.packets_in_order, outcome.on_ms[sender], packet_bytes(specimen.bottleneck))
+        for each, sender in zip(results, senders, strict=True)
     ]
     return TransportMeasures(
         goodput_mbps=mean(goodputs) or 0.0,
-        packets_in_order=sum(in_order),
-        retransmissions=sum(repeated),
-        timeouts=sum(timeouts),
-        marks=sum(marked),
+        packets_in_order=sum(each.packets_in_order for each in results),
+        retransmissions=sum(each.packets_repeated for each in results),
+        timeouts=sum(each.timeouts for each in results),
+        marks=sum(each.packets_marked for each in results),
         flows_completed=len(times),
         completion_ms_mean=mean(times),
         completion_ms_median=median(times),
         completion_ms_percentile_99=times[(99 * len(times) - 1) // 100] if times else None,
-        sampled_rtt_ms=mean(present(by_packets for by_packets, _ in rtts_ms)),
-        sampled_rtt_over_time_ms=mean(present(over_time for _, over_time in rtts_ms)),
+        sampled_rtt_ms=mean(present(each.by_packets_ms for each in rtts)),
+        sampled_rtt_over_time_ms=mean(present(each.over_time_ms for each in rtts)),
     )
 
 
@@ -121,7 +125,7 @@ def measure_senders(
 ) -> list[SenderMeasures]:
     """One entry a sender, in the specimen's order."""
     received = outcome.packets_received
-    counted = [tally[:2] for tally in tallies(outcome)] or zip(received, received, strict=True)
+    counted = [(tally.throughput_packets, tally.delay_samples) for tally in tallies(outcome)]
     return [
         SenderMeasures(
             throughput_mbps=_mbps(packets, on_ms, bytes_a_packet),
@@ -132,7 +136,7 @@ def measure_senders(
             on_ms=on_ms,
         )
         for (packets, samples), received, lost, on_ms, share_ms, delay_sum_ms in zip(
-            counted,
+            counted or zip(received, received, strict=True),
             outcome.packets_received,
             outcome.packets_lost,
             outcome.on_ms,

@@ -18,6 +18,7 @@ from remy_farm.specification.distributions import extent
 from remy_farm.specification.drawing import Networks
 from remy_farm.specification.enclosures import recordings_of
 from remy_farm.specification.models import designs
+from remy_farm.specification.modes import MODES
 from remy_farm.specification.reading import Tree, fill, read_yaml, words_for
 from remy_farm.specification.schema import SpecError, Violation
 from remy_farm.specification.specimens import typical_measurement
@@ -29,6 +30,7 @@ from remy_farm.specification.writing import (
 )
 
 __all__ = [
+    "MODES",
     "Networks",
     "SpecError",
     "Tree",

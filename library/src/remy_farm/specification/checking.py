@@ -16,6 +16,7 @@ from remy_farm.files import read_file
 from remy_farm.specification.distributions import extent
 from remy_farm.specification.enclosures import Files, enclose, keep_recording
 from remy_farm.specification.models import designs
+from remy_farm.specification.modes import mode_of
 from remy_farm.specification.reading import Tree, field_path, fill, read_json, read_yaml
 from remy_farm.specification.schema import (
     Bounds,
@@ -43,23 +44,19 @@ from remy_farm.specification.traces import RecordedLink
 from remy_proto.completion import NEWEST_EDITION, complete, constraint_of, is_alternative
 from remy_proto.v1 import rule_table_pb2, spec_pb2
 from remy_simulator.messages import AXES, is_scale_free, signal_of, sure_signals
+from remy_simulator.throughput import counts_flows
 
 
 def validation_specimens(spec: spec_pb2.DesignSpec) -> int:
     """Networks on which a design's mode compares its tables."""
-    if spec.search.mode == spec_pb2.SEARCH_MODE_JOINT:
-        return spec.search.joint.validation_specimens
-    if spec.search.mode == spec_pb2.SEARCH_MODE_PATTERN:
-        return spec.search.pattern.validation_specimens
-    return spec.search.paper.validation_specimens
+    mode = mode_of(spec)
+    if mode is None:
+        raise ValueError(f"search.mode is number {spec.search.mode}, but must be one that there is")
+    specimens: int = mode.settings(spec.search).validation_specimens
+    return specimens
 
 
 _Rule: TypeAlias = Callable[[Any, str, Bounds], Iterator[Violation]]
-
-_MODES_WITH_MAXIMUM_RULES: Final = {
-    spec_pb2.SEARCH_MODE_JOINT: "joint",
-    spec_pb2.SEARCH_MODE_PATTERN: "pattern",
-}
 
 # By kind of rules, the signals that they may look at, as messages name them.
 _SIGNALS: Final = {
@@ -201,8 +198,13 @@ def _load_is_sound(load: spec_pb2.TrafficModel, path: str, bounds: Bounds) -> It
 def _is_more_than_senders(spec: spec_pb2.DesignSpec) -> bool:
     """Whether it has more to say of networks than how many senders share them."""
     network = spec.network
-    by_flows = spec.objective.throughput == spec_pb2.THROUGHPUT_MEASURE_COMPLETION
-    return bool(spec.models or network.sender_groups or network.queue or network.links or by_flows)
+    return bool(
+        spec.models
+        or network.sender_groups
+        or network.queue
+        or network.links
+        or counts_flows(spec.objective)
+    )
 
 
 def problem_with_name(name: str) -> str | None:
@@ -243,11 +245,13 @@ def _rules_fit(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
             "tells nobody who has measured something from who has not; it must hold one of "
             + ", ".join(short_name(names[each]) for each in sure),
         )
-    if scale_free and spec.search.mode == spec_pb2.SEARCH_MODE_PAPER:
+    mode = mode_of(spec)
+    if scale_free and mode and mode.needs_absolute_rules:
         kinds = rule_table_pb2.Rules.DESCRIPTOR.values_by_number
         yield Violation(
             child_path(path, "rules"),
-            f"is {short_name(kinds[spec.rules])}, but must be absolute where search.mode is paper",
+            f"is {short_name(kinds[spec.rules])}, but must be absolute where search.mode is "
+            f"{mode.name}",
         )
 
 
@@ -262,19 +266,20 @@ def _something_counts(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violatio
 
 
 def _design_ends(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
-    stop, mode = spec.stop, spec.search.mode
+    stop, mode = spec.stop, mode_of(spec)
+    if mode is None:
+        return
     names = [field.name for field in fields_of(stop)]
     is_empty = spec.HasField("stop") and not any(stop.HasField(name) for name in names)
-    if mode == spec_pb2.SEARCH_MODE_PAPER and is_empty:
+    if not mode.lengths and is_empty:
         keys = ", ".join(names)
         yield Violation(
-            path, f"must have at least one of the keys {keys} where search.mode is paper"
+            path, f"must have at least one of the keys {keys} where search.mode is {mode.name}"
         )
-    own_limit = _MODES_WITH_MAXIMUM_RULES.get(mode)
-    if own_limit is not None and stop.HasField("rules"):
+    if mode.has_maximum_rules and stop.HasField("rules"):
         yield Violation(
             child_path(path, "rules"),
-            f"is {stop.rules}, but must be left out where search.mode is {own_limit}; "
+            f"is {stop.rules}, but must be left out where search.mode is {mode.name}; "
             "use search.maximum_rules",
         )
 

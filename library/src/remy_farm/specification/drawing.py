@@ -44,6 +44,7 @@ from remy_farm.specification.specimens import (
 )
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator.registry import Registry
+from remy_simulator.throughput import counts_flows
 
 _BELOW_ONE: Final = 1 - 2**-53
 
@@ -81,7 +82,7 @@ class Networks:
         #: By model, whether flows are counted.
         self.count_flows = [
             any(
-                objective.throughput == spec_pb2.THROUGHPUT_MEASURE_COMPLETION
+                counts_flows(objective)
                 for objective in (spec.objective, *(group.objective for group in model.groups))
             )
             for model in self.models

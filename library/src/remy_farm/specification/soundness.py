@@ -25,6 +25,7 @@ from remy_farm.specification.models import (
     paths_of,
     transport_of,
 )
+from remy_farm.specification.modes import MODES, mode_of
 from remy_farm.specification.schema import Bounds, Violation, child_path, show
 from remy_farm.specification.specimens import arrivals_of, set_when_on
 from remy_farm.specification.traces import RecordedLink
@@ -32,6 +33,7 @@ from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import registry
 from remy_simulator.messages import USUAL_AXES, axis_of
 from remy_simulator.registry import Registry
+from remy_simulator.throughput import MEASURES, counts_flows
 
 _MOST_SENDERS: Final = 10_000
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -323,10 +325,11 @@ def mixture_is_sound(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation
             )
         elif not any(_counts(group) for group in groups):
             yield Violation(where, "have weights that are all 0, but somebody must be scored")
-    if len(names := designs(spec)) > 1 and spec.search.mode == spec_pb2.SEARCH_MODE_PAPER:
+    mode = mode_of(spec)
+    if len(names := designs(spec)) > 1 and mode and not mode.designs_together:
+        able = " or ".join(each.name for each in MODES if each.designs_together)
         yield Violation(
-            where,
-            f"design {' and '.join(names)} together, but search.mode must be joint or pattern then",
+            where, f"design {' and '.join(names)} together, but search.mode must be {able} then"
         )
     for name in names:
         if not _PLAIN_NAME.fullmatch(name):
@@ -349,13 +352,14 @@ def _flows_are_counted(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violati
         for group in model.groups:
             objective = group.objective if group.HasField("objective") else spec.objective
             if (
-                objective.throughput == spec_pb2.THROUGHPUT_MEASURE_COMPLETION
+                counts_flows(objective)
                 and model.traffic_of(group).WhichOneof("on") in _BY_TIME
                 and _counts(group)
             ):
+                name = MEASURES[objective.throughput].name
                 yield Violation(
                     child_path(child_path(path, "objective"), "throughput"),
-                    "is completion, but no flow completes where senders are on by time; give "
+                    f"is {name}, but no flow completes where senders are on by time; give "
                     "exponential_bytes or flow_lengths",
                 )
                 return
@@ -402,7 +406,7 @@ def _is_plain(spec: spec_pb2.DesignSpec, model: Model) -> bool:
         and not network.ack_bytes
         and not network.measurement.HasField("reordering")
         and not any(model.traffic_of(group).HasField("barrier") for group in model.groups)
-        and spec.objective.throughput != spec_pb2.THROUGHPUT_MEASURE_COMPLETION
+        and not counts_flows(spec.objective)
         and not any(
             group.HasField("protocol") or group.transport or group.HasField("rtt_ms")
             for group in network.sender_groups

@@ -13,6 +13,7 @@ import yaml
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
+from remy_farm.specification.modes import MODES
 from remy_farm.specification.reading import (
     Tree,
     expand,
@@ -29,7 +30,6 @@ from remy_farm.specification.schema import (
     alternatives,
     converted,
     descriptor_of,
-    enum_names,
     enum_of,
     fields_of,
     int_or_none,
@@ -64,11 +64,12 @@ def to_yaml(spec: spec_pb2.DesignSpec) -> str:
     defaults.
     """
     tree: Any = message_tree(spec)
-    for name, mode in enum_names(spec_pb2.SearchMode.DESCRIPTOR).items():
-        if mode != spec.search.mode and not _essence(getattr(spec.search, name), spec.edition, {}):
-            del tree["search"][name]
-    for name in ("joint", "pattern"):
-        _leave_out_other_ranges(tree["search"].get(name, {}), spec, name)
+    for mode in MODES:
+        settings = mode.settings(spec.search)
+        if mode.number != spec.search.mode and not _essence(settings, spec.edition, {}):
+            del tree["search"][mode.name]
+        elif not mode.needs_absolute_rules:
+            _leave_out_other_ranges(tree["search"].get(mode.name, {}), spec, mode.name)
     return as_yaml(tree)
 
 

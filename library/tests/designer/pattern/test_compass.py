@@ -15,20 +15,19 @@ from remy_farm.designer.pattern.race import (
     moved,
     neighbours,
 )
+from remy_simulator.messages import Action
 
 _SPACE = ActionSpace(small_pattern_spec().search.pattern)
 _DIRECTIONS = (WINDOW_MULTIPLE, WINDOW_INCREMENT, INTERSEND, AGILITY, EAGERNESS)
 
-_ACTIONS = st.tuples(
-    st.floats(0, 1), st.integers(0, 256).map(float), st.floats(0.25, 40, exclude_min=True)
+_ACTIONS = st.builds(
+    Action, st.floats(0, 1), st.integers(0, 256).map(float), st.floats(0.25, 40, exclude_min=True)
 )
 _STEPS = st.floats(0.01, 3)
 
 
 @given(_ACTIONS, _STEPS)
-def test_every_neighbour_is_another_action_within_the_bounds(
-    action: tuple[float, float, float], step: float
-) -> None:
+def test_every_neighbour_is_another_action_within_the_bounds(action: Action, step: float) -> None:
     found = neighbours(_SPACE, action, step)
     assert 3 <= len(found) <= 10
     assert action not in found
@@ -42,7 +41,7 @@ def test_every_neighbour_is_another_action_within_the_bounds(
 
 @given(_ACTIONS, st.sampled_from(_DIRECTIONS), _STEPS, st.booleans())
 def test_what_a_step_does_not_move_keeps_every_bit(
-    action: tuple[float, float, float], direction: tuple[int, int, int], step: float, back: bool
+    action: Action, direction: tuple[int, int, int], step: float, back: bool
 ) -> None:
     after = moved(_SPACE, action, direction, -step if back else step)
     for way, old, new in zip(direction, action, after, strict=True):
@@ -50,22 +49,22 @@ def test_what_a_step_does_not_move_keeps_every_bit(
 
 
 def test_an_increment_moves_by_a_packet_at_least() -> None:
-    assert moved(_SPACE, (0.9, 3.0, 1.0), WINDOW_INCREMENT, 0.01) == (0.9, 4.0, 1.0)
-    assert moved(_SPACE, (0.9, 3.0, 1.0), WINDOW_INCREMENT, -0.01) == (0.9, 2.0, 1.0)
-    assert moved(_SPACE, (0.9, 0.0, 1.0), WINDOW_INCREMENT, -0.01) == (0.9, 0.0, 1.0)
-    assert moved(_SPACE, (0.9, 256.0, 1.0), WINDOW_INCREMENT, 1.0) == (0.9, 256.0, 1.0)
+    assert moved(_SPACE, Action(0.9, 3.0, 1.0), WINDOW_INCREMENT, 0.01) == (0.9, 4.0, 1.0)
+    assert moved(_SPACE, Action(0.9, 3.0, 1.0), WINDOW_INCREMENT, -0.01) == (0.9, 2.0, 1.0)
+    assert moved(_SPACE, Action(0.9, 0.0, 1.0), WINDOW_INCREMENT, -0.01) == (0.9, 0.0, 1.0)
+    assert moved(_SPACE, Action(0.9, 256.0, 1.0), WINDOW_INCREMENT, 1.0) == (0.9, 256.0, 1.0)
 
 
 def test_agility_keeps_the_window_that_an_action_settles_at() -> None:
     for distance in (0.3, -0.3):
-        multiple, increment, intersend_ms = moved(_SPACE, (0.7, 60.0, 1.0), AGILITY, distance)
+        multiple, increment, intersend_ms = moved(_SPACE, Action(0.7, 60.0, 1.0), AGILITY, distance)
         assert increment / (1 - multiple) == pytest.approx(60 / (1 - 0.7), rel=0.05)
         assert intersend_ms == 1.0
         assert (multiple < 0.7) == (distance > 0)
 
 
 def test_eagerness_is_more_packets_in_less_time() -> None:
-    eager = moved(_SPACE, (0.7, 60.0, 1.0), EAGERNESS, 0.5)
-    calm = moved(_SPACE, (0.7, 60.0, 1.0), EAGERNESS, -0.5)
-    assert eager[1] > 60 > calm[1]
-    assert eager[2] < 1.0 < calm[2]
+    eager = moved(_SPACE, Action(0.7, 60.0, 1.0), EAGERNESS, 0.5)
+    calm = moved(_SPACE, Action(0.7, 60.0, 1.0), EAGERNESS, -0.5)
+    assert eager.window_increment > 60 > calm.window_increment
+    assert eager.intersend_ms < 1.0 < calm.intersend_ms

@@ -16,6 +16,7 @@ from remy_farm.designer.pattern.divisions import (
 )
 from remy_farm.designer.splitting import Split
 from remy_simulator import RuleTable
+from remy_simulator.messages import Action
 
 _SPACE = ActionSpace(small_pattern_spec().search.pattern)
 _AXES = [0, 1, 2]
@@ -86,7 +87,9 @@ def test_the_parts_move_apart_by_as_much_either_way() -> None:
 
 def test_only_the_parts_take_the_first_step_again() -> None:
     table = RuleTable(_AXES, [([], (0.5, 100.0, 4.0))]).split(0, [(0, 5.0)]).split(1, [(1, 7.0)])
-    split = TrialSplit(Split(1, [(2, 1.5)]), (0.5, 90.0, 4.0), (0.5, 110.0, 4.0))
+    split = TrialSplit(
+        Split(1, [(2, 1.5)]), below=Action(0.5, 90.0, 4.0), above=Action(0.5, 110.0, 4.0)
+    )
     divided = split.applied(PatternTable(table, (0.1, 0.2, 0.3)), _FIRST_STEP)
     assert divided.steps == (0.1, _FIRST_STEP, _FIRST_STEP, 0.3)
     actions = [divided.table.action(rule) for rule in range(4)]

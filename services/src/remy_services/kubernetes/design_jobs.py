@@ -25,7 +25,7 @@ from typing import Any, Final, TypeAlias
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from remy_farm.specification import to_yaml
+from remy_farm.specification import MODES, to_yaml
 from remy_farm.specification.reading import fill, plain_scalar, read_yaml
 from remy_farm.specification.schema import (
     descriptor_of,
@@ -56,7 +56,10 @@ from remy_services.kubernetes.observed import JOB_ID_LABEL
 API_VERSION: Final = "remy-farm.dev/v1alpha1"
 KIND: Final = "DesignJob"
 #: What of `spec.design` may be changed; the schema keeps the rest as it is.
-MUTABLE: Final = (("stop",), ("search", "joint", "steps"), ("search", "pattern", "steps"))
+MUTABLE: Final = (
+    ("stop",),
+    *(("search", mode.name, "steps") for mode in MODES if "steps" in mode.lengths),
+)
 #: The farm does not take the object: `status.message` says why.
 REFUSED: Final = "Refused"
 #: The farm had the job of this object, and has it no more.

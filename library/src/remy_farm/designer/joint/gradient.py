@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from remy_farm.designer.actions import Coordinates
 from remy_proto.v1 import evaluation_pb2
-from remy_simulator import RuleTable, perturbation_noise
+from remy_simulator import RuleTable, _native, perturbation_noise
 from remy_simulator.columns import gradient_moments
 
 # Regions: what moves together when a whole branch moves
@@ -124,18 +124,23 @@ def gradient_samples(
     could not be scored. They count in units of their median size.
     """
     differences = in_units_of_median(differences)
-    columns = gradient_moments(
-        request.seed,
-        request.specimen_columns.keys,
-        _sizes(request, differences).tobytes(),
-        outcome.used_rules,
-        rules,
-        regions.ranges,
+    moments = gradient_moments(
+        seed=request.seed,
+        keys=request.specimen_columns.keys,
+        sizes=_sizes(request, differences).tobytes(),
+        used=outcome.used_rules,
+        rules=rules,
+        ranges=regions.ranges,
     )
-    mean, squares, region_mean, region_squares = (
-        np.frombuffer(column, np.float64).reshape(-1, 3) for column in columns
+    return GradientSamples(rules=_moments(moments.by_rule), regions=_moments(moments.by_range))
+
+
+def _moments(columns: _native.Moments) -> Moments:
+    mean, squares = (
+        np.frombuffer(column, np.float64).reshape(-1, 3)
+        for column in (columns.mean, columns.squares)
     )
-    return GradientSamples(Moments(mean, squares), Moments(region_mean, region_squares))
+    return Moments(mean, squares)
 
 
 def pair_samples(

@@ -19,8 +19,7 @@ from remy_farm.designer.splitting import (
 )
 from remy_proto.v1 import checkpoint_pb2, evaluation_pb2
 from remy_simulator import RuleTable
-from remy_simulator.messages import ActionTuple as Action
-from remy_simulator.messages import action_message, action_tuple
+from remy_simulator.messages import Action, action_message, native_action
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class TrialSplit:
         """The inverse. Raises CheckpointError unless `table` can be divided so."""
         split = Split.of(message.rule, [message.threshold])
         check_possible(table, [split])
-        return cls(split, action_tuple(message.below), action_tuple(message.above))
+        return cls(split, native_action(message.below), native_action(message.above))
 
 
 def trial_splits(

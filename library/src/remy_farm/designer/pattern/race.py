@@ -9,7 +9,7 @@ from remy_farm.designer import scoring
 from remy_farm.designer.actions import ActionSpace
 from remy_farm.designer.search import Saved, numbers
 from remy_proto.v1 import checkpoint_pb2, progress_pb2, spec_pb2
-from remy_simulator.messages import ActionTuple as Action
+from remy_simulator.messages import Action
 
 # Steps from an action in the directions of a compass (Hooke and Jeeves 1961; Kolda et al. 2003)
 #
@@ -50,13 +50,14 @@ def moved(space: ActionSpace, action: Action, direction: Direction, distance: fl
     """
     point = space.point(action)
     goal = [place + way * distance for place, way in zip(point, direction, strict=True)]
-    multiple, increment, intersend_ms = space.rounded_action(goal)
-    if direction[1] and increment == action[1]:
-        packet = 1.0 if direction[1] * distance > 0 else -1.0
-        increment = space.whole_increment(action[1] + packet)
-    components = zip(direction, action, (multiple, increment, intersend_ms), strict=True)
-    multiple, increment, intersend_ms = (new if way else old for way, old, new in components)
-    return (multiple, increment, intersend_ms)
+    there = space.rounded_action(goal)
+    _, way_of_increment, _ = direction
+    if way_of_increment and there.window_increment == action.window_increment:
+        packet = 1.0 if way_of_increment * distance > 0 else -1.0
+        increment = space.whole_increment(action.window_increment + packet)
+        there = there._replace(window_increment=increment)
+    components = zip(direction, action, there, strict=True)
+    return Action(*(new if way else old for way, old, new in components))
 
 
 # Races: candidates against the unchanged table, over rounds of fresh specimens

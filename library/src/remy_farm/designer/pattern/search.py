@@ -34,8 +34,7 @@ from remy_proto.v1.evaluation_pb2 import EvaluationOutcome as Outcome
 from remy_proto.v1.evaluation_pb2 import EvaluationRequest as Request
 from remy_simulator import RuleTable
 from remy_simulator.columns import memory_summaries
-from remy_simulator.messages import ActionTuple as Action
-from remy_simulator.messages import action_message
+from remy_simulator.messages import Action, action_message
 
 
 @dataclass(frozen=True, kw_only=True)

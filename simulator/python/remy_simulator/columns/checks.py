@@ -1,0 +1,190 @@
+"""Checks of outcomes that come from elsewhere: whether one can answer its request."""
+
+from __future__ import annotations
+
+import math
+
+from remy_proto.v1 import evaluation_pb2
+from remy_simulator import _native, messages
+from remy_simulator.columns.layout import NUMBER_BYTES, numbers
+from remy_simulator.columns.recordings import COUNTS_USES, RECORDS_MEMORY, rule_count
+from remy_simulator.columns.senders import TRANSPORT_COUNTS, TRANSPORT_MEANS
+from remy_simulator.columns.slices import Slice, whole
+from remy_simulator.columns.specimens import sender_counts
+from remy_simulator.messages import SENDER_COUNTS, SENDER_TIMES
+
+# Sums of times may exceed their bound by rounding errors.
+_TOLERANCE = 1 + 1e-9
+# The longest that a packet can be under way: not a bound of the simulator, but of sanity.
+_LARGEST_DELAY_MS = 1e15
+
+
+class ImpossibleOutcome(ValueError):
+    """An outcome that cannot answer its request, in one sentence."""
+
+
+def check(
+    request: evaluation_pb2.EvaluationRequest,
+    outcome: evaluation_pb2.EvaluationOutcome,
+    rules: int | None = None,
+    part: Slice | None = None,
+) -> None:
+    """Raises ImpossibleOutcome for what no evaluation of a slice of a packed request comes to.
+
+    `rules` is the number of rules of the request's first table, for those who know it; `part` is
+    the whole request unless it is given.
+    """
+    part = part or whole(request)
+    if rules is None:
+        rules = rule_count(request.tables[0]) if request.tables else 0
+    if len(outcome.packets_sent) != part.simulations:
+        raise ImpossibleOutcome(
+            f"the outcome counts the packets of {len(outcome.packets_sent)} simulations; the "
+            f"request asks for {len(part.candidates)} candidates on {len(part.specimens)} specimens"
+        )
+    if request.HasField("objective"):
+        _check_scores(outcome, part)
+    else:
+        _check_senders(request, outcome, part)
+    _check_recording(request.recording, outcome, rules, part)
+
+
+def _check_scores(outcome: evaluation_pb2.EvaluationOutcome, part: Slice) -> None:
+    if len(outcome.scores) != part.simulations * NUMBER_BYTES or outcome.HasField("senders"):
+        raise ImpossibleOutcome(
+            f"the outcome holds {len(outcome.scores)} bytes of scores where {part.simulations} "
+            "simulations were to be scored"
+        )
+    scores = numbers(outcome.scores)
+    if any(map(math.isinf, scores)):
+        number, score = next(each for each in enumerate(scores) if math.isinf(each[1]))
+        raise ImpossibleOutcome(
+            f"candidate {part.candidates[number // len(part.specimens)]} scored {score} on "
+            f"specimen {part.specimens[number % len(part.specimens)]}; scores are finite"
+        )
+
+
+def _check_senders(
+    request: evaluation_pb2.EvaluationRequest,
+    outcome: evaluation_pb2.EvaluationOutcome,
+    part: Slice,
+) -> None:
+    columns = request.specimen_columns
+    counts = sender_counts(columns)[part.specimens.start : part.specimens.stop]
+    senders = sum(counts) * len(part.candidates)
+    if outcome.scores or not outcome.HasField("senders"):
+        raise ImpossibleOutcome("the outcome holds scores where senders' results were asked for")
+    counted = {name: getattr(outcome.senders, name)[:] for name in SENDER_COUNTS}
+    timed = {name: getattr(outcome.senders, name) for name in SENDER_TIMES}
+    if any(len(values) != senders for values in counted.values()) or any(
+        len(values) != senders * NUMBER_BYTES for values in timed.values()
+    ):
+        raise ImpossibleOutcome(
+            f"the outcome does not hold one entry for each of its simulations' {senders} senders"
+        )
+    sent = counted["packets_sent"]
+    first = 0
+    for number, packets in enumerate(outcome.packets_sent):
+        behind = first + counts[number % len(counts)]
+        if sum(sent[first:behind]) != packets:
+            raise ImpossibleOutcome(
+                f"simulation {number} of the outcome sent {packets} packets, and its senders "
+                f"{sum(sent[first:behind])}"
+            )
+        first = behind
+    if any(got > out for got, out in zip(counted["packets_received"], sent, strict=True)):
+        raise ImpossibleOutcome("the outcome has more packets received than sent")
+    if any(gone > out for gone, out in zip(counted["packets_lost"], sent, strict=True)):
+        raise ImpossibleOutcome("the outcome has more packets lost than sent")
+    _check_transport(request, outcome.senders, senders)
+    longest_ms = request.duration_ms * _TOLERANCE
+    times = {name: numbers(values) for name, values in timed.items()}
+    for name, values in times.items():
+        longest = _LARGEST_DELAY_MS if name == "delay_sum_ms" else longest_ms
+        if not all(0.0 <= value <= longest for value in values):
+            raise ImpossibleOutcome(
+                "the outcome has a time that is not between 0 and what is possible"
+            )
+    if any(
+        share_ms > on_ms * _TOLERANCE
+        for share_ms, on_ms in zip(times["share_ms"], times["on_ms"], strict=True)
+    ):
+        raise ImpossibleOutcome(
+            "the outcome has a sender with a larger share of the time than it was on"
+        )
+
+
+def _check_transport(
+    request: evaluation_pb2.EvaluationRequest,
+    columns: evaluation_pb2.SenderColumns,
+    senders: int,
+) -> None:
+    is_expected = not all(map(messages.is_plain, request.specimen_columns.kinds))
+    if columns.HasField("transport") != is_expected:
+        raise ImpossibleOutcome(
+            "the outcome does not say what protocols, bodies and queues came to"
+            if is_expected
+            else "the outcome says what protocols came to, of which there are none"
+        )
+    if not is_expected:
+        return
+    transport = columns.transport
+    counts = [getattr(transport, name) for name in TRANSPORT_COUNTS]
+    means = [getattr(transport, name) for name in TRANSPORT_MEANS]
+    flows = sum(transport.flows)
+    if (
+        any(len(values) != senders for values in counts)
+        or any(len(values) != senders * NUMBER_BYTES for values in means)
+        or len(transport.flow_packets) != flows
+        or len(transport.completion_ms) != flows * NUMBER_BYTES
+    ):
+        raise ImpossibleOutcome(
+            f"the outcome does not hold one entry for each of its {senders} senders and their flows"
+        )
+    for values in (transport.packets_in_order, transport.throughput_packets):
+        if any(got > out for got, out in zip(values, columns.packets_sent, strict=True)):
+            raise ImpossibleOutcome("the outcome has more packets handed on than sent")
+    if any(
+        again > out
+        for again, out in zip(transport.packets_repeated, columns.packets_sent, strict=True)
+    ):
+        raise ImpossibleOutcome("the outcome has more packets repeated than sent")
+    longest_ms = request.duration_ms * _TOLERANCE
+    if not all(0.0 <= value <= longest_ms for value in numbers(transport.completion_ms)):
+        raise ImpossibleOutcome("the outcome has a flow that took longer than was simulated")
+    if not all(0.0 <= rtt_ms <= _LARGEST_DELAY_MS for each in means for rtt_ms in numbers(each)):
+        raise ImpossibleOutcome("the outcome has an RTT that is not between 0 and what is possible")
+
+
+def _check_recording(
+    recording: evaluation_pb2.Recording,
+    outcome: evaluation_pb2.EvaluationOutcome,
+    rules: int,
+    part: Slice,
+) -> None:
+    counted = rules if recording in COUNTS_USES else 0
+    if len(outcome.rule_uses) != counted:
+        raise ImpossibleOutcome(
+            f"the outcome counts the uses of {len(outcome.rule_uses)} rules, not of {counted}"
+        )
+    masked = recording == evaluation_pb2.RECORDING_USED
+    width = (rules + 7) // 8
+    if len(outcome.used_rules) != (len(part.specimens) * width if masked else 0):
+        raise ImpossibleOutcome(
+            f"the outcome has {len(outcome.used_rules)} bytes of used rules for "
+            f"{len(part.specimens)} specimens and a table of {rules} rules"
+        )
+    if masked and rules % 8 and max(outcome.used_rules[width - 1 :: width], default=0) >> rules % 8:
+        raise ImpossibleOutcome(f"the outcome names used rules beyond the table's {rules}")
+    steps, counts = outcome.memory.places[:], outcome.memory.counts[:]
+    if recording not in RECORDS_MEMORY:
+        if outcome.HasField("memory"):
+            raise ImpossibleOutcome("the outcome holds memory that was not to be recorded")
+        return
+    if (
+        len(steps) != len(counts)
+        or any(step == 0 for step in steps[1:])
+        or any(count == 0 for count in counts)
+        or (steps and sum(steps) >= rules * messages.AXES * _native.MEMORY_BUCKETS)
+    ):
+        raise ImpossibleOutcome("the outcome's memory does not lie on its scale")

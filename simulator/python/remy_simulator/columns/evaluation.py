@@ -1,0 +1,171 @@
+"""Evaluation of a request, or of a slice of it, in one native call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+
+from remy_proto.v1 import evaluation_pb2, rule_table_pb2
+from remy_simulator import _native, messages
+from remy_simulator.columns.recordings import RECORDS_MEMORY, memory_columns
+from remy_simulator.columns.senders import sender_columns
+from remy_simulator.columns.specimens import packed
+from remy_simulator.traces import RecordedTrace, Traces
+
+_RECORDINGS = {
+    evaluation_pb2.RECORDING_UNSPECIFIED: _native.Recording.NOTHING,
+    evaluation_pb2.RECORDING_USES: _native.Recording.USES,
+    evaluation_pb2.RECORDING_MEMORY: _native.Recording.MEMORY,
+    evaluation_pb2.RECORDING_USED: _native.Recording.USED,
+    evaluation_pb2.RECORDING_SHARES: _native.Recording.SHARES,
+}
+
+
+class InvalidRequest(ValueError):
+    """An evaluation request that makes no sense, in one sentence."""
+
+
+class PreparedRequest:
+    """The part that all slices of a request share, as the simulator has it: converted once.
+
+    Safe for use by several threads at a time.
+    """
+
+    def __init__(
+        self,
+        shared: evaluation_pb2.EvaluationRequest,
+        tables: Sequence[_native.RuleTable] | None = None,
+        find_trace: Callable[[bytes], RecordedTrace | None] = lambda sha256: None,
+    ) -> None:
+        """`shared` may be a whole request: its candidates and specimens are not looked at. `tables`
+        take the place of its tables, `find_trace` knows traces that it names alone. Raises
+        InvalidRequest.
+        """
+        if shared.recording not in _RECORDINGS:
+            raise InvalidRequest(
+                f"recording is {shared.recording}, which is not one of 0 to {max(_RECORDINGS)}"
+            )
+        self.shared = shared
+        self._recording = _RECORDINGS[shared.recording]
+        try:
+            native = native_tables(shared.tables) if tables is None else tables
+            self._tables = [_native.CompiledTable(table) for table in native]
+            kinds = shared.specimen_columns.kinds
+            self._traces = Traces(shared.traces, find_trace)
+            self._kinds = [_native_kind(kind, self._traces) for kind in kinds]
+            self._objective = (
+                messages.native_objective(shared.objective)
+                if shared.HasField("objective")
+                else None
+            )
+        except ValueError as problem:
+            raise InvalidRequest(str(problem)) from problem
+        self._all_plain = all(map(messages.is_plain, kinds))
+
+    @property
+    def rules(self) -> int:
+        """Rules of the table that candidates change."""
+        return self._tables[0].rule_count if self._tables else 0
+
+    def evaluate(
+        self,
+        part: evaluation_pb2.EvaluationRequest,
+        threads: int = 1,
+        cancellation: _native.Cancellation | None = None,
+        packet_limit: int | None = None,
+    ) -> evaluation_pb2.EvaluationOutcome:
+        """Simulates, and scores if there is an objective: one native call, without the GIL.
+
+        `part` is what `slice_request` gives, or the whole request. Raises InvalidRequest, and
+        Cancelled within milliseconds after `cancellation.cancel()`, and if more than `packet_limit`
+        packets are sent; in the main thread, signal handlers run, and what they raise is raised.
+        """
+        try:
+            if part.specimens:
+                part = packed(part)
+                kinds = [_native_kind(kind, self._traces) for kind in part.specimen_columns.kinds]
+                all_plain = all(map(messages.is_plain, part.specimen_columns.kinds))
+            else:
+                kinds, all_plain = self._kinds, self._all_plain
+            columns = part.specimen_columns
+            result = _native.evaluate_columns(
+                tables=self._tables,
+                candidates=[self._candidate(candidate) for candidate in part.candidates],
+                kinds=kinds,
+                specimens=_native.SpecimenColumns(
+                    keys=columns.keys,
+                    link_rates_packets_per_ms=columns.link_rates_packets_per_ms,
+                    rtts_ms=columns.rtts_ms,
+                    buffers=columns.buffers[:],
+                    loss_probabilities=columns.loss_probabilities,
+                    kind=columns.kind[:],
+                    sender_counts=columns.sender_counts[:],
+                ),
+                duration_ms=self.shared.duration_ms,
+                seed=self.shared.seed,
+                recording=self._recording,
+                objective=self._objective,
+                threads=max(threads, 1),
+                cancellation=cancellation,
+                packet_limit=packet_limit,
+            )
+        except ValueError as problem:
+            raise InvalidRequest(str(problem)) from problem
+        outcome = evaluation_pb2.EvaluationOutcome(
+            packets_sent=result.packets_sent,
+            scores=result.scores,
+            rule_uses=result.rule_uses,
+            used_rules=result.used_rules,
+        )
+        if self._objective is None:
+            outcome.senders.CopyFrom(sender_columns(result, is_plain=all_plain))
+        if self.shared.recording in RECORDS_MEMORY:
+            outcome.memory.CopyFrom(memory_columns(result.memory_places, result.memory_counts))
+        return outcome
+
+    def _candidate(
+        self, candidate: evaluation_pb2.Candidate
+    ) -> _native.Unchanged | _native.ActionChanges | _native.Perturbation:
+        if not candidate.HasField("perturbation"):
+            return messages.native_candidate(candidate)
+        perturbation = candidate.perturbation
+        seed = perturbation.seed if perturbation.HasField("seed") else self.shared.seed
+        if perturbation.HasField("bounds"):
+            bounds = messages.native_bounds(perturbation.bounds)
+        else:
+            bounds = self._bounds
+        return _native.Perturbation(seed=seed, scale=perturbation.scale, bounds=bounds)
+
+    @cached_property
+    def _bounds(self) -> _native.ActionBounds:
+        return messages.native_bounds(self.shared.bounds)
+
+
+def evaluate_columns(
+    request: evaluation_pb2.EvaluationRequest,
+    threads: int = 1,
+    tables: Sequence[_native.RuleTable] | None = None,
+    cancellation: _native.Cancellation | None = None,
+    packet_limit: int | None = None,
+) -> evaluation_pb2.EvaluationOutcome:
+    """Simulates every candidate on every specimen. See PreparedRequest for what it raises.
+
+    It can be retried, duplicated and split by candidate and specimen: what a simulation comes to
+    depends on nothing but the tables, the candidate, the specimen, the duration and the seed, and
+    is the same bits on every machine and with any number of threads.
+    """
+    return PreparedRequest(request, tables).evaluate(request, threads, cancellation, packet_limit)
+
+
+def native_tables(tables: Iterable[rule_table_pb2.RuleTable]) -> list[_native.RuleTable]:
+    """Tables as the simulator has them. Raises InvalidTable, which is a ValueError."""
+    return [messages.to_native(table) for table in tables]
+
+
+def _native_kind(kind: evaluation_pb2.SpecimenKind, traces: Traces) -> _native.SpecimenKind:
+    return _native.SpecimenKind(
+        measurement=messages.native_measurement(kind.measurement),
+        senders=[messages.native_senders(group) for group in kind.senders],
+        bottleneck=messages.native_bottleneck(kind),
+        links=[messages.native_link(link, traces) for link in kind.links],
+    )

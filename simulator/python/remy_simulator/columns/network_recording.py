@@ -1,0 +1,50 @@
+"""One simulation that is seen every so often, and its outcome."""
+
+from __future__ import annotations
+
+from remy_proto.v1 import evaluation_pb2
+from remy_simulator import _native, messages
+from remy_simulator.columns.evaluation import InvalidRequest, native_tables
+from remy_simulator.columns.senders import sender_columns
+from remy_simulator.traces import Traces
+
+
+def record(request: evaluation_pb2.EvaluationRequest, every_ms: float) -> _native.NetworkRecording:
+    """Simulates a request's first specimen, seen every so often, as columns: of senders by time
+    and sender, of links by time and link; and what recorded_outcome() makes an outcome of.
+    Raises InvalidRequest."""
+    specimen = request.specimens[0]
+    try:
+        traces = Traces(request.traces)
+        buffer_packets = specimen.buffer_packets if specimen.HasField("buffer_packets") else None
+        return _native.record(
+            tables=[_native.CompiledTable(table) for table in native_tables(request.tables)],
+            specimen=_native.Specimen(
+                key=specimen.key,
+                link_rate_packets_per_ms=specimen.link_rate_packets_per_ms,
+                rtt_ms=specimen.rtt_ms,
+                buffer_packets=buffer_packets,
+                loss_probability=specimen.loss_probability,
+                measurement=messages.native_measurement(specimen.measurement),
+                senders=[messages.native_senders(group) for group in specimen.senders],
+                bottleneck=messages.native_bottleneck(specimen),
+                links=[messages.native_link(link, traces) for link in specimen.links],
+            ),
+            duration_ms=request.duration_ms,
+            seed=request.seed,
+            every_ms=every_ms,
+        )
+    except ValueError as problem:
+        raise InvalidRequest(str(problem)) from problem
+
+
+def recorded_outcome(
+    request: evaluation_pb2.EvaluationRequest, recording: _native.NetworkRecording
+) -> evaluation_pb2.EvaluationOutcome:
+    """The outcome that evaluate_columns gives for the recorded specimen, where nothing is scored or
+    counted."""
+    is_plain = messages.is_plain(request.specimens[0])
+    return evaluation_pb2.EvaluationOutcome(
+        packets_sent=recording.outcome.packets_sent,
+        senders=sender_columns(recording.outcome, is_plain=is_plain),
+    )

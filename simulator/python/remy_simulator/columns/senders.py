@@ -1,0 +1,61 @@
+"""Senders' results as columns: taken from the simulator, and cut by senders."""
+
+from __future__ import annotations
+
+import itertools
+
+from remy_proto.v1 import evaluation_pb2
+from remy_simulator import _native, messages
+from remy_simulator.columns.layout import NUMBER_BYTES
+
+#: Columns of TransportColumns by sender: lists of counts, and means in bytes.
+TRANSPORT_COUNTS = (*messages.TRANSPORT_COUNTS, "flows")
+TRANSPORT_MEANS = ("sampled_rtt_ms", "sampled_rtt_over_time_ms")
+_TRANSPORT = (*TRANSPORT_COUNTS, "flow_packets", "completion_ms", *TRANSPORT_MEANS)
+
+
+def sender_columns(
+    result: _native.OutcomeColumns, *, is_plain: bool
+) -> evaluation_pb2.SenderColumns:
+    """Every sender's results; those of its transport unless networks are plain, as there is nothing
+    to tell."""
+    senders = evaluation_pb2.SenderColumns(
+        packets_received=result.packets_received,
+        packets_sent=result.sender_packets_sent,
+        packets_lost=result.packets_lost,
+        on_ms=result.on_ms,
+        share_ms=result.share_ms,
+        delay_sum_ms=result.delay_sum_ms,
+        first_on_ms=result.first_on_ms,
+    )
+    if not is_plain:
+        transport = result.transport
+        senders.transport.MergeFrom(
+            evaluation_pb2.TransportColumns(
+                **{name: getattr(transport, name) for name in _TRANSPORT}
+            )
+        )
+    return senders
+
+
+class TransportRows:
+    """TransportColumns that are cut by senders."""
+
+    def __init__(self, columns: evaluation_pb2.TransportColumns) -> None:
+        """The columns must not change."""
+        self._columns = columns
+        self._flows_before = [0, *itertools.accumulate(columns.flows)]
+        # A message's bytes are copied whenever they are looked at.
+        self._completion_ms = columns.completion_ms
+        self._means = [(name, getattr(columns, name)) for name in TRANSPORT_MEANS]
+
+    def append_to(self, target: evaluation_pb2.TransportColumns, first: int, behind: int) -> None:
+        """The senders from `first` up to, and without, `behind`."""
+        for name in TRANSPORT_COUNTS:
+            getattr(target, name).extend(getattr(self._columns, name)[first:behind])
+        begin, end = self._flows_before[first], self._flows_before[behind]
+        target.flow_packets.extend(self._columns.flow_packets[begin:end])
+        target.completion_ms += self._completion_ms[begin * NUMBER_BYTES : end * NUMBER_BYTES]
+        for name, column in self._means:
+            means = column[first * NUMBER_BYTES : behind * NUMBER_BYTES]
+            setattr(target, name, getattr(target, name) + means)
