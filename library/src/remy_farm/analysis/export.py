@@ -29,7 +29,7 @@ from remy_simulator.messages import ActionTuple as Action
 from remy_simulator.messages import axis_of
 
 # The native axes of a table, in order.
-_SEND_EWMA, _REC_EWMA, _SLOW_REC_EWMA, _RTT_DIFF, _QUEUEING_DELAY = 0, 1, 3, 4, 5
+_SEND_EWMA, _REC_EWMA, _SLOW_REC_EWMA, _RTT_DIFF, _QUEUEING_DELAY, _QUEUE_LENGTH = 0, 1, 3, 4, 5, 7
 _AGE = axis_of(rule_table_pb2.SIGNAL_AGE)
 # A sender that has measured anything has measured more, ms.
 _LEAST_MS = 1 / (1 << 20)
@@ -99,6 +99,7 @@ def exported(
         factors = {
             **dict.fromkeys((_SEND_EWMA, _SLOW_REC_EWMA, _RTT_DIFF), middle),
             _QUEUEING_DELAY: rtt_ms,
+            _QUEUE_LENGTH: rtt_ms / middle,
         }
 
         def scaled(axis: int, value: float) -> float:
