@@ -17,13 +17,13 @@ _TABLE: Final = re.compile(r"(?<=\|---\|---\|---\|---\|---\|\n)(?:\| [`| ].*\n)+
 def rows() -> Iterator[str]:
     """A line for each axis, and one for age, which scale-free rules have in place of rec_ewma."""
     for axis in signals.AXES:
-        own, ratio = axis.absolute, axis.scale_free
+        own, ratio = axis.form(is_scale_free=False), axis.form(is_scale_free=True)
         described = f"`{ratio.name}`: {ratio.formula}"
-        is_replaced = ratio.signal == rule_table_pb2.SIGNAL_AGE
+        is_replaced = ratio.number == rule_table_pb2.SIGNAL_AGE
         last = "none: it is the unit" if is_replaced else described
-        if ratio == own:
+        if axis.has_one_form:
             last = "the same"
-        yield f"| `{own.name}` | {own.formula} | {axis.absolute.unit} | {axis.source} | {last} |\n"
+        yield f"| `{own.name}` | {own.formula} | {own.unit} | {axis.source} | {last} |\n"
         if is_replaced:
             yield f"| | | | | {described} |\n"
 

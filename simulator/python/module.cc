@@ -3,6 +3,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
@@ -46,7 +47,8 @@ using NodeTuple = std::tuple<std::vector<ThresholdTuple>, ActionTuple>;
 
 Signal to_signal(std::uint8_t axis) {
   if (axis >= kSignals) {
-    throw InvalidTable("signal " + std::to_string(axis) + " is not one of 0 to 8");
+    throw InvalidTable("signal " + std::to_string(axis) + " is not one of 0 to " +
+                       std::to_string(kSignals - 1));
   }
   return static_cast<Signal>(axis);
 }
@@ -427,7 +429,7 @@ Replay replay(const RuleTable& table, const std::vector<double>& sent_ms,
     throw std::invalid_argument("ACKs alone do not tell what the table looks at");
   }
   for (const Signal signal : table.signals()) {
-    if (static_cast<std::size_t>(signal) >= kUsualSignals) {
+    if (axis_of(signal) >= kUsualSignals) {
       throw InvalidTable("ACKs alone do not tell the signal " +
                          std::string(signal_name(signal, table.rules())));
     }
@@ -446,6 +448,44 @@ Replay replay(const RuleTable& table, const std::vector<double>& sent_ms,
     std::copy_n(controller.memory(), kUsualSignals, memories.emplace_back().begin());
   }
   return result;
+}
+
+void bind_signals(nb::module_& module) {
+  nb::enum_<ToldBy>(module, "ToldBy")
+      .value("ACKS", ToldBy::kAcks)
+      .value("TELEMETRY", ToldBy::kTelemetry)
+      .value("MARKS", ToldBy::kMarks);
+  nb::enum_<Per>(module, "Per")
+      .value("NOTHING", Per::kNothing)
+      .value("INTERVAL", Per::kInterval)
+      .value("SMALLEST_RTT", Per::kSmallestRtt)
+      .value("PATH", Per::kPath);
+  nb::class_<SignalForm>(module, "SignalForm", "A signal as rules of one kind look at it.")
+      .def_ro("name", &SignalForm::name)
+      .def_ro("number", &SignalForm::number, "That of the message's enum.")
+      .def_ro("formula", &SignalForm::formula, "Markdown, as docs/signals.md prints it.")
+      .def_ro("unit", &SignalForm::unit, "ms, packets, or 1 for what has none.")
+      .def_ro("printed_in", &SignalForm::printed_in,
+              "In which reports print its thresholds: ms, packets or %; empty: bare.")
+      .def_ro("may_stay_0", &SignalForm::may_stay_0,
+              "Whether it may be 0 for ever, so that 0 does not tell who has measured nothing.")
+      .def_ro("least_measured", &SignalForm::least_measured,
+              "No measured value lies below; 0 where none is known.")
+      .def_ro("per", &SignalForm::per, "What divides the absolute value.")
+      .def_ro("usual_value", &SignalForm::usual_value,
+              "Divides what senders measure on usual networks.");
+  nb::class_<SignalAxis>(module, "SignalAxis", "A signal, and how rules of either kind look at it.")
+      .def("form", &SignalAxis::form, "is_scale_free"_a)
+      .def_prop_ro("has_one_form", [](const SignalAxis& axis) { return !axis.scale_free; })
+      .def_ro("source", &SignalAxis::source)
+      .def_ro("told_by", &SignalAxis::told_by)
+      .def_ro("turn", &SignalAxis::turn,
+              "Searches divide on signals of a lower turn first, in the order of axes within one.");
+  module.attr("USUAL_AXES") = kUsualSignals;
+  module.def(
+      "signal_axes",
+      [] { return std::vector<SignalAxis>(std::begin(kSignalAxes), std::end(kSignalAxes)); },
+      "All signals, in the order of axes.");
 }
 
 void bind_table(nb::module_& module) {
@@ -846,6 +886,7 @@ void bind_objective(nb::module_& module) {
 NB_MODULE(_native, module) {
   module.doc() = "The simulator and evaluator of rule tables.";
   remy::bind_numbers(module);
+  remy::bind_signals(module);
   remy::bind_table(module);
   remy::bind_evaluation(module);
   remy::bind_objective(module);

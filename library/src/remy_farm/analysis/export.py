@@ -26,10 +26,10 @@ from remy_farm.specification.networks import extent, outline, quantile
 from remy_proto.v1 import rule_table_pb2, spec_pb2
 from remy_simulator import RuleTable, log2, perturbation_noise, power
 from remy_simulator.messages import ActionTuple as Action
-from remy_simulator.messages import axis_of
+from remy_simulator.messages import axis_of, form_of
+from remy_simulator.signals import Per
 
-# The native axes of a table, in order.
-_SEND_EWMA, _REC_EWMA, _SLOW_REC_EWMA, _RTT_DIFF, _QUEUEING_DELAY, _QUEUE_LENGTH = 0, 1, 3, 4, 5, 7
+_REC_EWMA = axis_of(rule_table_pb2.SIGNAL_REC_EWMA)
 _AGE = axis_of(rule_table_pb2.SIGNAL_AGE)
 # A sender that has measured anything has measured more, ms.
 _LEAST_MS = 1 / (1 << 20)
@@ -97,13 +97,14 @@ def exported(
 
     def cell(middle: float) -> list[_Node]:
         factors = {
-            **dict.fromkeys((_SEND_EWMA, _SLOW_REC_EWMA, _RTT_DIFF), middle),
-            _QUEUEING_DELAY: rtt_ms,
-            _QUEUE_LENGTH: rtt_ms / middle,
+            Per.NOTHING: 1.0,
+            Per.INTERVAL: middle,
+            Per.SMALLEST_RTT: rtt_ms,
+            Per.PATH: rtt_ms / middle,
         }
 
         def scaled(axis: int, value: float) -> float:
-            return min(value * factors.get(axis, 1.0), largest)
+            return min(value * factors[form_of(axis, table.rules).per], largest)
 
         return [
             (
