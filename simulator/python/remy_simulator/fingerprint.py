@@ -371,7 +371,7 @@ def _table_of_signals(rules: rule_table_pb2.Rules) -> rule_table_pb2.RuleTable:
     is_absolute = rules == rule_table_pb2.RULES_ABSOLUTE
     # Marks come first: where there are some, the link is busy, too.
     others = sorted(
-        range(USUAL_AXES, AXES),
+        (axis for axis in range(USUAL_AXES, AXES) if form_of(axis, rules).usual_value),
         key=lambda axis: signals.AXES[axis].told_by != signals.ToldBy.MARKS,
     )
     thresholds = {axis: form_of(axis, rules).usual_value for axis in others}

@@ -50,7 +50,8 @@ struct SignalForm {
   bool may_stay_0 = false;
   double least_measured = 0;  // no measured value lies below; 0: none is known
   Per per = Per::kNothing;
-  // Divides what senders measure on usual networks, for the fingerprint of tables that look at it.
+  // Divides what senders measure on usual networks, for the fingerprint of tables that look at it;
+  // 0: only what they measure is in the fingerprint.
   double usual_value = 0;
 };
 
