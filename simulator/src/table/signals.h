@@ -22,6 +22,7 @@ enum class Signal : std::uint8_t {
   kQueueLength,
   kUtilization,
   kEcnFraction,
+  kRttsSinceLoss,
 };
 
 // What tells a sender of the signal.
@@ -223,6 +224,17 @@ inline constexpr SignalAxis kSignalAxes[] = {
                      .usual_value = 0.05},
         .source = "DCTCP (RFC 8257, 3.3); R+",
         .told_by = ToldBy::kMarks,
+    },
+    {
+        .signal = Signal::kRttsSinceLoss,
+        .absolute = {.name = "rtts_since_loss",
+                     .number = 17,
+                     .formula =
+                         "1 + time since the ACK that told of the last loss / smallest RTT; 0 "
+                         "before any loss of this on period",
+                     .may_stay_0 = true},
+        .source = "CUBIC (RFC 9438, 4.2)",
+        .turn = 2,
     },
 };
 
