@@ -1,4 +1,5 @@
-// Bundles the live network's page into a folder, and the farm's script and style into another. The live network's is one file
+// Bundles the live network's page into a folder, and the farm's script and style into another, with the names of signals that
+// are given as JSON. The live network's is one file
 // without anything outside of it, but for the simulator and tables, which are put in where it is served
 // (library/src/remy_farm/analysis/live_page.py). The farm's script and style are asked for by a page that its server fills in
 // (services/src/remy_services/web/page/farm.html).
@@ -7,13 +8,20 @@ import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 
-const common = { bundle: true, minify: true, write: false, target: "es2022", legalComments: "none" };
+const [live, farm, signalNames] = process.argv.slice(2);
+const common = {
+  bundle: true,
+  minify: true,
+  write: false,
+  target: "es2022",
+  legalComments: "none",
+  define: { SIGNAL_NAMES: signalNames },
+};
 
 async function text(options) {
   return (await build({ ...common, ...options })).outputFiles[0].text.trim();
 }
 
-const [live, farm] = process.argv.slice(2);
 const preact = { format: "iife", jsx: "automatic", jsxImportSource: "preact" };
 const styleOf = (sheet) =>
   text({

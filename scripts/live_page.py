@@ -13,12 +13,15 @@ sources, and what is built with the files where the tools are there.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
 import tempfile
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
+
+from remy_simulator import signals
 
 ROOT = Path(__file__).resolve().parent.parent
 #: The live network, and the farm's page.
@@ -102,7 +105,9 @@ def build_pages(live: Path, farm: Path) -> None:
 
     Raises CalledProcessError.
     """
-    subprocess.run(["node", "build.mjs", str(live), str(farm)], cwd=PLAY, check=True)
+    names = [[axis.form(kind).name for kind in (False, True)] for axis in signals.AXES]
+    command = ["node", "build.mjs", str(live), str(farm), json.dumps(names)]
+    subprocess.run(command, cwd=PLAY, check=True)
 
 
 def main() -> None:

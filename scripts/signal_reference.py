@@ -1,4 +1,4 @@
-"""The table of docs/signals.md: `python -m scripts.signal_reference` writes it anew."""
+"""What docs/signals.md says of each signal: `python -m scripts.signal_reference` writes it anew."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ from remy_simulator import signals
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "signals.md"
 _TABLE: Final = re.compile(r"(?<=\|---\|---\|---\|---\|---\|\n)(?:\| [`| ].*\n)+")
+_MAY_STAY_0: Final = re.compile(r"(?<=A signal that may be 0 for ever \()[^)]*")
 
 
 def rows() -> Iterator[str]:
     """A line for each axis, and one for age, which scale-free rules have in place of rec_ewma."""
     for axis in signals.AXES:
-        own, ratio = axis.absolute, axis.scale_free
+        own, ratio = axis.form(is_scale_free=False), axis.form(is_scale_free=True)
         described = f"`{ratio.name}`: {ratio.formula}"
-        is_replaced = ratio.signal == rule_table_pb2.SIGNAL_AGE
+        is_replaced = ratio.number == rule_table_pb2.SIGNAL_AGE
         last = "none: it is the unit" if is_replaced else described
-        if ratio == own:
+        if axis.has_one_form:
             last = "the same"
-        yield f"| `{own.name}` | {own.formula} | {axis.absolute.unit} | {axis.source} | {last} |\n"
+        yield f"| `{own.name}` | {own.formula} | {own.unit} | {axis.source} | {last} |\n"
         if is_replaced:
             yield f"| | | | | {described} |\n"
 
 
 def written(page: str) -> str:
-    """The page with its first table written anew."""
-    return _TABLE.sub(lambda _: "".join(rows()), page, count=1)
+    """The page with its first table, and its list of signals that may be 0 for ever, anew."""
+    own = (axis.form(is_scale_free=False) for axis in signals.AXES)
+    named = ", ".join(f"`{form.name}`" for form in own if form.may_stay_0)
+    return _MAY_STAY_0.sub(named, _TABLE.sub(lambda _: "".join(rows()), page, count=1))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def _rows() -> dict[str, set[str]]:
 @pytest.mark.parametrize(
     ("addition", "example"),
     [
-        ("signal", r"\b(SIGNAL_ECN_FRACTION|kEcnFraction)\b|\"ecn_fraction\""),
+        ("signal", r"\b(SIGNAL_RTTS_SINCE_LOSS|kRttsSinceLoss)\b|\"rtts_since_loss\""),
         ("measure of throughput", r"\bTHROUGHPUT_MEASURE_COMPLETION\b|\"completion\", true"),
         (
             "strategy",

@@ -1,52 +1,37 @@
-"""Signals are declared once; what must repeat their names agrees with the declaration."""
+"""Signals are declared once; what else names them has their names from the declaration."""
 
-import re
 from pathlib import Path
 
 import pytest
 
+from remy_farm.specification import parse_spec
 from remy_proto.v1 import rule_table_pb2
 from remy_simulator import signals
-from scripts import signal_reference
-
-ROOT = Path(__file__).resolve().parent.parent
-ABSOLUTE = [axis.absolute.name for axis in signals.AXES]
-SCALE_FREE = [axis.scale_free.name for axis in signals.AXES]
+from scripts import live_page, signal_reference
 
 
-def _names_after(path: str, start: str) -> list[str]:
-    listed = (ROOT / path).read_text().partition(start)[2]
-    return re.findall(r'"(\w+)"', re.split(r"[\]}]", listed, maxsplit=1)[0])
+def test_every_signal_of_the_wire_is_declared_with_its_number() -> None:
+    declared = {f"SIGNAL_{name.upper()}": form.number for name, form in signals.FORMS.items()}
+    assert {"SIGNAL_UNSPECIFIED": 0, **declared} == dict(rule_table_pb2.Signal.items())
 
 
-@pytest.mark.parametrize(
-    ("path", "absolute", "scale_free"),
-    [
-        ("simulator/src/table/rule_table.cc", "kAbsolute{", "kScaleFree{"),
-        ("play/src/table.ts", "ABSOLUTE = [", "RATIOS = ["),
-    ],
-)
-def test_the_simulator_and_the_page_name_signals_as_they_are_declared(
-    path: str, absolute: str, scale_free: str
-) -> None:
-    assert _names_after(path, absolute) == ABSOLUTE
-    assert _names_after(path, scale_free) == SCALE_FREE
+@pytest.mark.parametrize("is_scale_free", [False, True])
+def test_a_specification_may_name_every_signal_at_once(is_scale_free: bool) -> None:
+    names = [axis.form(is_scale_free).name for axis in signals.AXES]
+    spec = parse_spec(f"""
+name: all
+network: {{rate_mbps: 10, rtt_ms: 100, senders: 2, queue: "threshold-marking,threshold_packets=20",
+  traffic: {{exponential_time: {{mean_ms: 1000}}, mean_off_ms: 1000}}}}
+rules: {"scale_free" if is_scale_free else "absolute"}
+signals: [{", ".join(names)}]
+""")
+    assert len(spec.signals) == len(names)
 
 
-def test_the_simulator_numbers_signals_as_they_are_declared() -> None:
-    source = (ROOT / "simulator/src/table/message.cc").read_text()
-    numbers = dict(re.findall(r"(k\w+Numbers)\[kSignals\] = \{([\d, ]+)\}", source))
-    assert [int(each) for each in numbers["kAbsoluteNumbers"].split(",")] == [
-        axis.absolute.signal for axis in signals.AXES
-    ]
-    assert [int(each) for each in numbers["kScaleFreeNumbers"].split(",")] == [
-        axis.scale_free.signal for axis in signals.AXES
-    ]
-
-
-def test_every_signal_of_the_wire_is_declared() -> None:
-    declared = {form.signal for form in signals.FORMS.values()}
-    assert declared == set(rule_table_pb2.Signal.values()) - {rule_table_pb2.SIGNAL_UNSPECIFIED}
+@pytest.mark.parametrize("page", [live_page.BUILT / "page.html", live_page.FARM / "farm.js"])
+def test_pages_name_every_signal(page: Path) -> None:
+    text = page.read_text()
+    assert [name for name in signals.FORMS if f'"{name}"' not in text] == []
 
 
 def test_the_page_of_signals_is_that_of_their_declaration() -> None:

@@ -11,13 +11,29 @@ import numpy as np
 import pytest
 
 import remy_farm as rf
-from library.tests.library_examples import joint_spec, paper_spec, small_table
+from library.tests.library_examples import NETWORK, joint_spec, paper_spec, small_table
 from remy_farm.driver.loop import Directive
 from remy_farm.driver.run import Interrupt
+from remy_proto.v1 import rule_table_pb2
+from remy_simulator.messages import axis_of
 
 
 def test_equal_specifications_give_equal_tables_on_any_number_of_threads() -> None:
     assert rf.design(joint_spec(), threads=1).table == rf.design(joint_spec(), threads=3).table
+
+
+def test_a_design_on_a_lossy_network_may_look_at_round_trips_since_a_loss() -> None:
+    spec = rf.Spec(
+        name="lossy",
+        network={**NETWORK, "loss_probability": 0.02},
+        signals=["rtt_ratio", "rtts_since_loss"],
+        search=joint_spec(40).to_dict()["search"],
+    )
+    design = rf.design(spec, threads=1)
+    assert design.table == rf.design(spec, threads=2).table
+    axis = axis_of(rule_table_pb2.SIGNAL_RTTS_SINCE_LOSS)
+    table = design.table.rule_table
+    assert any(table.region(rule)[0][axis] > 0 for rule in range(table.rule_count))
 
 
 @pytest.mark.parametrize("spec", [joint_spec, paper_spec])

@@ -20,33 +20,12 @@ export interface Table {
   nodes: TableNode[];
 }
 
-const ABSOLUTE = [
-  "send_ewma",
-  "rec_ewma",
-  "rtt_ratio",
-  "slow_rec_ewma",
-  "rtt_diff",
-  "queueing_delay",
-  "loss_rate",
-  "queue_length",
-  "utilization",
-  "ecn_fraction",
-];
-const RATIOS = [
-  "send_ratio",
-  "age",
-  "rtt_ratio",
-  "slow_rec_ratio",
-  "rtt_diff_ratio",
-  "queueing_delay_ratio",
-  "loss_rate",
-  "queue_ratio",
-  "utilization",
-  "ecn_fraction",
-];
+// By axis, each signal's name in absolute and in scale-free rules; scripts/live_page.py puts in what
+// the simulator declares.
+declare const SIGNAL_NAMES: [string, string][];
 
 export function signalName(table: Table, signal: number): string {
-  return (table.scaleFree ? RATIOS : ABSOLUTE)[signal];
+  return SIGNAL_NAMES[signal][Number(table.scaleFree)];
 }
 
 // Of an action's parts: what it is of, for people.
@@ -58,7 +37,7 @@ export function unitOf(table: Table, part: keyof Action): string {
 
 function signalNumber(name: string): number {
   const short = name.replace(/^SIGNAL_/, "").toLowerCase();
-  const number = Math.max(ABSOLUTE.indexOf(short), RATIOS.indexOf(short));
+  const number = SIGNAL_NAMES.findIndex((names) => names.includes(short));
   if (number < 0) throw new Error(`looks at ${name}, which is no signal`);
   return number;
 }

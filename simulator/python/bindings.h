@@ -13,6 +13,7 @@ void bind_objectives(nanobind::module_& module);
 void bind_recording(nanobind::module_& module);
 void bind_registries(nanobind::module_& module);
 void bind_results(nanobind::module_& module);
+void bind_signals(nanobind::module_& module);
 void bind_tables(nanobind::module_& module);
 
 }  // namespace remy

@@ -5,6 +5,7 @@
 NB_MODULE(_native, module) {
   module.doc() = "The simulator and evaluator of rule tables.";
   remy::bind_numbers(module);
+  remy::bind_signals(module);
   remy::bind_tables(module);
   remy::bind_candidates(module);
   remy::bind_registries(module);

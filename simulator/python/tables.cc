@@ -125,7 +125,7 @@ Replay replay(const RuleTable& table, const std::vector<double>& sent_ms,
     throw std::invalid_argument("ACKs alone do not tell what the table looks at");
   }
   for (const Signal signal : table.signals()) {
-    if (static_cast<std::size_t>(signal) >= kUsualSignals) {
+    if (axis_of(signal) >= kUsualSignals) {
       throw InvalidTable("ACKs alone do not tell the signal " +
                          std::string(signal_name(signal, table.rules())));
     }
@@ -149,7 +149,8 @@ Replay replay(const RuleTable& table, const std::vector<double>& sent_ms,
 
 Signal to_signal(std::uint8_t axis) {
   if (axis >= kSignals) {
-    throw InvalidTable("signal " + std::to_string(axis) + " is not one of 0 to 8");
+    throw InvalidTable("signal " + std::to_string(axis) + " is not one of 0 to " +
+                       std::to_string(kSignals - 1));
   }
   return static_cast<Signal>(axis);
 }

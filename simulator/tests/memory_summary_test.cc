@@ -21,10 +21,7 @@ using memory_scale::lower_edge;
 using memory_scale::upper_edge;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::array<Signal, kSignals> kAllSignals{
-    Signal::kSendEwma,    Signal::kRecEwma,       Signal::kRttRatio, Signal::kSlowRecEwma,
-    Signal::kRttDiff,     Signal::kQueueingDelay, Signal::kLossRate, Signal::kQueueLength,
-    Signal::kUtilization, Signal::kEcnFraction};
+constexpr auto kAllSignals = by_axis([](const SignalAxis& axis) { return axis.signal; });
 
 double origin(Signal signal) { return signal == Signal::kRttRatio ? 1 : 0; }
 

@@ -59,9 +59,8 @@ class RandomCase {
       std::vector<Threshold> thresholds;
       for (const Signal signal : signals) {
         const auto axis = static_cast<std::size_t>(signal);
-        const bool is_rate = signal == Signal::kLossRate || signal == Signal::kUtilization ||
-                             signal == Signal::kEcnFraction;
-        const double value = is_rate                                       ? uniform(0.01, 1)
+        const bool is_share = kSignalAxes[axis].form(is_scale_free).printed_in == "%";
+        const double value = is_share                                      ? uniform(0.01, 1)
                              : is_scale_free && signal == Signal::kRecEwma ? uniform(1, 300)
                              : is_scale_free                               ? uniform(0.01, 2)
                              : signal == Signal::kRttRatio                 ? uniform(1, 2.5)

@@ -190,15 +190,18 @@ TEST(RuleTable, TheActionOfAnInnerNodeMeansNothing) {
 TEST(RuleTable, SaysWhatIsWrongWithItsSignals) {
   EXPECT_EQ(refusal({}, {rule(0)}), "The table has no signals; it must have at least one.");
   EXPECT_EQ(refusal({Signal::kRttRatio, Signal::kRecEwma}, {rule(0)}),
-            "Signal rec_ewma follows rtt_ratio; signals must be listed once each, in the order "
-            "send_ewma, rec_ewma, rtt_ratio, slow_rec_ewma, rtt_diff, queueing_delay, loss_rate, "
-            "queue_length, utilization, ecn_fraction.");
-  EXPECT_EQ(refusal({static_cast<Signal>(10)}, {rule(0)}),
-            "Signal number 10 does not exist; the last is 9, ecn_fraction.");
+            "Signal rec_ewma follows rtt_ratio; signals must be listed once each, in the order " +
+                signal_names(Rules::kAbsolute) + ".");
+  EXPECT_TRUE(signal_names(Rules::kAbsolute).starts_with("send_ewma, rec_ewma, rtt_ratio, slow"));
+  EXPECT_TRUE(signal_names(Rules::kScaleFree).starts_with("send_ratio, age, rtt_ratio, slow"));
+  const std::string last(signal_name(static_cast<Signal>(kSignals - 1), Rules::kAbsolute));
+  EXPECT_EQ(refusal({static_cast<Signal>(99)}, {rule(0)}),
+            "Signal number 99 does not exist; the last is " + std::to_string(kSignals - 1) + ", " +
+                last + ".");
   EXPECT_EQ(refusal({Signal::kRecEwma}, {Node{{{Signal::kSendEwma, 1}}, {}}, rule(0), rule(1)}),
             "Node 0 divides on send_ewma, which is not one of the table's signals.");
-  EXPECT_EQ(refusal(kPaperSignals, {Node{{{static_cast<Signal>(10), 1}}, {}}, rule(0), rule(1)}),
-            "Node 0 divides on signal number 10, which is not one of the table's signals.");
+  EXPECT_EQ(refusal(kPaperSignals, {Node{{{static_cast<Signal>(99), 1}}, {}}, rule(0), rule(1)}),
+            "Node 0 divides on signal number 99, which is not one of the table's signals.");
 }
 
 TEST(RuleTable, SaysWhatIsWrongWithItsDomain) {

@@ -236,7 +236,7 @@ void SlowDumbbell::hear(SlowSender& sender, const SlowPacket packet, double pack
     sender.memory[3] = average(sender.memory[3], received_apart_ms, slow_weight);
     sender.minimum_rtt_ms = std::min(sender.minimum_rtt_ms, rtt_ms);
     sender.memory[2] = rtt_ms / sender.minimum_rtt_ms;
-    hear_more(sender, packet, packets, rtt_ms);
+    hear_more(sender, packet, packets, received_ms, rtt_ms);
   }
   sender.last_heard = packet;
   sender.marked = 0;
@@ -246,7 +246,7 @@ void SlowDumbbell::hear(SlowSender& sender, const SlowPacket packet, double pack
 }
 
 void SlowDumbbell::hear_more(SlowSender& sender, const SlowPacket& packet, double packets,
-                             double rtt_ms) const {
+                             double received_ms, double rtt_ms) const {
   const SlowPacket& last = sender.last_heard;
   const double service_ms = 1 / specimen_.link_rate_packets_per_ms;
   const auto resolved = static_cast<double>(packet.sequence - last.sequence);
@@ -255,6 +255,12 @@ void SlowDumbbell::hear_more(SlowSender& sender, const SlowPacket& packet, doubl
   for (double i = 0; i < resolved; ++i) {
     const double is_lost = i < resolved - packets ? 1 : 0;
     sender.memory[6] = (1 - 1.0 / 256) * sender.memory[6] + 1.0 / 256 * is_lost;
+  }
+  if (resolved > packets) {
+    sender.heard_of_loss_ms = received_ms;
+  }
+  if (sender.heard_of_loss_ms) {
+    sender.memory[10] = 1 + (received_ms - *sender.heard_of_loss_ms) / sender.minimum_rtt_ms;
   }
   const auto between = static_cast<double>(packet.departures - last.departures);
   const double utilization = between * service_ms / (packet.departed_ms - last.departed_ms);
@@ -367,6 +373,7 @@ void SlowDumbbell::switch_senders(double now_ms) {
     }
     sender.age = 0;
     sender.memory = {};
+    sender.heard_of_loss_ms.reset();
     if (sender.remembered_interval_ms > 0) {
       sender.memory[0] = sender.memory[1] = sender.memory[3] = sender.remembered_interval_ms;
       sender.minimum_rtt_ms = sender.remembered_rtt_ms;

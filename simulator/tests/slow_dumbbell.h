@@ -55,6 +55,7 @@ class SlowDumbbell {
     double last_sent_ms = 0;
     double last_received_ms = 0;
     double minimum_rtt_ms = 0;
+    std::optional<double> heard_of_loss_ms;  // of this on period
     // Of this on period: packets acknowledged after the first, when that was, the smallest RTT. Of
     // the last with 16 such packets: time between two of them, and the smallest RTT.
     double age = 0;
@@ -86,7 +87,8 @@ class SlowDumbbell {
   bool send_delayed_ack(double now_ms);
   void hear(SlowSender& sender, SlowPacket packet, double packets, double now_ms);
   double jitter_ms(const SlowPacket& packet) const;
-  void hear_more(SlowSender& sender, const SlowPacket& packet, double packets, double rtt_ms) const;
+  void hear_more(SlowSender& sender, const SlowPacket& packet, double packets, double received_ms,
+                 double rtt_ms) const;
   void look_up(SlowSender& sender);
   void accept(const SlowPacket& packet, double now_ms);
   void resolve(SlowSender& sender, double now_ms);

@@ -22,7 +22,7 @@ from remy_farm.specification.reading import integer
 from remy_farm.specification.schema import short_name
 from remy_proto.dna.v1 import dna_pb2
 from remy_proto.v1 import rule_table_pb2, spec_pb2
-from remy_simulator import InvalidTable, RuleTable
+from remy_simulator import InvalidTable, RuleTable, signals
 from remy_simulator.messages import axis_of, from_native, signal_of, to_native
 
 __all__ = [
@@ -271,12 +271,6 @@ def sentence_of_clocks(rules: Sequence[ReadableRule]) -> str:
     )
 
 
-# Where signals of scale-free rules begin once something is measured, by native axis: no RTT is
-# below the smallest, and no EWMA of weight 1/256 below 1/32 of one of weight 1/8 of the same times.
-# Who remembers the last on period knows all of it but an RTT.
-_LEAST_MEASURED: Final = {1: 1.0, 2: 1.0, 3: 1 / 32, 5: 1 / (1 << 20), 8: 1 / (1 << 20)}
-
-
 def start_rule(table: RuleTable) -> int | None:
     """The rule that a scale-free table has for senders that have measured nothing.
 
@@ -289,17 +283,21 @@ def start_rule(table: RuleTable) -> int | None:
     return rule if guards_of_start(table, rule) else None
 
 
-_RTT_RATIO: Final = 2
+_RTT_RATIO: Final = axis_of(rule_table_pb2.SIGNAL_RTT_RATIO)
 
 
 def guards_of_start(table: RuleTable, rule: int) -> list[int]:
-    """The axes on which the rule's region ends before anything that can be measured."""
+    """The axes on which a scale-free rule's region ends before anything that can be measured.
+
+    rtt_ratio is none for senders that remember the last on period, as they know all but an RTT.
+    """
     _, upper = table.region(rule)
     remembers = table.rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING
     return [
         axis
-        for axis, least in _LEAST_MEASURED.items()
-        if upper[axis] <= least and not (remembers and axis == _RTT_RATIO)
+        for axis, signal in enumerate(signals.AXES)
+        if 0 < signal.form(True).least_measured >= upper[axis]
+        and not (remembers and axis == _RTT_RATIO)
     ]
 
 

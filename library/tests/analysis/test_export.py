@@ -74,6 +74,25 @@ def test_cells_reach_from_below_the_fastest_link_s_interval_to_the_slowest_share
     assert octave_shares == pytest.approx([2**0.5] * len(octave_shares))
 
 
+def test_queues_are_in_packets_of_the_smallest_rtt_at_the_measured_rate() -> None:
+    queue = axis_of(rule_table_pb2.SIGNAL_QUEUE_RATIO)
+    nodes = [
+        ([(2, 0.5)], (1.0, 1.0, 1.0)),
+        ([], (0.0, 30.0, 0.1)),
+        ([(queue, 0.25)], (1.0, 1.0, 1.0)),
+        ([], (0.7, 33.0, 0.9)),
+        ([], (0.5, 33.0, 1.1)),
+    ]
+    table = RuleTable([2, queue], nodes, rules=rule_table_pb2.RULES_SCALE_FREE)
+    absolute = exported(table, _SPEC, 1)
+    for rec_ewma_ms in intervals_ms(_SPEC, 1)[0]:
+        memory = [0.0] * queue
+        memory[1], memory[2] = rec_ewma_ms, 1.5
+        for share, multiple in ((0.24, 0.7), (0.26, 0.5)):
+            queue_length = share * 150 / rec_ewma_ms
+            assert absolute.action(absolute.find((*memory, queue_length)))[0] == multiple
+
+
 def test_a_dna_file_holds_it() -> None:
     absolute = exported(six_scale_free_rules(), _SPEC, 2)
     assert RuleTable.from_dna(absolute.to_dna())[0] == absolute

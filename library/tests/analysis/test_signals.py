@@ -11,7 +11,9 @@ from remy_farm.analysis.explain import (
 )
 from remy_farm.analysis.trees import ActionScale, leaves
 from remy_farm.remycc import start_rule
+from remy_proto.v1 import rule_table_pb2
 from remy_simulator import RuleTable
+from remy_simulator.messages import axis_of
 
 CAREFUL = (0.5, 1.0, 1.0)
 BOLD = (1.0, 1.0, 1.0)
@@ -41,6 +43,14 @@ def test_cutting_rules_into_pieces_changes_no_action(
     rule = cut.find(memory)
     assert pieces[rule].rule == table.find(memory)
     assert cut.action(rule) == table.action(table.find(memory))
+
+
+def test_a_signal_beyond_the_first_four_is_taken_out_like_another() -> None:
+    loss_rate = axis_of(rule_table_pb2.SIGNAL_LOSS_RATE)
+    nodes = [([(loss_rate, 0.1)], BOLD), ([], BOLD), ([], CAREFUL)]
+    without = merged(RuleTable([2, loss_rate], nodes), loss_rate)
+    assert without.rule_count == 1
+    assert CAREFUL[0] < without.action(0)[0] < BOLD[0]
 
 
 @given(tables(), memories, st.floats(-1, 2 * DOMAIN_UPPER), st.data())

@@ -7,8 +7,8 @@ import hashlib
 from typing import Any
 
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
-from remy_simulator import columns, registry
-from remy_simulator.messages import signal_of
+from remy_simulator import columns, registry, signals
+from remy_simulator.messages import AXES, USUAL_AXES, form_of, signal_of
 from remy_simulator.throughput import MEASURES
 
 _BOUNDS = evaluation_pb2.ActionBounds(
@@ -374,9 +374,11 @@ def _table_of_signals(rules: rule_table_pb2.Rules) -> rule_table_pb2.RuleTable:
     """Rules for who has measured nothing, and for what each of the other signals tells."""
     is_absolute = rules == rule_table_pb2.RULES_ABSOLUTE
     # Marks come first: where there are some, the link is busy, too.
-    thresholds = {9: 0.05, 4: 8.0, 5: 12.0, 6: 0.004, 7: 3.0, 8: 0.6}
-    if not is_absolute:
-        thresholds |= {4: 3.0, 5: 0.05, 7: 0.1}
+    others = sorted(
+        (axis for axis in range(USUAL_AXES, AXES) if form_of(axis, rules).usual_value),
+        key=lambda axis: signals.AXES[axis].told_by != signals.ToldBy.MARKS,
+    )
+    thresholds = {axis: form_of(axis, rules).usual_value for axis in others}
     if rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING:
         thresholds[1] = 20.0
     table = rule_table_pb2.RuleTable(

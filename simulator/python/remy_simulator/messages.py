@@ -1,7 +1,7 @@
 """Between the wire's messages and the native simulator's types."""
 
 import itertools
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple, cast, get_args
 
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import _native, signals
@@ -14,15 +14,20 @@ Action = _native.Action
 #: An action without names.
 ActionTuple = tuple[float, float, float]
 
+
+def _signals(*, is_scale_free: bool) -> tuple[rule_table_pb2.Signal, ...]:
+    numbers = (axis.form(is_scale_free).number for axis in signals.AXES)
+    return tuple(cast(rule_table_pb2.Signal, number) for number in numbers)
+
+
 # By axis. Scale-free rules look at the same axes as ratios, and at age in place of rec_ewma itself.
-_ABSOLUTE_SIGNALS: Final = tuple(axis.absolute.signal for axis in signals.AXES)
-_SCALE_FREE_SIGNALS: Final = tuple(axis.scale_free.signal for axis in signals.AXES)
-_MAY_STAY_0: Final = frozenset(form.signal for form in signals.FORMS.values() if form.may_stay_0)
+_ABSOLUTE_SIGNALS: Final = _signals(is_scale_free=False)
+_SCALE_FREE_SIGNALS: Final = _signals(is_scale_free=True)
 #: What senders that remember the last on period know before the first ACK of the next.
 _REMEMBERED: Final = (rule_table_pb2.SIGNAL_AGE, rule_table_pb2.SIGNAL_SLOW_REC_RATIO)
 #: How many axes there are, and how many of the first every sender's memory has.
 AXES: Final = len(_ABSOLUTE_SIGNALS)
-USUAL_AXES: Final = 4
+USUAL_AXES: Final = _native.USUAL_AXES
 _AXES: Final[dict[int, int]] = {
     signal: axis
     for own in (_SCALE_FREE_SIGNALS, _ABSOLUTE_SIGNALS)
@@ -45,12 +50,16 @@ def signal_of(axis: int, rules: int = rule_table_pb2.RULES_ABSOLUTE) -> rule_tab
     return (_SCALE_FREE_SIGNALS if is_scale_free(rules) else _ABSOLUTE_SIGNALS)[axis]
 
 
+def form_of(axis: int, rules: int) -> signals.SignalForm:
+    """The signal of a native axis as such rules look at it."""
+    return signals.AXES[axis].form(is_scale_free(rules))
+
+
 def sure_signals(rules: int) -> list[int]:
     """The Signals of such rules that are 0 for senders that know nothing yet and for no other."""
-    own = _SCALE_FREE_SIGNALS if is_scale_free(rules) else _ABSOLUTE_SIGNALS
     if rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING:
         return list(_REMEMBERED)
-    return [signal for signal in own if signal not in _MAY_STAY_0]
+    return [signal_of(axis, rules) for axis in range(AXES) if not form_of(axis, rules).may_stay_0]
 
 
 def native_action(action: rule_table_pb2.Action) -> Action:

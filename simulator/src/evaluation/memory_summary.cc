@@ -13,13 +13,17 @@ constexpr double kLowest = 0x1p-30;
 constexpr double kHighest = 0x1p18;
 constexpr std::uint64_t kFirst = std::bit_cast<std::uint64_t>(kLowest) >> (52 - kOctaveBits);
 
-double origin(Signal signal) { return signal == Signal::kRttRatio ? 1.0 : 0.0; }
+double origin(Signal signal) {
+  static constexpr auto kOrigins = by_axis([](const SignalAxis& axis) { return axis.smallest; });
+  return kOrigins[axis_of(signal)];
+}
 
 }  // namespace
 
 std::uint32_t bucket(Signal signal, double value) {
-  const double excess = value - origin(signal);
-  if (signal == Signal::kRttRatio ? excess < 0 : excess <= 0) {
+  const double from = origin(signal);
+  const double excess = value - from;
+  if (from > 0 ? excess < 0 : excess <= 0) {
     return 0;
   }
   if (excess < kLowest) {
@@ -44,8 +48,8 @@ double lower_edge(Signal signal, std::uint32_t bucket) {
 
 double upper_edge(Signal signal, std::uint32_t bucket) {
   // Above the fresh memory there is nothing but the smallest value told apart.
-  return bucket == 0 ? origin(signal) + (signal == Signal::kRttRatio ? 0 : kLowest)
-                     : lower_edge(signal, bucket + 1);
+  const double from = origin(signal);
+  return bucket == 0 ? from + (from > 0 ? 0 : kLowest) : lower_edge(signal, bucket + 1);
 }
 
 }  // namespace memory_scale

@@ -40,11 +40,9 @@ class MemoryCounts {
     ++counts_[axis][memory_scale::bucket(static_cast<Signal>(axis), value)];
   }
   void add(Signal signal, std::uint32_t bucket, std::uint64_t count) {
-    counts_[static_cast<std::size_t>(signal)][bucket] += count;
+    counts_[axis_of(signal)][bucket] += count;
   }
-  std::span<const std::uint64_t> counts(Signal signal) const {
-    return counts_[static_cast<std::size_t>(signal)];
-  }
+  std::span<const std::uint64_t> counts(Signal signal) const { return counts_[axis_of(signal)]; }
 
  private:
   std::vector<std::array<std::uint64_t, memory_scale::kBuckets>> counts_;

@@ -120,7 +120,7 @@ class RemyController {
       minimum_rtt_ms_ = std::min(minimum_rtt_ms_, rtt_ms);
       memory_[2] = rtt_ms / minimum_rtt_ms_;
       if constexpr (kMore) {
-        update_more_signals(rtt_ms, packets);
+        update_more_signals(received_ms, rtt_ms, packets);
       }
     }
     if constexpr (kMore) {
@@ -201,7 +201,7 @@ class RemyController {
 
   // The ACK is for `packets` of those sent since the packet that the last one was for. As nothing
   // overtakes, the others are lost.
-  void update_more_signals(double rtt_ms, std::uint32_t packets)
+  void update_more_signals(double received_ms, double rtt_ms, std::uint32_t packets)
     requires kMore
   {
     const std::uint32_t resolved = newest_.sequence - last_.sequence;
@@ -209,6 +209,12 @@ class RemyController {
     memory_[5] = memory_[1] * resolved;
     memory_[9] = (1 - kMarkWeight) * memory_[9] +
                  kMarkWeight * (static_cast<double>(newest_.marked - last_.marked) / packets);
+    if (resolved > packets) {
+      heard_of_loss_ms_ = received_ms;
+      memory_[10] = 1;
+    } else if (memory_[10] > 0) {
+      memory_[10] = 1 + (received_ms - heard_of_loss_ms_) / minimum_rtt_ms_;
+    }
     for (std::uint32_t lost = resolved - packets; lost > 0; --lost) {
       memory_[6] = (1 - kSlowWeight) * memory_[6] + kSlowWeight;
     }
@@ -260,6 +266,7 @@ class RemyController {
       ratios_[7] = memory_[7] * scale_ms / minimum_rtt_ms_;
       ratios_[8] = memory_[8];
       ratios_[9] = memory_[9];
+      ratios_[10] = memory_[10];
     }
     const std::uint32_t rule = find(ratios_);
     const Action& action = table_->action(rule);
@@ -302,6 +309,8 @@ class RemyController {
   // Of the newest packet received, and of that which the last ACK was for.
   [[no_unique_address]] std::conditional_t<kMore, SignalMemory, Nothing> newest_;
   [[no_unique_address]] std::conditional_t<kMore, SignalMemory, Nothing> last_;
+  // When the ACK that told of the last loss was received.
+  [[no_unique_address]] std::conditional_t<kMore, double, Nothing> heard_of_loss_ms_{};
 };
 
 // For tables of any signals.

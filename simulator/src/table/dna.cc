@@ -66,8 +66,10 @@ EncodedNode open_node(std::string_view message, const Place& place) {
   return node;
 }
 
-// What multiplies values on a signal: rtt_ratio has no unit.
-double unit_of(Signal signal, double unit_ms) { return signal == Signal::kRttRatio ? 1 : unit_ms; }
+// What multiplies values on a signal: 1 for those that are not times.
+double unit_of(Signal signal, double unit_ms) {
+  return kSignalAxes[axis_of(signal)].absolute.unit == "ms" ? unit_ms : 1;
+}
 
 // The nodes with times in ms.
 std::vector<Node> in_ms(std::vector<Node> nodes, double unit_ms) {
@@ -341,10 +343,9 @@ double domain_upper_of(const MemoryRange& root, std::span<const Signal> signals,
   }
   double domain_upper = 0;
   for (const Signal signal : signals) {
-    const double upper = root.upper[static_cast<std::size_t>(signal)];
+    const double upper = root.upper[axis_of(signal)];
     if (!(upper > 0)) {
-      refuse(place, "has the upper bound 0 on " +
-                        std::string(dna::axis_name(static_cast<std::size_t>(signal))) +
+      refuse(place, "has the upper bound 0 on " + std::string(dna::axis_name(axis_of(signal))) +
                         "; it must be above 0");
     }
     domain_upper = std::max(domain_upper, upper * unit_of(signal, unit_ms));
@@ -409,7 +410,7 @@ class TreeWriter {
     for (std::size_t j = 0; j < node.thresholds.size(); ++j) {
       const auto& [signal, value] = node.thresholds[j];
       const bool above = (child >> j & 1U) != 0;
-      (above ? region.lower : region.upper)[static_cast<std::size_t>(signal)] = value;
+      (above ? region.lower : region.upper)[axis_of(signal)] = value;
     }
     return region;
   }
@@ -440,7 +441,7 @@ std::string write_dna(const RuleTable& table, std::string_view metadata) {
   if (table.rules() != Rules::kAbsolute) {
     throw InvalidTable("its rules are scale-free, which a .dna file cannot say; keep it as .json");
   }
-  if (const Signal last = table.signals().back(); static_cast<std::size_t>(last) >= dna::kAxes) {
+  if (const Signal last = table.signals().back(); axis_of(last) >= dna::kAxes) {
     throw InvalidTable("it looks at " + std::string(signal_name(last, table.rules())) +
                        ", which a .dna file cannot say; keep it as .json");
   }

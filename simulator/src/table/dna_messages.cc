@@ -187,7 +187,7 @@ MemoryRange decode_memory_range(std::string_view message, const Place& place) {
 std::string encode_memory_range(const Region& region, std::span<const Signal> signals) {
   // Bounds of the other two axes are left out where nothing lies on them, as in files that are
   // older.
-  const bool is_usual = static_cast<std::size_t>(signals.back()) < kUsualSignals;
+  const bool is_usual = axis_of(signals.back()) < kUsualSignals;
   const std::size_t axes = is_usual ? kUsualSignals : kAxes;
   std::string message;
   wire::append_bytes(message, kLower, encode_memory(region.lower, axes));

@@ -1,5 +1,6 @@
 #include "table/message.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <utility>
@@ -13,15 +14,17 @@ namespace {
 using wire::Field;
 using wire::Type;
 
-// The number of each axis on the wire, where signals are counted from 1; rtt_ratio, loss_rate,
-// utilization and ecn_fraction are ratios anyway.
-constexpr std::uint64_t kAbsoluteNumbers[kSignals] = {1, 2, 3, 4, 7, 8, 9, 10, 11, 15};
-constexpr std::uint64_t kScaleFreeNumbers[kSignals] = {5, 16, 3, 6, 12, 13, 9, 14, 11, 15};
-constexpr std::uint64_t kNumbers = 16;
+// The number of each axis on the wire, where signals are counted from 1.
+constexpr auto kAbsoluteNumbers =
+    by_axis([](const SignalAxis& axis) { return std::uint64_t{axis.form(false).number}; });
+constexpr auto kScaleFreeNumbers =
+    by_axis([](const SignalAxis& axis) { return std::uint64_t{axis.form(true).number}; });
+constexpr std::uint64_t kNumbers =
+    std::max(std::ranges::max(kAbsoluteNumbers), std::ranges::max(kScaleFreeNumbers));
+static_assert(kNumbers < 128, "a signal's number must fit in one byte on the wire");
 
 std::uint64_t number_of(Signal signal, Rules rules) {
-  return (is_scale_free(rules) ? kScaleFreeNumbers
-                               : kAbsoluteNumbers)[static_cast<std::size_t>(signal)];
+  return (is_scale_free(rules) ? kScaleFreeNumbers : kAbsoluteNumbers)[axis_of(signal)];
 }
 
 Signal signal_of(std::uint64_t number, Rules rules, const std::string& place) {

@@ -12,8 +12,6 @@
 namespace remy {
 namespace {
 
-std::size_t axis_of(Signal signal) { return static_cast<std::size_t>(signal); }
-
 // An inner node of a walk in pre-order some of whose children have not been seen.
 struct Open {
   const Node* node;
@@ -41,7 +39,8 @@ void check_domain(std::span<const Signal> signals, double domain_upper, Rules ru
   for (std::size_t i = 0; i < signals.size(); ++i) {
     if (axis_of(signals[i]) >= kSignals) {
       refuse<InvalidTable>("Signal number " + std::to_string(axis_of(signals[i])) +
-                           " does not exist; the last is 9, ecn_fraction.");
+                           " does not exist; the last is " + std::to_string(kSignals - 1) + ", " +
+                           std::string(signal_name(kSignalAxes[kSignals - 1].signal, rules)) + ".");
     }
     if (i > 0 && signals[i] <= signals[i - 1]) {
       refuse<InvalidTable>("Signal " + std::string(signal_name(signals[i], rules)) + " follows " +
@@ -112,12 +111,10 @@ void check_thresholds(std::size_t number, const Node& node, const Region& region
 }  // namespace
 
 std::string_view signal_name(Signal signal, Rules rules) {
-  static constexpr std::array<std::string_view, kSignals> kAbsolute{
-      "send_ewma",      "rec_ewma",  "rtt_ratio",    "slow_rec_ewma", "rtt_diff",
-      "queueing_delay", "loss_rate", "queue_length", "utilization",   "ecn_fraction"};
-  static constexpr std::array<std::string_view, kSignals> kScaleFree{
-      "send_ratio",           "age",       "rtt_ratio",   "slow_rec_ratio", "rtt_diff_ratio",
-      "queueing_delay_ratio", "loss_rate", "queue_ratio", "utilization",    "ecn_fraction"};
+  static constexpr auto kAbsolute =
+      by_axis([](const SignalAxis& axis) { return axis.form(false).name; });
+  static constexpr auto kScaleFree =
+      by_axis([](const SignalAxis& axis) { return axis.form(true).name; });
   return (is_scale_free(rules) ? kScaleFree : kAbsolute)[axis_of(signal)];
 }
 

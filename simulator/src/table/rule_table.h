@@ -9,25 +9,9 @@
 #include <string_view>
 #include <vector>
 
-namespace remy {
+#include "table/signals.h"
 
-// A congestion signal: one axis of a sender's memory (TCP ex Machina, section 4.1). The order is
-// that of the .dna format's axes, then that of docs/signals.md.
-enum class Signal : std::uint8_t {
-  kSendEwma = 0,
-  kRecEwma = 1,  // of scale-free rules: age
-  kRttRatio = 2,
-  kSlowRecEwma = 3,
-  kRttDiff = 4,
-  kQueueingDelay = 5,
-  kLossRate = 6,
-  kQueueLength = 7,
-  kUtilization = 8,
-  kEcnFraction = 9,
-};
-inline constexpr std::size_t kSignals = 10;
-// Those that every sender's memory has. Tables that look at others have a simulator of their own.
-inline constexpr std::size_t kUsualSignals = 4;
+namespace remy {
 
 // The units in which rules speak: milliseconds and packets, or the sender's own measured scale
 // (docs/algorithm.md, "Scale-free rules"). Scale-free rules look up the same axes as ratios
@@ -114,9 +98,7 @@ class RuleTable {
 
   std::span<const Signal> signals() const { return signals_; }
   // Whether it may look at others than the usual signals.
-  bool has_more_signals() const {
-    return static_cast<std::size_t>(signals_.back()) >= kUsualSignals;
-  }
+  bool has_more_signals() const { return axis_of(signals_.back()) >= kUsualSignals; }
   std::span<const Node> nodes() const { return nodes_; }
   double domain_upper() const { return domain_upper_; }
   Rules rules() const { return rules_; }

@@ -26,10 +26,10 @@ from remy_farm.specification.links import kilobits_per_packet
 from remy_farm.specification.models import outline
 from remy_proto.v1 import rule_table_pb2, spec_pb2
 from remy_simulator import RuleTable, log2, perturbation_noise, power
-from remy_simulator.messages import Action, axis_of
+from remy_simulator.messages import Action, axis_of, form_of
+from remy_simulator.signals import Per
 
-# The native axes of a table, in order.
-_SEND_EWMA, _REC_EWMA, _SLOW_REC_EWMA, _RTT_DIFF, _QUEUEING_DELAY = 0, 1, 3, 4, 5
+_REC_EWMA = axis_of(rule_table_pb2.SIGNAL_REC_EWMA)
 _AGE = axis_of(rule_table_pb2.SIGNAL_AGE)
 # A sender that has measured anything has measured more, ms.
 _LEAST_MS = 1 / (1 << 20)
@@ -98,12 +98,14 @@ def exported(
 
     def cell(middle: float) -> list[_Node]:
         factors = {
-            **dict.fromkeys((_SEND_EWMA, _SLOW_REC_EWMA, _RTT_DIFF), middle),
-            _QUEUEING_DELAY: rtt_ms,
+            Per.NOTHING: 1.0,
+            Per.INTERVAL: middle,
+            Per.SMALLEST_RTT: rtt_ms,
+            Per.PATH: rtt_ms / middle,
         }
 
         def scaled(axis: int, value: float) -> float:
-            return min(value * factors.get(axis, 1.0), largest)
+            return min(value * factors[form_of(axis, table.rules).per], largest)
 
         return [
             (

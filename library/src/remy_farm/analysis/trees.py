@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeAlias, TypeVar
 from remy_farm.specification.links import KILOBITS_PER_PACKET
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2
 from remy_simulator import InvalidTable, RuleTable, from_coordinates, to_coordinates
-from remy_simulator.messages import Action, native_bounds
+from remy_simulator.messages import AXES, Action, native_bounds
 
 
 class ExplainError(Exception):
@@ -24,7 +24,6 @@ _A = TypeVar("_A")
 _B = TypeVar("_B")
 
 _MOST_LEAVES: Final = 100_000
-_AXES: Final = 4
 # Stands where an inner node's action would: the native table ignores it.
 _NO_ACTION: Final = Action(1.0, 1.0, 1.0)
 
@@ -60,7 +59,7 @@ class Box:
     @classmethod
     def whole(cls, domain_upper: float) -> Box:
         """All of memory space."""
-        return cls((0.0,) * _AXES, (domain_upper,) * _AXES)
+        return cls((0.0,) * AXES, (domain_upper,) * AXES)
 
     def child(self, thresholds: Sequence[Threshold], number: int) -> Box:
         """The part of the box that is a branch's child."""

@@ -18,6 +18,7 @@ from remy_simulator.messages import (
     Action,
     action_message,
     axis_of,
+    form_of,
     is_scale_free,
     native_action,
     native_bounds,
@@ -204,11 +205,11 @@ def first_action(spec: spec_pb2.DesignSpec, window_multiple: float) -> Action:
 #: it is for nothing else, that of senders that have measured nothing yet.
 START_RULE = 0
 #: The native axes of send_ewma or send_ratio, rtt_ratio, and slow_rec_ewma or slow_rec_ratio.
-_SEND = 0
-RTT_RATIO = 2
-_SLOW_REC = 3
+_SEND = axis_of(rule_table_pb2.SIGNAL_SEND_RATIO)
+RTT_RATIO = axis_of(rule_table_pb2.SIGNAL_RTT_RATIO)
+_SLOW_REC = axis_of(rule_table_pb2.SIGNAL_SLOW_REC_RATIO)
 #: That of age, of scale-free rules.
-_AGE = 1
+_AGE = axis_of(rule_table_pb2.SIGNAL_AGE)
 #: No measured memory value lies below, of other axes that cannot stay 0.
 _LEAST_OTHER = 1 / (1 << 20)
 
@@ -223,12 +224,10 @@ def has_start_rule(table: RuleTable) -> bool:
 def _least_measured(axes: Sequence[int], rules: int) -> dict[int, float]:
     """What nothing that is known lies below on the axes where it is not 0, the best to divide on
     first."""
-    first = {RTT_RATIO: 1.0, _AGE: 1.0} if is_scale_free(rules) else {RTT_RATIO: 1.0}
     sure = {axis_of(signal) for signal in sure_signals(rules)}
-    axes = [axis for axis in axes if axis in sure]
-    rest = [axis for axis in reversed(axes) if axis not in first]
-    known = {axis: value for axis, value in first.items() if axis in axes}
-    return known | dict.fromkeys(rest, _LEAST_OTHER)
+    known = [axis for axis in reversed(axes) if axis in sure]
+    first = [axis for axis in known if form_of(axis, rules).least_measured == 1]
+    return dict.fromkeys(first, 1.0) | {axis: _LEAST_OTHER for axis in known if axis not in first}
 
 
 def start_action(spec: spec_pb2.DesignSpec, space: ActionSpace) -> Action:

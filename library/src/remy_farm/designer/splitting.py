@@ -10,7 +10,7 @@ import remy_simulator
 from remy_farm.designer.actions import RTT_RATIO, START_RULE, has_start_rule
 from remy_farm.designer.scoring import CheckpointError, by_use
 from remy_proto.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_table_pb2
-from remy_simulator import RuleTable
+from remy_simulator import RuleTable, signals
 from remy_simulator.columns import memory_summaries
 from remy_simulator.messages import USUAL_AXES, axis_of, signal_of
 
@@ -91,9 +91,6 @@ def check_possible(table: RuleTable, trials: Sequence[Split]) -> None:
 Memory = Mapping[tuple[int, int], tuple[Sequence[int], Sequence[int]]]
 
 
-# Axes by what a division on them is worth: queues first, then how a sender's rate compares with
-# what arrives, then how fast that is, how it was long ago, and last what else there may be.
-_BY_WORTH = (RTT_RATIO, 0, 1, 3, 4, 5, 7, 8, 9, 6)
 _RULES_AT_ONCE = 7
 
 
@@ -120,7 +117,7 @@ def split_most_used(
         thresholds = median_thresholds(table, rule, memory, like_reference=like_reference)
         if room is not None:
             most = (room + 1).bit_length() - 1
-            by_turn = sorted(thresholds, key=lambda each: _BY_WORTH.index(each[0]))
+            by_turn = sorted(thresholds, key=lambda each: signals.AXES[each[0]].turn)
             if has_more:
                 bounds = _bounds(table, rule)
                 by_turn.sort(key=lambda each: bounds[each[0]])

@@ -39,11 +39,13 @@ from remy_farm.specification.soundness import (
     load_is_sound,
     mixture_is_sound,
     network_is_sound,
+    signals_told_by,
 )
 from remy_farm.specification.traces import RecordedLink
 from remy_proto.completion import NEWEST_EDITION, complete, constraint_of, is_alternative
 from remy_proto.v1 import rule_table_pb2, spec_pb2
 from remy_simulator.messages import AXES, is_scale_free, signal_of, sure_signals
+from remy_simulator.signals import ToldBy
 from remy_simulator.throughput import counts_flows
 
 
@@ -176,7 +178,7 @@ def _specification_is_sound(spec: spec_pb2.DesignSpec, path: str, _: Bounds) -> 
     yield from _rules_fit(spec, path)
     yield from _something_counts(spec, path)
     yield from _steps_may_overlap(spec, path)
-    if _is_more_than_senders(spec) or rule_table_pb2.SIGNAL_ECN_FRACTION in spec.signals:
+    if _is_more_than_senders(spec) or signals_told_by(spec, ToldBy.MARKS):
         yield from mixture_is_sound(spec, path)
     yield from _design_ends(spec, child_path(path, "stop"))
 

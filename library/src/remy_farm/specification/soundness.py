@@ -29,10 +29,11 @@ from remy_farm.specification.modes import MODES, mode_of
 from remy_farm.specification.schema import Bounds, Violation, child_path, show
 from remy_farm.specification.specimens import arrivals_of, set_when_on
 from remy_farm.specification.traces import RecordedLink
-from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
-from remy_simulator import registry
-from remy_simulator.messages import USUAL_AXES, axis_of
+from remy_proto.v1 import evaluation_pb2, spec_pb2
+from remy_simulator import registry, signals
+from remy_simulator.messages import AXES, USUAL_AXES, axis_of, form_of
 from remy_simulator.registry import Registry
+from remy_simulator.signals import ToldBy
 from remy_simulator.throughput import MEASURES, counts_flows
 
 _MOST_SENDERS: Final = 10_000
@@ -365,6 +366,14 @@ def _flows_are_counted(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violati
                 return
 
 
+def signals_told_by(spec: spec_pb2.DesignSpec, told_by: ToldBy) -> list[str]:
+    """Names of the specification's signals that this tells a sender."""
+    told = (
+        form_of(axis, spec.rules) for axis in range(AXES) if signals.AXES[axis].told_by == told_by
+    )
+    return [form.name for form in told if form.number in spec.signals]
+
+
 def _signals_are_seen(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
     others = [signal for signal in spec.signals if signal and axis_of(signal) >= USUAL_AXES]
     if others and not all(_is_plain(spec, model) for model in models(spec)):
@@ -373,12 +382,12 @@ def _signals_are_seen(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violatio
             "has other than the usual ones, but these are seen by datagrams before a drop-tail "
             f"or {_MARKING_QUEUE} queue only, where they stay in order and nobody runs a protocol",
         )
-    elif rule_table_pb2.SIGNAL_ECN_FRACTION in spec.signals and not any(
+    elif (marks := signals_told_by(spec, ToldBy.MARKS)) and not any(
         _queue_of(model.network) == _MARKING_QUEUE for model in models(spec)
     ):
         yield Violation(
             child_path(path, "signals"),
-            f"has ecn_fraction, but no queue marks packets; give network.queue: {_MARKING_QUEUE}",
+            f"has {marks[0]}, but no queue marks packets; give network.queue: {_MARKING_QUEUE}",
         )
 
 

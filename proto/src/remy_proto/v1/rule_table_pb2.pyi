@@ -26,6 +26,7 @@ class Signal(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SIGNAL_QUEUE_RATIO: _ClassVar[Signal]
     SIGNAL_ECN_FRACTION: _ClassVar[Signal]
     SIGNAL_AGE: _ClassVar[Signal]
+    SIGNAL_RTTS_SINCE_LOSS: _ClassVar[Signal]
 
 class Rules(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -50,6 +51,7 @@ SIGNAL_QUEUEING_DELAY_RATIO: Signal
 SIGNAL_QUEUE_RATIO: Signal
 SIGNAL_ECN_FRACTION: Signal
 SIGNAL_AGE: Signal
+SIGNAL_RTTS_SINCE_LOSS: Signal
 RULES_UNSPECIFIED: Rules
 RULES_ABSOLUTE: Rules
 RULES_SCALE_FREE: Rules
