@@ -16,7 +16,7 @@ from remy_farm.files import read_file
 from remy_farm.specification.distributions import extent
 from remy_farm.specification.enclosures import Files, enclose, keep_recording
 from remy_farm.specification.models import designs
-from remy_farm.specification.modes import mode_of
+from remy_farm.specification.modes import MODES, mode_of
 from remy_farm.specification.reading import Tree, field_path, fill, read_json, read_yaml
 from remy_farm.specification.schema import (
     Bounds,
@@ -53,7 +53,8 @@ def validation_specimens(spec: spec_pb2.DesignSpec) -> int:
     """Networks on which a design's mode compares its tables."""
     mode = mode_of(spec)
     if mode is None:
-        raise ValueError(f"search.mode is number {spec.search.mode}, but must be one that there is")
+        names = ", ".join(each.name for each in MODES)
+        raise ValueError(f"search.mode is number {spec.search.mode}, but must be one of {names}")
     specimens: int = mode.settings(spec.search).validation_specimens
     return specimens
 
