@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -217,14 +215,13 @@ def _simulate(network: Topology, run: _Run, *, shows_kinds: bool) -> None:
     files = dict.fromkeys(each.remycc for each in network.words if each.remycc is not None)
     tables = {path: read_remycc(path, run.time_unit_ms).table for path in files}
     records = run.record is not None or run.plot is not None
-    with _interrupts_end_the_process():
-        simulation = simulate_topology(
-            network,
-            tables,
-            seconds=run.seconds,
-            seed=run.seed,
-            record_every_ms=run.record_every_ms if records else None,
-        )
+    simulation = simulate_topology(
+        network,
+        tables,
+        seconds=run.seconds,
+        seed=run.seed,
+        record_every_ms=run.record_every_ms if records else None,
+    )
     if records:
         _write_recording(simulation, network.links, run)
     if run.as_json:
@@ -265,16 +262,6 @@ def _write_recording(simulation: Simulation, links: Sequence[str], run: _Run) ->
     if run.plot is not None:
         points = sender_points(simulation)
         write_file(run.plot, plot_recording(rows, points))
-
-
-@contextmanager
-def _interrupts_end_the_process() -> Iterator[None]:
-    """Python would keep Ctrl-C to itself until the whole simulation is over."""
-    previous = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
 
 
 def _print_simulation(simulation: Simulation) -> None:
