@@ -283,16 +283,15 @@ class _Drawn:
             else self.rtts_ms
             for place, (group, path) in enumerate(zip(self._groups, self._paths, strict=True))
         ]
+        longest_ms: Numbers = np.maximum.reduce(
+            [
+                rtt
+                + sum(self._links[number][_DELAY] for number in (*path.links, *path.return_links))
+                for rtt, path in zip(own_rtts, self._paths, strict=True)
+            ]
+        )
         if network.links or not network.HasField("rtt_ms"):
-            self.rtts_ms = np.maximum.reduce(
-                [
-                    rtt
-                    + sum(
-                        self._links[number][_DELAY] for number in (*path.links, *path.return_links)
-                    )
-                    for rtt, path in zip(own_rtts, self._paths, strict=True)
-                ]
-            )
+            self.rtts_ms = longest_ms
         self._kilobits = kilobits_per_packet(network)
         #: How fast the bottleneck is.
         self.rates_packets_per_ms = self.rates_mbps / self._kilobits
@@ -300,12 +299,12 @@ class _Drawn:
         size = None if network.links else buffer_size(network.buffer)
         if size is not None:
             drawn = draws.values(size, Quantity.BUFFER)
-            self.buffers = self._packets(network.buffer, drawn, self.rates_mbps) + 1
+            self.buffers = self._packets(network.buffer, drawn, self.rates_mbps, longest_ms) + 1
         for link, columns in zip(network.links, self._links, strict=True):
             if in_packets(link) is not link:
                 key = number_of_size(link)
                 rates = self._mean_rates_mbps(link, columns)
-                columns[key] = self._packets(link.buffer, columns[key], rates)
+                columns[key] = self._packets(link.buffer, columns[key], rates, longest_ms)
         self._quantities = (
             [*noise(network.measurement, draws.values, packet_ms)]
             if network.HasField("measurement")
@@ -348,15 +347,17 @@ class _Drawn:
             rtt for rtt, is_routed in zip(own_rtts, self._routed, strict=True) if is_routed
         ]
 
-    def _packets(self, buffer: spec_pb2.Buffer, size: Numbers, rates_mbps: Numbers) -> Numbers:
-        """Whole packets that a buffer of each size holds."""
+    def _packets(
+        self, buffer: spec_pb2.Buffer, size: Numbers, rates_mbps: Numbers, rtts_ms: Numbers
+    ) -> Numbers:
+        """Whole packets that a buffer of each size holds, on links of these rates and RTTs."""
         import numpy as np
 
         packets: Numbers = buffer_packets(
             buffer,
             size,
             rate_packets_per_ms=rates_mbps / self._kilobits,
-            rtt_ms=self.rtts_ms,
+            rtt_ms=rtts_ms,
             packet_bytes=self._network.packet_bytes or USUAL_PACKET_BYTES,
         )
         return np.minimum(np.floor(packets), MOST_BUFFER_PACKETS)

@@ -210,19 +210,18 @@ def _specimen_of(
     specimen.bottleneck.packet_bytes = network.packet_bytes
     specimen.bottleneck.ack_bytes = network.ack_bytes
     rate = partial(link_rate_packets_per_ms, bytes_a_packet=network.packet_bytes)
-    paths = paths_of(network)
-    longest_ms = max(path.rtt_ms(lambda each: each.exact) for path in paths)
     rates = []
     for link in network.links:
         driven = native_link(link_message(in_packets(link), rate), known)
         rates.append(driven.mean_rate_packets_per_ms(network.packet_bytes))
         whole = in_packets(link)
         if whole is not link:
-            packets = _buffer_packets(network, link.buffer, rates[-1], longest_ms)
+            packets = _buffer_packets(network, link.buffer, rates[-1])
             whole.buffer.packets.exact = packets or 0
         specimen.links.add().CopyFrom(link_message(whole, rate))
     specimen.link_rate_packets_per_ms = min(rates, default=1.0)
     _add_senders(specimen, network, words)
+    paths = paths_of(network)
     for group, senders, path in zip(network.sender_groups, specimen.senders, paths, strict=True):
         set_route(senders.route, path, path.rtt.exact)
         if not group.route.links:
@@ -241,7 +240,7 @@ def _plain_specimen_of(
     specimen = evaluation_pb2.Specimen(
         link_rate_packets_per_ms=rate,
         rtt_ms=network.rtt_ms.exact,
-        buffer_packets=_buffer_packets(network, link.buffer, rate, network.rtt_ms.exact),
+        buffer_packets=_buffer_packets(network, link.buffer, rate),
         loss_probability=link.loss_probability.exact,
         bottleneck=bottleneck(
             chosen(Registry.QUEUE, link.queue) if link.queue else None,
@@ -254,7 +253,7 @@ def _plain_specimen_of(
 
 
 def _buffer_packets(
-    network: spec_pb2.NetworkModel, buffer: spec_pb2.Buffer, rate: float, rtt_ms: float
+    network: spec_pb2.NetworkModel, buffer: spec_pb2.Buffer, rate: float
 ) -> int | None:
     """Packets that the queue of a link holds; None: as many as come."""
     size = buffer_size(buffer)
@@ -264,7 +263,7 @@ def _buffer_packets(
         buffer,
         size.exact,
         rate_packets_per_ms=rate,
-        rtt_ms=rtt_ms,
+        rtt_ms=max(path.rtt_ms(lambda each: each.exact) for path in paths_of(network)),
         packet_bytes=network.packet_bytes,
     )
     return min(int(packets), MOST_BUFFER_PACKETS)
