@@ -16,6 +16,7 @@ from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import columns
 from remy_simulator.columns import Slice
 from remy_simulator.fingerprint import _request_of_signals
+from remy_simulator.messages import AXES
 from remy_simulator.objective import specimen_score
 
 _BOUNDS = evaluation_pb2.ActionBounds(
@@ -496,5 +497,5 @@ def test_memory_of_more_signals_is_told_by_rule_and_axis(rules: rule_table_pb2.R
     outcome = columns.evaluate_columns(columns.packed(request))
     summaries = columns.memory_summaries(outcome)
     assert {(rule, axis): sum(counts) for (rule, axis), (_, counts) in summaries.items()} == {
-        (rule, axis): uses for rule, uses in enumerate(outcome.rule_uses) for axis in range(10)
+        (rule, axis): uses for rule, uses in enumerate(outcome.rule_uses) for axis in range(AXES)
     }

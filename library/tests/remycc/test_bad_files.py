@@ -82,7 +82,7 @@ def test_what_is_not_the_json_form_of_a_table(tmp_path: Path, data: bytes) -> No
         (_table({"split": {"thresholds": [_threshold(1)]}}, {"action": {}}), "1 children"),
         (_table({"action": {}}, {"action": {}}), "node"),
         (_table({"action": {}}, signals=[]), "no signals"),
-        (_table({"action": {}}, signals=[17]), "signals names 17"),
+        (_table({"action": {}}, signals=[99]), "signals names 99"),
         (_table({"action": {}}, domain_upper=0), "domain"),
     ],
     ids=lambda value: repr(value[-40:]),
