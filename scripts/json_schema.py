@@ -39,7 +39,7 @@ _NETWORK: Final = descriptor_of(spec_pb2.NetworkModel)
 #: Fields whose text is a name of a registry, with settings behind commas.
 _WORDS: Final = {
     "queue": Registry.QUEUE,
-    "transport": Registry.BODY,
+    "transport": Registry.TRANSPORT,
     "protocol": Registry.PROTOCOL,
 }
 

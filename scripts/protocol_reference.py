@@ -27,7 +27,7 @@ _SECTION: Final = re.compile(
 _MEASURED: Final = re.compile(r"<!-- measured: (?P<table>\S+) -->\n.*?<!-- end -->", re.DOTALL)
 _CHAPTERS: Final = {
     Registry.PROTOCOL: "## Protocols",
-    Registry.BODY: "## Bodies",
+    Registry.TRANSPORT: "## Bodies",
     Registry.QUEUE: "## Queues",
 }
 

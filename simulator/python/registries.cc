@@ -81,14 +81,14 @@ std::vector<Entry> list(std::span<const Named> all) {
 
 [[noreturn]] void refuse_registry(std::string_view registry) {
   throw std::invalid_argument("there is no registry \"" + std::string(registry) +
-                              "\"; there are: protocol, body, queue");
+                              "\"; there are: protocol, transport, queue");
 }
 
 std::vector<Entry> registered(std::string_view registry) {
   if (registry == "protocol") {
     return list(protocols());
   }
-  if (registry == "body") {
+  if (registry == "transport") {
     return list(body_kinds());
   }
   if (registry == "queue") {
@@ -100,7 +100,7 @@ std::vector<Entry> registered(std::string_view registry) {
 void check_choice(std::string_view registry, const Choice& choice) {
   if (registry == "protocol") {
     Chosen(registry, find_protocol(choice.name).variants, choice);
-  } else if (registry == "body") {
+  } else if (registry == "transport") {
     Chosen(registry, find_body_kind(choice.name).variants, choice);
   } else if (registry == "queue") {
     Chosen(registry, find_queue_discipline(choice.name).variants, choice);
@@ -131,7 +131,7 @@ void bind_registries(nb::module_& module) {
       .def(nb::init<std::string, std::string, std::vector<std::pair<std::string, double>>>(),
            "name"_a, "variant"_a, "parameters"_a);
   module.def("registered", &registered, "registry"_a,
-             "All that a registry (protocol, body, queue) has. Raises ValueError.");
+             "All that a registry (protocol, transport, queue) has. Raises ValueError.");
   module.def("check_choice", &check_choice, "registry"_a, "choice"_a,
              "Raises ValueError with one sentence for what a registry does not have, or numbers "
              "out of their ranges.");

@@ -175,7 +175,7 @@ TEST(Network, WhatCannotRunIsRefusedInOneSentence) {
               }).starts_with("there is no protocol \"no-such\"; there are: "));
   EXPECT_TRUE(with([](N& n) {
                 n.senders[0].body.name = "no-such";
-              }).starts_with("there is no body \"no-such\"; there are: "));
+              }).starts_with("there is no transport \"no-such\"; there are: "));
   EXPECT_EQ(with([](N& n) { n.senders[0].body.name = "datagram"; }),
             "senders[0] is a protocol but the body \"datagram\" carries none");
   EXPECT_EQ(with([](N& n) { n.senders[0].table = 0; }),

@@ -61,7 +61,7 @@ SlowNetwork::SlowNetwork(const NetworkDescription& network, std::span<const Comp
     sender.body = slow_body(description.body, setting());
     if (!sender.body) {
       const BodyKind& kind = find_body_kind(description.body.name);
-      sender.body = kind.make(Chosen("body", kind.variants, description.body), setting());
+      sender.body = kind.make(Chosen("transport", kind.variants, description.body), setting());
     }
     sender.switch_ms = sender.schedule.begins_ms(0, 0);
     senders_.push_back(std::move(sender));

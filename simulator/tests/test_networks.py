@@ -322,7 +322,7 @@ def test_impossible_rtts_are_refused(field: str, rtts_ms: list[float], words: st
             _specimen(_protocol("cubic"), bottleneck={"queue": {"name": "fifo"}}),
             ('no queue "fifo"', "drop-tail"),
         ),
-        (_specimen(_remycc("udp")), ('no body "udp"', "datagram")),
+        (_specimen(_remycc("udp")), ('no transport "udp"', "datagram")),
         (_specimen(_protocol("cubic"), bottleneck={"packet_bytes": 0.5}), ("packet_bytes", "1 to")),
         (_specimen(_remycc()), ("at least one rule table",)),
         (

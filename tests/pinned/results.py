@@ -250,7 +250,7 @@ def _networks(folder: Path) -> Any:
                         beside = []
                     if registry.NEEDS_XCP_ROUTER in entry.traits:
                         beside += ["--queue", "xcp", "--set", "ack_bytes=50"]
-                elif kind == Registry.BODY:
+                elif kind == Registry.TRANSPORT:
                     words = ["--remycc", "eight.dna", "--senders", "2", "--transport", what]
                 else:
                     words = ["--sender", "newreno=3", "--queue", what, "--set", "ack_bytes=50"]

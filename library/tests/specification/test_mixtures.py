@@ -192,7 +192,7 @@ _NETWORK = "rate_mbps: 12, rtt_ms: 100"
         ),
         (
             f"network: {{{_NETWORK}, senders: [{{design: a, transport: udp}}]}}",
-            "network.senders[0].transport is 'udp', but must be known: there is no body",
+            "network.senders[0].transport is 'udp', but must be known: there is no transport",
         ),
         (
             f"network: {{{_NETWORK}, senders: 2, queue: fifo}}",

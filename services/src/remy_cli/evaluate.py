@@ -24,7 +24,7 @@ from remy_cli.common import (
     threads_option,
     time_unit_option,
 )
-from remy_cli.senders import BODY, SENDER
+from remy_cli.senders import SENDER, TRANSPORT
 from remy_farm.analysis import count, estimate_tree, number, with_error
 from remy_farm.evaluation import (
     RECEIVED,
@@ -53,7 +53,7 @@ from remy_proto.v1 import evaluation_pb2
     "What all senders run, as in simulate: a protocol, or remycc:FILE with a transport.",
     SENDER,
 )
-@option("--transport TRANSPORT", "What carries it, as in simulate.", BODY)
+@option("--transport TRANSPORT", "What carries it, as in simulate.", TRANSPORT)
 @option(
     "--spec SPEC.yaml",
     "Specification: networks, traffic, objective and simulated time.",

@@ -117,7 +117,7 @@ _LOCAL_COMMANDS = {
     "design": ("design", "Design a RemyCC for the networks of a specification."),
     "simulate": ("simulate", "Simulate RemyCCs and protocols on one network."),
     "play": ("play", "See RemyCCs and protocols on a live network, in a browser."),
-    "protocols": ("simulate", "List protocols, bodies and queues."),
+    "protocols": ("simulate", "List protocols, transports and queues."),
     "evaluate": (
         "evaluate",
         "Score a RemyCC or a protocol on networks drawn from a specification.",

@@ -26,7 +26,7 @@ from remy_cli.common import (
 )
 from remy_cli.failures import ExitCode, Failure
 from remy_cli.reproduce import FOLDER, entrant_of
-from remy_cli.senders import BODY, SENDER
+from remy_cli.senders import SENDER, TRANSPORT
 from remy_cli.views import meter
 from remy_farm.analysis import several, with_error
 from remy_farm.evaluation import Words
@@ -127,7 +127,9 @@ def show_certificate(certificate: Certificate, out: Path, *, as_json: bool) -> N
     SENDER,
     default="cubic,variant=linux",
 )
-@option("--transport TRANSPORT", "What carries the table, as in simulate; for instance tcp.", BODY)
+@option(
+    "--transport TRANSPORT", "What carries the table, as in simulate; for instance tcp.", TRANSPORT
+)
 @option("--networks N", "Networks to try in all rounds.", SPECIMEN_COUNT, default=512)
 @option("--rounds N", "Rounds, each around the worst networks so far.", ROUNDS, default=8)
 @option("--runs N", "Runs of each network.", SPECIMEN_COUNT, default=4)

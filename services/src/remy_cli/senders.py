@@ -55,4 +55,4 @@ class _Spoken(click.ParamType[Any]):
 
 SENDER = _Spoken(Registry.PROTOCOL, parse_sender)
 QUEUE = _Spoken(Registry.QUEUE, partial(registry.parse, Registry.QUEUE))
-BODY = _Spoken(Registry.BODY, partial(registry.parse, Registry.BODY))
+TRANSPORT = _Spoken(Registry.TRANSPORT, partial(registry.parse, Registry.TRANSPORT))

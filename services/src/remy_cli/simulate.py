@@ -25,7 +25,7 @@ from remy_cli.common import (
     time_unit_option,
 )
 from remy_cli.networks import described_network
-from remy_cli.senders import BODY, QUEUE, SENDER
+from remy_cli.senders import QUEUE, SENDER, TRANSPORT
 from remy_farm.analysis import FORMATS, count, number
 from remy_farm.evaluation import (
     MOST_SENDERS,
@@ -119,7 +119,7 @@ class _Simulate(click.Command):
 @option(
     "--transport TRANSPORT",
     "What carries RemyCCs, as ns2 or tcp,minimum_rto_ms=1000, and what TCP is like.",
-    BODY,
+    TRANSPORT,
     show_default="datagram",
 )
 @option(
@@ -346,7 +346,7 @@ def protocols_command(as_json: bool) -> None:
     if as_json:
         print_json(
             {
-                {"body": "bodies"}.get(kind, f"{kind}s"): [
+                f"{kind}s": [
                     asdict(entry) | {"traits": sorted(entry.traits)}
                     for entry in registry.entries(kind).values()
                 ]

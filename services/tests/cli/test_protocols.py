@@ -37,7 +37,7 @@ def test_the_examples_of_the_page_run(run: Any, monkeypatch: pytest.MonkeyPatch)
 
 def test_protocols_are_listed(run: Any, run_json: RunJson) -> None:
     tree = run_json("protocols")
-    assert set(tree) == {"protocols", "bodies", "queues"}
+    assert set(tree) == {"protocols", "transports", "queues"}
     assert [entry["name"] for entry in tree["protocols"]] == list(
         registry.entries(Registry.PROTOCOL)
     )

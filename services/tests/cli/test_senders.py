@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_cli.main import main
-from remy_cli.senders import BODY, QUEUE, SENDER
+from remy_cli.senders import QUEUE, SENDER, TRANSPORT
 from remy_farm.specification.senders import REMYCC, bottleneck, parse_sender
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import registry
@@ -37,7 +37,7 @@ def words(draw: st.DrawFn) -> tuple[str, str, dict[str, float], str, dict[str, f
     """A protocol's words in any order, with what they say."""
     name = draw(st.sampled_from(sorted(registry.entries(Registry.PROTOCOL))))
     variant, numbers = draw(choices(registry.entries(Registry.PROTOCOL)[name]))
-    body_variant, body_numbers = draw(choices(registry.entries(Registry.BODY)["tcp"]))
+    body_variant, body_numbers = draw(choices(registry.entries(Registry.TRANSPORT)["tcp"]))
     of_any_variant = {
         each.name
         for one in registry.entries(Registry.PROTOCOL)[name].variants
@@ -70,7 +70,7 @@ def test_a_protocol_is_what_its_words_say(
     assert parsed.protocol is not None
     assert parsed.protocol.name == name
     assert parsed.body is not None
-    tcp = registry.entries(Registry.BODY)["tcp"]
+    tcp = registry.entries(Registry.TRANSPORT)["tcp"]
     assert tcp.variant(parsed.body.variant).name == body_variant
     for given_numbers, choice in ((numbers, parsed.protocol), (body_numbers, parsed.body)):
         assert said(choice).items() <= given_numbers.items()
@@ -95,7 +95,7 @@ def test_a_file_may_have_any_name(path: str, count: int) -> None:
 
 @given(st.text())
 def test_nonsense_is_one_sentence(text: str) -> None:
-    for kind in (SENDER, QUEUE, BODY):
+    for kind in (SENDER, QUEUE, TRANSPORT):
         try:
             kind.convert(text, None, None)
         except click.BadParameter as problem:
@@ -123,8 +123,8 @@ def test_a_number_of_senders_is_told_from_a_setting(
 
 
 def test_bodies_are_for_whom_they_are_said() -> None:
-    tcp = registry.parse(Registry.BODY, "tcp,minimum_rto_ms=300")
-    ns2 = registry.parse(Registry.BODY, "ns2")
+    tcp = registry.parse(Registry.TRANSPORT, "tcp,minimum_rto_ms=300")
+    ns2 = registry.parse(Registry.TRANSPORT, "ns2")
     cubic, remycc = parse_sender("cubic"), parse_sender("remycc:f.json")
     assert cubic.body_or(None) is None
     assert remycc.body_or(None) is None
@@ -150,7 +150,7 @@ def test_what_is_usual_is_no_bottleneck() -> None:
         (SENDER, "remyc", {"remycc:"}),
         (SENDER, "bbr,var", {"bbr,variant=v1", "bbr,variant=v3"}),
         (QUEUE, "codel,target", {"codel,target_ms="}),
-        (BODY, "n", {"ns2"}),
+        (TRANSPORT, "n", {"ns2"}),
     ],
 )
 def test_shells_complete_names_variants_and_parameters(

@@ -1,4 +1,4 @@
-"""What there is by name: protocols, the bodies that carry them, and queues."""
+"""What there is by name: protocols, the transports that carry them, and queues."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Registry(StrEnum):
     """What a name is looked up among, as sentences call one of it."""
 
     PROTOCOL = "protocol"
-    BODY = "body"
+    TRANSPORT = "transport"
     QUEUE = "queue"
 
 

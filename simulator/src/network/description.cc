@@ -38,7 +38,7 @@ void validate_route(const std::vector<std::uint32_t>& links, std::size_t count,
 void validate_kind(const SenderDescription& sender, const NetworkDescription& network,
                    std::size_t tables, const std::string& field) {
   const BodyKind& body = find_body_kind(sender.body.name);
-  Chosen("body", body.variants, sender.body);
+  Chosen("transport", body.variants, sender.body);
   const std::string carried = sender.table ? "RemyCC" : "protocol";
   if (!(sender.table ? body.carries_tables : body.carries_controllers)) {
     refuse(field + " is a " + carried + " but the body \"" + sender.body.name + "\" carries none");

@@ -424,7 +424,7 @@ void Network::add_sender(const SenderDescription& description,
         protocol.make(Chosen("protocol", protocol.variants, description.protocol),
                       derive_key(key_, {static_cast<std::uint64_t>(Purpose::kController), index}));
   }
-  sender.body = kind.make(Chosen("body", kind.variants, description.body), std::move(setting));
+  sender.body = kind.make(Chosen("transport", kind.variants, description.body), std::move(setting));
   const RouteDescription& way = description.route;
   sender.has_constant_return = way.return_links.empty();
   sender.return_delay_ms = way.return_delay_ms;

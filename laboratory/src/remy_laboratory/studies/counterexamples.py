@@ -165,7 +165,9 @@ def attack(
             raise ValueError(f"{name} is {number}, but must be at least 1")
     if networks < rounds:
         raise ValueError(f"{networks} networks are too few for {wording.several(rounds, 'round')}")
-    body = registry.parse(Registry.BODY, transport) if isinstance(transport, str) else transport
+    body = (
+        registry.parse(Registry.TRANSPORT, transport) if isinstance(transport, str) else transport
+    )
     space = Space(spec.message, spec.source)
     senders = evaluation_pb2.SenderGroup(body=body)
     with local_evaluator(threads) as evaluator:

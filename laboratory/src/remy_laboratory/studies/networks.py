@@ -130,7 +130,7 @@ def network_of(fields: Fields | None) -> dict[str, Any]:
         found.append(Violation("senders", "are named by the study's rows; here is their number"))
     if found:
         fields.fail(found[0].path, found[0].problem)
-    for key, registered in (("queue", Registry.QUEUE), ("transport", Registry.BODY)):
+    for key, registered in (("queue", Registry.QUEUE), ("transport", Registry.TRANSPORT)):
         try:
             if key in described:
                 chosen(registered, str(described[key]))

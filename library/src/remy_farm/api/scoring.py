@@ -270,7 +270,9 @@ def evaluate(
     if not networks >= 1:
         raise ValueError(f"networks is {networks}, but must be at least 1")
     given = contenders if isinstance(contenders, list) else [contenders]
-    usual = registry.parse(Registry.BODY, transport) if isinstance(transport, str) else transport
+    usual = (
+        registry.parse(Registry.TRANSPORT, transport) if isinstance(transport, str) else transport
+    )
     entrants = _with_names([_entrant(each) for each in given])
     for name, words, tables in entrants:
         _check(name, words, tables, spec)

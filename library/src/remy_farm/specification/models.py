@@ -105,7 +105,7 @@ def transport_of(group: spec_pb2.GroupModel) -> evaluation_pb2.Choice | None:
     """What carries a group's senders; None where it is what usually does. Raises ValueError."""
     if not group.transport:
         return None
-    transport = chosen(Registry.BODY, group.transport)
+    transport = chosen(Registry.TRANSPORT, group.transport)
     usual = _USUAL_TRANSPORTS.get(group.WhichOneof("controller") or "")
     return None if transport == evaluation_pb2.Choice(name=usual) else transport
 

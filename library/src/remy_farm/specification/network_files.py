@@ -91,7 +91,7 @@ def topology_of(tree: Tree, folder: Path, source: str, *, plain: bool = False) -
     names everything that is wrong.
     """
     network = network_of(tree, folder, source)
-    usual = chosen(Registry.BODY, network.transport) if network.transport else None
+    usual = chosen(Registry.TRANSPORT, network.transport) if network.transport else None
     words = [_words_of(group, usual) for group in network.sender_groups]
     has_links = isinstance(tree, dict) and "links" in tree
     if not has_links and (plain or network.ack_bytes):
@@ -195,7 +195,7 @@ def _words_of(group: spec_pb2.GroupModel, usual: evaluation_pb2.Choice | None) -
         count=int(group.count.exact),
         remycc=path,
         protocol=chosen(Registry.PROTOCOL, group.protocol) if path is None else None,
-        body=chosen(Registry.BODY, group.transport) if group.transport else None,
+        body=chosen(Registry.TRANSPORT, group.transport) if group.transport else None,
         rtt_ms=group.rtt_ms.exact if group.HasField("rtt_ms") else None,
     )
     return replace(words, body=words.body_or(usual))

@@ -73,7 +73,7 @@ class Words:
         """What of a sender counts as throughput."""
         body = self.body_or(usual)
         name = body.name if body else TCP if self.remycc is None else "datagram"
-        traits = registry.entries(Registry.BODY)[name].traits
+        traits = registry.entries(Registry.TRANSPORT)[name].traits
         received = registry.COUNTS_RECEIVED in traits
         return RECEIVED if received else "packets_in_order"
 
@@ -106,7 +106,7 @@ def parse_sender(text: str) -> Words:
     if body_name is not None or (settings and not is_remycc):
         if _TRANSPORT_VARIANT in settings:
             settings[registry.VARIANT] = settings.pop(_TRANSPORT_VARIANT)
-        body = registry.choose(Registry.BODY, body_name or TCP, settings)
+        body = registry.choose(Registry.TRANSPORT, body_name or TCP, settings)
         _check_carries(text, is_remycc, body)
     elif settings:
         raise ValueError(f"'{text}' has settings of a transport, but no transport=NAME")
@@ -134,7 +134,7 @@ def choice_words(choice: evaluation_pb2.Choice, variant: str = registry.VARIANT)
 
 def _check_carries(text: str, is_remycc: bool, body: evaluation_pb2.Choice) -> None:
     needed = "carries RemyCCs" if is_remycc else "carries protocols"
-    if needed not in registry.entries(Registry.BODY)[body.name].traits:
+    if needed not in registry.entries(Registry.TRANSPORT)[body.name].traits:
         raise ValueError(
             f"'{text}' is on {body.name}, which carries no "
             + ("RemyCC" if is_remycc else f"protocol; protocols are on {TCP}")
@@ -145,7 +145,7 @@ def check_usual_body(words: Iterable[Words], usual: evaluation_pb2.Choice | None
     """Refuses a body for all senders that none of them can be on. Raises ValueError."""
     if usual is None:
         return
-    traits = registry.entries(Registry.BODY)[usual.name].traits
+    traits = registry.entries(Registry.TRANSPORT)[usual.name].traits
     if "carries protocols" not in traits and all(each.remycc is None for each in words):
         raise ValueError(
             f"--transport {usual.name} carries no protocol, and no sender runs anything else; "
@@ -157,7 +157,7 @@ def _of_protocol(name: str, settings: Mapping[str, str]) -> dict[str, str]:
     """The settings that are the protocol's; what is not its own may be its body's."""
     registry.check(Registry.PROTOCOL, evaluation_pb2.Choice(name=name))
     entry = registry.entries(Registry.PROTOCOL)[name]
-    bodies = registry.entries(Registry.BODY)[TCP].variants
+    bodies = registry.entries(Registry.TRANSPORT)[TCP].variants
     elsewhere = {_TRANSPORT_VARIANT, *(each.name for body in bodies for each in body.parameters)}
     known = {each.name for variant in entry.variants for each in variant.parameters}
     return {

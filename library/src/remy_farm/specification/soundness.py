@@ -44,7 +44,11 @@ _PLAIN_QUEUE: Final = "drop-tail"
 _MARKING_QUEUE: Final = "threshold-marking"
 #: Loads whose on periods have a length in time.
 _BY_TIME: Final = ("exponential_time", "always", "intervals")
-_KINDS: Final = {"queue": Registry.QUEUE, "transport": Registry.BODY, "protocol": Registry.PROTOCOL}
+_KINDS: Final = {
+    "queue": Registry.QUEUE,
+    "transport": Registry.TRANSPORT,
+    "protocol": Registry.PROTOCOL,
+}
 
 
 def network_is_sound(
@@ -266,7 +270,7 @@ def _group_fits(
     is_protocol = group.HasField("protocol")
     transport = transport_of(group)
     name = transport.name if transport is not None else "tcp" if is_protocol else "datagram"
-    traits = registry.entries(Registry.BODY)[name].traits
+    traits = registry.entries(Registry.TRANSPORT)[name].traits
     if (registry.CARRIES_PROTOCOLS if is_protocol else registry.CARRIES_TABLES) not in traits:
         what = "protocol" if is_protocol else "table"
         yield Violation(
