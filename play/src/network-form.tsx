@@ -52,12 +52,12 @@ export function networkSliders({ state, dispatch, simulation }: PartProps): Slid
     },
     {
       label: "Jitter of clocks",
-      value: measurement.exponential_jitter_mean_ms,
+      value: measurement.jitter.exponential_mean_ms,
       low: 0,
       high: 50,
       disabled: !isRemy,
       show: (value) => (isRemy ? `${figure(value)} ms` : "RemyCCs only"),
-      change: (value) => dispatch({ type: "change network", change: { measurement: { exponential_jitter_mean_ms: value } } }),
+      change: (value) => dispatch({ type: "change network", change: { measurement: { jitter: { exponential_mean_ms: value } } } }),
     },
     {
       label: "Speed",

@@ -23,7 +23,7 @@ export interface Link {
 }
 
 export interface Network extends Link {
-  measurement: { exponential_jitter_mean_ms: number };
+  measurement: { jitter: { exponential_mean_ms: number } };
   traffic: { exponential_time: { mean_ms: number }; mean_off_ms: number };
   senders: Sender[];
 }
@@ -89,7 +89,7 @@ export function networkNumbers(
     seed,
     ...linkNumbers(network, rateMbps, catalogue),
     // Only RemyCCs' own clocks know jitter.
-    senders.every((each) => "table" in each) ? measurement.exponential_jitter_mean_ms : 0,
+    senders.every((each) => "table" in each) ? measurement.jitter.exponential_mean_ms : 0,
     traffic.exponential_time.mean_ms,
     traffic.mean_off_ms,
     senders.length,

@@ -24,7 +24,7 @@ export const USUAL: Setup = {
     buffer: { packets: 1000 },
     loss_probability: 0,
     queue: "drop-tail",
-    measurement: { exponential_jitter_mean_ms: 0 },
+    measurement: { jitter: { exponential_mean_ms: 0 } },
     traffic: { exponential_time: { mean_ms: 5000 }, mean_off_ms: 5000 },
     senders: [],
   },

@@ -12,6 +12,7 @@ from remy_farm.specification.enclosures import problem_with_table
 from remy_farm.specification.links import (
     buffer_size,
     chosen,
+    distributions,
     link_message,
     names_of,
     number_of,
@@ -404,8 +405,9 @@ def _has_noise_of_datagrams(network: spec_pb2.NetworkModel) -> bool:
     measurement = network.measurement
     usual = {"timestamp_resolution_ms": 0, "bunch_packets": 1, "delayed_ack_ms": 0}
     quantities = {name: getattr(measurement, name) for name in usual}
+    jitter_ms = [extent(each)[1] for _, each in distributions(measurement.jitter)]
     return network.HasField("measurement") and (
-        measurement.HasField("jitter")
+        any(each > 0 for each in jitter_ms)
         or any(not each.HasField("exact") for each in quantities.values())
         or any(quantities[name].exact != value for name, value in usual.items())
     )
