@@ -94,7 +94,8 @@ def topology_of(tree: Tree, folder: Path, source: str, *, plain: bool = False) -
     usual = chosen(Registry.TRANSPORT, network.transport) if network.transport else None
     words = [_words_of(group, usual) for group in network.sender_groups]
     has_links = isinstance(tree, dict) and "links" in tree
-    if not has_links and (plain or network.ack_bytes):
+    has_routes = any(group.HasField("route") for group in network.sender_groups)
+    if not has_links and not has_routes and (plain or network.ack_bytes):
         return Topology(_plain_specimen_of(network, words), words, [])
     followed = [link.trace.sha256 for link in network.links if link.HasField("trace")]
     read = (recording_of(bytes.fromhex(each)) for each in dict.fromkeys(followed))
