@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -183,14 +184,24 @@ def simulate_command(
     _simulate(network, run, shows_kinds=bool(sender) or network_path is not None)
 
 
+def _keys_of(words: Words) -> dict[str, Any]:
+    """The keys of one sender in words, whose file is from here and not from a network's folder."""
+    keys = {**words.keys(), "name": words.name}
+    if words.remycc is not None and Path(words.remycc).is_file():
+        keys["table"] = str(Path(words.remycc).absolute())
+    return keys
+
+
 def _with_senders(tree: Tree, words: Sequence[Words], starts_apart_ms: float | None) -> Tree:
     """The network with these senders behind those that it has."""
     if not isinstance(tree, dict):
         return tree
-    each: list[Tree] = [{**said.keys(), "count": said.count, "name": said.name} for said in words]
-    if starts_apart_ms is not None:
+    alone = [_keys_of(said) for said in words for _ in range(said.count)]
+    each: list[Tree]
+    if starts_apart_ms is None:
+        each = [{**keys, "count": len([*alike])} for keys, alike in groupby(alone)]
+    else:
         # Who begins at a time of its own is a group of its own.
-        alone = [{**said.keys(), "name": said.name} for said in words for _ in range(said.count)]
         each = [
             {**keys, "first_on_ms": starts_apart_ms * place} for place, keys in enumerate(alone)
         ]

@@ -138,6 +138,24 @@ senders:
     assert 40 < second["delay_ms"] < 300
 
 
+def test_a_table_s_file_counts_from_the_network_s_folder(
+    run_json: RunJson, remycc_file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "own.json").write_bytes(remycc_file.read_bytes())
+    path = network(tmp_path, "rate_mbps: 5\nrtt_ms: 50\nsenders: [{table: own.json, name: own}]\n")
+    words = ("simulate", "--network", path, "--seconds", 2)
+    assert [each["kind"] for each in run_json(*words)["kinds"]] == ["own"]
+    # One that the command names counts from where it is called.
+    beside = run_json(*words, "--sender", f"remycc:{remycc_file}=2")
+    assert [each["senders"] for each in beside["kinds"]] == [1, 2]
+
+
+def test_thousands_of_senders_are_one_group(run_json: RunJson, remycc_file: Path) -> None:
+    words = "--rate-mbps 100 --rtt-ms 50 --seconds 0.2".split()
+    tree = run_json("simulate", "--remycc", remycc_file, "--senders", 1500, *words)
+    assert len(tree["senders"]) == 1500
+
+
 BAD = {
     "no links": ("senders: [{protocol: cubic, traffic: {always: {}}}]", "rate_mbps is missing"),
     "no senders": ("links: [{rate_mbps: 1}]", "senders is missing"),

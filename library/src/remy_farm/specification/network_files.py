@@ -92,7 +92,7 @@ def topology_of(tree: Tree, folder: Path, source: str, *, plain: bool = False) -
     """
     network = network_of(tree, folder, source)
     usual = chosen(Registry.TRANSPORT, network.transport) if network.transport else None
-    words = [_words_of(group, usual) for group in network.sender_groups]
+    words = [_words_of(group, usual, folder) for group in network.sender_groups]
     has_links = isinstance(tree, dict) and "links" in tree
     has_routes = any(group.HasField("route") for group in network.sender_groups)
     if not has_links and not has_routes and (plain or network.ack_bytes):
@@ -187,14 +187,17 @@ def _varied(message: Message, path: str) -> Iterator[tuple[str, spec_pb2.Distrib
             yield from _varied(value, where)
 
 
-def _words_of(group: spec_pb2.GroupModel, usual: evaluation_pb2.Choice | None) -> Words:
-    """A group by what its senders run, and by what results call it."""
+def _words_of(
+    group: spec_pb2.GroupModel, usual: evaluation_pb2.Choice | None, folder: Path
+) -> Words:
+    """A group by what its senders run, and by what results call it. A table's file counts from the
+    network's folder; what is none there is a name."""
     path = group.table.path if group.HasField("table") else None
     runs = group.protocol if path is None else f"{REMYCC}{path}"
     words = Words(
         name=group.name or (f"{runs},transport={group.transport}" if group.transport else runs),
         count=int(group.count.exact),
-        remycc=path,
+        remycc=str(folder / path) if path and (folder / path).is_file() else path,
         protocol=chosen(Registry.PROTOCOL, group.protocol) if path is None else None,
         body=chosen(Registry.TRANSPORT, group.transport) if group.transport else None,
         rtt_ms=group.rtt_ms.exact if group.HasField("rtt_ms") else None,
