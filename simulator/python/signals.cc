@@ -1,3 +1,5 @@
+#include "table/signals.h"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -7,7 +9,6 @@
 #include <vector>
 
 #include "bindings.h"
-#include "table/signals.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

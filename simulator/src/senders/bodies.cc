@@ -24,7 +24,8 @@ std::span<const BodyKind> body_kinds() {
 const BodyKind& find_body_kind(std::string_view name) {
   const auto found = std::ranges::find(body_kinds(), name, &BodyKind::name);
   if (found == body_kinds().end()) {
-    refuse("there is no transport \"" + std::string(name) + "\"; there are: " + names_of(body_kinds()));
+    refuse("there is no transport \"" + std::string(name) +
+           "\"; there are: " + names_of(body_kinds()));
   }
   return *found;
 }
