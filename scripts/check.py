@@ -15,7 +15,6 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from xml.etree import ElementTree
@@ -24,10 +23,11 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "build" / "test-results"
 TOOLS = Path(sys.executable).parent
 CPUS = len(os.sched_getaffinity(0))
-#: The C++ tests are run in so many processes.
-SHARDS = min(8, CPUS)
-#: And the Python tests: one of them waits, mostly, for a process that it has started.
-PYTHON_PROCESSES = CPUS + 1
+#: The tests of each C++ program are dealt out to so many processes, CPUS of which run at a time, so
+#: that none has all of the slow ones.
+SHARDS = min(8, 2 * CPUS)
+#: And the Python tests: two of them wait, mostly, for processes that they have started.
+PYTHON_PROCESSES = CPUS + 2
 # What the newest release promised; `make proto-baseline` writes it.
 BASELINE = "proto/baseline.binpb"
 PYTHON_TESTS = (
@@ -106,10 +106,14 @@ def cpp() -> Outcome:
     )
     if built.failures:
         return built
-    for kind in ("remy_tests_released", "remy_tests"):
-        with ThreadPoolExecutor(SHARDS) as pool:
-            for part in pool.map(partial(cpp_shard, folder / kind), range(SHARDS)):
-                outcome.add(part)
+    parts = [
+        (folder / program, shard)
+        for program in ("remy_tests_released", "remy_tests")
+        for shard in range(SHARDS)
+    ]
+    with ThreadPoolExecutor(CPUS) as pool:
+        for part in pool.map(cpp_shard, *zip(*parts, strict=True)):
+            outcome.add(part)
     return outcome
 
 
