@@ -41,6 +41,7 @@ _LARGEST_INT64: Final = 2**63 - 1
 _MOST_COMPARISONS: Final = 2_000_000
 #: Fewer entries than a file may have: an API server estimates its rules by the longest lists.
 _MOST_ENTRIES: Final = {spec_pb2.NetworkModel.DESCRIPTOR.full_name + ".sender_groups": 20}
+_DISTRIBUTION: Final = spec_pb2.Distribution.DESCRIPTOR.full_name
 _VALIDATIONS: Final = "x-kubernetes-validations"
 _GROUP, _, _VERSION = API_VERSION.partition("/")
 
@@ -115,8 +116,9 @@ def _root() -> Schema:
     design = _message(descriptor_of(spec_pb2.DesignSpec), Bounds(), comments)
     design["description"] = (
         "The specification, by the keys of docs/spec.md, every value in its long form: "
-        "{exact: 150} for 150, {list: {values: [1, 2]}} for [1, 2]. Its name is that of the "
-        "object unless given."
+        "{exact: 150} for 150, {list: {values: [1, 2]}} for [1, 2], each as probable. A quantity "
+        "may also be drawn between ends: {uniform: {low: 1, high: 2}}, log_uniform, or "
+        "integer_uniform for whole numbers. Its name is that of the object unless given."
     )
     design["required"].remove("name")
     spec = _object(
@@ -296,6 +298,9 @@ def _field(
         }
         if constraint.unique:
             schema["x-kubernetes-list-type"] = "set"
+    if field.full_name.startswith(f"{_DISTRIBUTION}."):
+        # There are dozens of them, which the description of the design explains once.
+        return schema
     unit = "" if bounds.unit == "1" or is_submessage(field) else f" In {bounds.unit}."
     return {"description": f"{description}{unit}".strip(), **schema}
 
