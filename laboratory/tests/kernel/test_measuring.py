@@ -251,6 +251,7 @@ def test_a_random_jitter_box_keeps_the_order(schedule: Schedule) -> None:
     [
         ({"rate": 3}, "rate is not a known key; did you mean rate_mbps?"),
         ({"buffer": "infinite"}, "buffer is infinite, but a queue is limited"),
+        ({"senders": ["cubic"]}, "senders is given, but senders are sockets of this machine"),
         ({"queue": "codel"}, "queue is given, but is not emulated"),
         ({"links": [{"rate_mbps": 3, "policer": {"rate_mbps": 1, "burst_packets": 3}}]}, "policer"),
         ({"links": [{"rate_mbps": 3}, {"rate_mbps": 4}]}, "has 2 links, but one is emulated"),

@@ -334,6 +334,9 @@ def measure_command(
     if noise == (remycc_path is not None):
         raise click.UsageError("one of FILE and --noise says what is measured")
     if remycc_path is None:
+        described = [name for name, value in short.items() if value is not None]
+        if network_path or settings or described not in ([], ["rtt_ms"]):
+            raise click.UsageError("--noise has a link of its own, of which --rtt-ms is said alone")
         with TemporaryDirectory(prefix="remy-farm-") as temporary:
             found = measure_noise(
                 build_emulator(Path(temporary)),

@@ -47,7 +47,7 @@ from remy_simulator.registry import Registry
 
 _MS_PER_SECOND = 1000.0
 
-#: What flags of before are said by now, as `--set PATH=VALUE`.
+#: By flag that there was, the setting that takes its place.
 _NEW_NAMES: Final = {
     "--trace": "links=[{trace: {path: FILE, semantics: ns2}}]",
     "--trace-semantics": "links=[{trace: {path: FILE, semantics: WORD}}]",
@@ -172,6 +172,8 @@ def simulate_command(
     if short["on_ms"] is not None and short["on_bytes"] is not None:
         raise click.UsageError("say how long senders are on: --on-ms A, or --on-bytes A")
     tree, folder, source = described_network(network_path, settings, short, name="the network")
+    if starts_apart_ms is not None and not words:
+        raise click.UsageError("--starts-apart-ms is of senders that --sender or --remycc names")
     if words:
         tree = _with_senders(tree, words, starts_apart_ms)
     elif network_path is None and isinstance(tree, dict) and "senders" not in tree:
@@ -201,7 +203,7 @@ def _with_senders(tree: Tree, words: Sequence[Words], starts_apart_ms: float | N
     if starts_apart_ms is None:
         each = [{**keys, "count": len([*alike])} for keys, alike in groupby(alone)]
     else:
-        # Who begins at a time of its own is a group of its own.
+        # A sender that begins at a time of its own is a group of its own.
         each = [
             {**keys, "first_on_ms": starts_apart_ms * place} for place, keys in enumerate(alone)
         ]

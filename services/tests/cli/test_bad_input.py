@@ -51,6 +51,10 @@ CASES = {
         "the specification has those",
     ),
     "an RTT of nothing": (SIMULATE + " --sender cubic,rtt_ms=0", "above 0"),
+    "starts of nobody": (
+        "simulate --set senders=[cubic] --rate-mbps 3 --rtt-ms 3 --seconds 1 --starts-apart-ms 9",
+        "--starts-apart-ms is of senders",
+    ),
     "a network that is not YAML": (SIMULATE + " --network {folder}/broken.yaml", "is not YAML"),
     "no rate": (SIMULATE.replace("--rate-mbps 12 ", ""), "rate_mbps is missing"),
     "no such queue": (SIMULATE + " --queue fifo", "drop-tail"),

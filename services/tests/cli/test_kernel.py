@@ -46,6 +46,13 @@ def test_either_a_table_or_the_noise_is_measured(run: Run) -> None:
         assert "one of FILE and --noise says what is measured" in refused.stderr
 
 
+def test_noise_is_measured_on_a_link_of_its_own(run: Run) -> None:
+    for words in (("--rate-mbps", 3), ("--set", "buffer.packets=3"), ("--network", "x.yaml")):
+        refused = run("kernel", "measure", "--noise", *words)
+        assert refused.exit_code == 2
+        assert "--noise has a link of its own" in refused.stderr
+
+
 def test_what_cannot_be_emulated_is_refused_before_anything_is_loaded(run: Run) -> None:
     link = "links=[{rate_mbps: 3, jitter_box: {periodic: {}}}]"
     refused = run("kernel", "measure", ABSOLUTE, "--set", link)

@@ -43,7 +43,7 @@ _PREFIX: Final = "remy-farm-"
 
 
 class KernelCheck(Tabular):
-    """What can be known of a table before a machine's Linux loads it, a sentence each."""
+    """The findings of checks of a table before this machine's Linux loads it, a sentence each."""
 
     def __init__(self, findings: Sequence[CheckResult]) -> None:
         """Wraps findings; call `check_on_kernel` to get them."""
@@ -112,8 +112,8 @@ def check_on_kernel(
 
 
 class KernelVerification(Tabular):
-    """How the exported arithmetic of a table differs from the simulator's, by place: "c", a plain C
-    build, and "kernel", compiled eBPF in this machine's."""
+    """The differences between a table's exported arithmetic and the simulator's: under "c" those of
+    a plain C build, under "kernel" those of compiled eBPF in this machine's Linux."""
 
     def __init__(self, differences: Mapping[str, Differences]) -> None:
         """Wraps differences; call `verify_on_kernel` to get them."""

@@ -16,11 +16,13 @@ from remy_proto.v1 import spec_pb2
 
 _US_PER_MS: Final = 1000.0
 _BITS_PER_MBIT: Final = 1e6
-#: Whoever sends over the emulator is real; the description of a network needs somebody.
+#: Stands for the real senders, as a network's description must name one.
 _ANYBODY: Final = {"table": "the RemyCC"}
+#: Keys of a network that say who sends, and when.
+_OF_SENDERS: Final = ("senders", "transport", "traffic")
 _USUAL: Final[Mapping[str, Any]] = {"rate_mbps": 15.0, "buffer": {"packets": 1000}}
 _USUAL_RTT_MS: Final = 150.0
-#: What the emulator knows of a link, and of how senders measure.
+#: The fields of a link, and of a measurement, that kernel/link_emulator.c implements.
 _OF_A_LINK: Final = frozenset(
     {"rate_packets_per_ms", "buffer_packets", "loss_probability", "trace", "jitter_box", "delay_ms"}
 )
@@ -55,6 +57,9 @@ class Link:
             self.tree = {**_USUAL, **self.tree}
         self._folder = Path(folder)
         self._source = source
+        for key in _OF_SENDERS:
+            if key in self.tree:
+                self._refuse(key, "is given, but senders are sockets of this machine")
         self._specimen = self._network(self.tree, [_ANYBODY]).specimen
         self._refuse_what_is_not_emulated()
         (self._link,) = self._specimen.links
