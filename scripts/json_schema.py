@@ -85,7 +85,7 @@ def _network(comments: Mapping[str, str]) -> Schema:
     writer = _Writer(comments, draws=False)
     root = writer.reference(_NETWORK)
     network = _mapping_in(writer.definitions[_NETWORK.name])
-    # What a specification must say of traffic a file may leave out, and it designs nothing.
+    # A file may leave its traffic out, and designs nothing.
     network["required"] = ["senders"]
     senders = network["properties"]["senders"]
     network["properties"]["senders"] = {
@@ -97,7 +97,7 @@ def _network(comments: Mapping[str, str]) -> Schema:
 
 
 def _study(comments: Mapping[str, str]) -> Schema:
-    """Of studies and sets of networks, whose networks are in layers: the rest is left open."""
+    """Writes the schema of studies and sets: of their networks alone, which are in layers."""
     writer = _Writer(comments, draws=False, layers=True)
     network = writer.reference(_NETWORK)
     keys = _mapping_in(writer.definitions[_NETWORK.name])["properties"]
@@ -183,7 +183,7 @@ class _Writer:
         return {"anyOf": [*forms, whole]} if forms else whole
 
     def _number_bounds(self, message: Descriptor, bounds: Bounds) -> Bounds:
-        """What a bare number means: an exact value, or the packets of a buffer."""
+        """The bounds of a bare number, which means an exact value or the packets of a buffer."""
         by_name = message.fields_by_name
         return bounds.within(by_name["packets"]) if "packets" in by_name else bounds
 

@@ -108,7 +108,7 @@ def reference_config(spec: spec_pb2.DesignSpec) -> bytes:
 def _ends(
     of: Callable[[Callable[[spec_pb2.Distribution], float]], float | None], absent: float = 0.0
 ) -> dna_pb2.Range:
-    """What comes of the lowest values of all quantities and of the highest."""
+    """The range between what `of` makes of all quantities' lowest values, and of their highest."""
     found = [of(lambda each: extent(each)[0]), of(lambda each: extent(each)[1])]
     low, high = sorted(absent if each is None else each for each in found)
     return dna_pb2.Range(low=low, high=high)

@@ -14,6 +14,8 @@ from remy_farm.specification import SpecError, parse_spec
 from remy_farm.specification.network_files import topology_of
 from remy_farm.specification.reading import read_yaml
 from remy_proto.v1 import evaluation_pb2
+from remy_simulator import RuleTable, evaluate_columns
+from remy_simulator.messages import from_native
 
 _SPEC = """
 name: one-language
@@ -144,3 +146,26 @@ def test_buffers_of_files_and_of_draws_are_within_a_packet(
     said = topology_of(tree, Path(), "a test", plain=True).specimen
     # The two count packets per ms in another order of operations.
     assert abs(drawn.buffer_packets - said.buffer_packets) <= 1
+
+
+def test_a_design_meets_what_the_network_says() -> None:
+    """Every key that files had before specifications is simulated, and changes the outcome."""
+    keys = "rate_mbps: 12\nrtt_ms: 40\nbuffer: {bdp: 1}\ntransport: 'tcp,variant=linux'\n"
+    load = "traffic: {exponential_bytes: {mean_bytes: 1.0e+5}, load: 0.5}\n"
+    groups = (
+        "[{design: remycc}, cubic]",
+        "[{design: remycc, first_on_ms: 700}, cubic]",
+        "[{design: remycc, rtt_offset_ms: 3}, cubic]",
+        "[{design: remycc}, 'cubic,rtt_ms=90']",
+        "[{design: remycc}, 'cubic=2']",
+    )
+    table = from_native(RuleTable([0], [([], (0.9, 3.0, 1.0))]))
+    seen = set()
+    for senders in groups:
+        specimens = _drawn(f"{keys}{load}senders: {senders}\n")
+        request = evaluation_pb2.EvaluationRequest(
+            tables=[table], candidates=[{}], specimens=specimens, duration_ms=5000, seed=1
+        )
+        outcome = evaluate_columns(request)
+        seen.add(outcome.SerializeToString(deterministic=True))
+    assert len(seen) == len(groups)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from remy_farm.files import FileError
-from remy_farm.specification.links import chosen
+from remy_farm.specification.links import chosen, rate_in_mbps
 from remy_farm.specification.network_files import topology_of, vary_network
 from remy_farm.specification.reading import Tree, fill, keys
 from remy_farm.specification.schema import Bounds, SpecError, Violation, descriptor_of, show
@@ -32,7 +32,6 @@ PUBLISHED = "published/"
 #: Names the random draws of all studies; the number of the run is the specimen's key.
 SEED = 1
 
-_BYTES_PER_MS_IN_MBPS = 125.0
 # Names the draws of when senders are first on, among those of a run.
 _FIRST_ON = 0x66697273
 _LN_2 = 0.6931471805599453
@@ -40,7 +39,7 @@ _LN_2 = 0.6931471805599453
 _FIRST_OFFSET = "first_rtt_offset_ms"
 _NETWORK = descriptor_of(spec_pb2.NetworkModel)
 _MS = Bounds(unit="ms", minimum=0)
-#: What a study says of its runs beside a network's keys.
+#: Keys that a study adds to those of a network: when its senders begin, and how one measures.
 _OF_RUNS: Final[Mapping[str, Bounds]] = {
     "starts_apart_ms": _MS,
     # Senders are first on after exponentially distributed times, and not after a time off.
@@ -72,7 +71,7 @@ def published_path(name: str, subfolder: str) -> Path | None:
 
 
 def varied_field(path: str) -> Check | None:
-    """What values may stand at a path of a network, if numbers may."""
+    """The check of the numbers at a path of a network; None where the path holds no number."""
     bounds = _OF_RUNS.get(path) or quantity_of(path, _NETWORK)
     return None if bounds is None else check_of(bounds)
 
@@ -96,7 +95,7 @@ def varied(network: Mapping[str, Any], path: str, value: float) -> dict[str, Any
 
 
 def value_at(network: Mapping[str, Any], path: str) -> Any:
-    """What a network says at a path; None if nothing."""
+    """The value at a path of a network, as "buffer.bdp"; None where there is none."""
     found: Any = network
     for key in path.split("."):
         found = found.get(key) if isinstance(found, Mapping) else None
@@ -166,7 +165,7 @@ def packet_bytes(network: Mapping[str, Any]) -> float:
 
 
 def sender_counts(senders: Sequence[Words], network: Mapping[str, Any]) -> list[int]:
-    """How many there are of each kind: where there is one kind, the network says it."""
+    """The number of senders of each kind; of a row's only kind the network's `senders` says it."""
     if len(senders) == 1 and "senders" in network:
         return [int(network["senders"])]
     return [each.count for each in senders]
@@ -186,7 +185,7 @@ class StudyNetwork:
     specimen: evaluation_pb2.Specimen
     traces: tuple[evaluation_pb2.Trace, ...] = ()
     tree: Mapping[str, Any] = field(default_factory=dict)
-    """What a network's file says of it."""
+    """The same network as the tree of a network's file."""
 
     def run(self, key: int) -> evaluation_pb2.Specimen:
         """With the draws of a run."""
@@ -229,13 +228,13 @@ def study_network(
     for words, group in zip(topology.words, specimen.senders, strict=True):
         if words.remycc is not None:
             group.table = table_names(senders).index(words.remycc)
-    mbps = specimen.link_rate_packets_per_ms * packet_bytes(network) / _BYTES_PER_MS_IN_MBPS
+    mbps = rate_in_mbps(specimen.link_rate_packets_per_ms, packet_bytes(network))
     fields = {"rate_mbps": mbps, **network, "rtt_ms": network.get("rtt_ms") or specimen.rtt_ms}
     return StudyNetwork(fields, specimen, tuple(topology.traces), tree)
 
 
 def network_tree(senders: Sequence[Words], network: Mapping[str, Any]) -> dict[str, Any]:
-    """What a network's file says of the network with these senders.
+    """The tree of a network's file that has this network with these senders.
 
     Raises FileError for a recording.
     """
@@ -253,7 +252,7 @@ def network_tree(senders: Sequence[Words], network: Mapping[str, Any]) -> dict[s
             # The last is that of those behind it, too.
             **({"route": copy.deepcopy(routes[min(route, len(routes) - 1)])} if routes else {}),
             **({"first_on_ms": apart_ms * sender} if apart_ms is not None else {}),
-            # It sets one sender apart from its like.
+            # Only the first sender of all measures RTTs that are too long.
             **({"rtt_offset_ms": 0 if sender else offset_ms} if offset_ms is not None else {}),
         }
         for sender, (words, count, route) in enumerate(_groups(senders, network))
@@ -278,9 +277,9 @@ def _groups(senders: Sequence[Words], network: Mapping[str, Any]) -> list[tuple[
     return groups
 
 
-#: Keys of a network that its links have where they say nothing in their place.
+#: Keys of a network that its links take over where they have none of their own.
 _OF_LINKS = ("rate_mbps", "loss_probability", "queue", "buffer")
-#: What drives a link, or gives its loss, in place of such a key.
+#: By key, the keys of a link that say the same: a link that has one of them takes nothing over.
 _IN_PLACE = {
     "rate_mbps": ("rate_mbps", "trace", "generated"),
     "loss_probability": ("loss_probability", "gilbert_elliott"),
@@ -288,7 +287,7 @@ _IN_PLACE = {
 
 
 def _link(link: Any, network: Mapping[str, Any]) -> Any:
-    """With what it has of the network's own keys."""
+    """The link with the network's own keys where it has none of its own."""
     if not isinstance(link, dict):
         return link
     whole = copy.deepcopy(link)

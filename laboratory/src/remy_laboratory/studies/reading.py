@@ -34,7 +34,7 @@ Check: TypeAlias = tuple[Callable[[float], bool], str]
 
 
 def check_of(bounds: Bounds) -> Check:
-    """What numbers within bounds are, as a reader of fields asks for it."""
+    """Makes the check of a field of numbers within these bounds."""
     return bounds.allow, bounds.describe()
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import remy_simulator
 from remy_farm.specification import Networks
+from remy_farm.specification.links import rate_in_mbps
 from remy_farm.specification.models import given_tables
 from remy_farm.specification.specimens import unloaded_paths
 from remy_proto.v1 import evaluation_pb2, spec_pb2
@@ -24,9 +25,6 @@ from remy_simulator.objective import specimen_score
 
 # The designer sees only its objective; these are the quantities of the papers' plots, computed from
 # the counts and sums that an evaluation returns.
-
-_BITS_PER_BYTE = 8
-_BITS_PER_MS_IN_MBPS = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +114,7 @@ class SpecimenMeasures:
 
 def link_rate_mbps(specimen: evaluation_pb2.Specimen) -> float:
     """The specimen's link rate, Mbit/s."""
-    bits = packet_bytes(specimen.bottleneck) * _BITS_PER_BYTE
-    return specimen.link_rate_packets_per_ms * bits / _BITS_PER_MS_IN_MBPS
+    return rate_in_mbps(specimen.link_rate_packets_per_ms, packet_bytes(specimen.bottleneck))
 
 
 def measure_senders(
@@ -192,8 +189,7 @@ def median(values: Sequence[float]) -> float | None:
 
 
 def _mbps(packets: int, time_ms: float, bytes_a_packet: float) -> float:
-    bits = bytes_a_packet * _BITS_PER_BYTE
-    return packets / time_ms * bits / _BITS_PER_MS_IN_MBPS if time_ms > 0 else 0.0
+    return rate_in_mbps(packets / time_ms, bytes_a_packet) if time_ms > 0 else 0.0
 
 
 _MS_PER_SECOND = 1000.0

@@ -33,7 +33,7 @@ def quantile(distribution: spec_pb2.Distribution, probability: float) -> float:
 
 
 def quantiles(distribution: spec_pb2.Distribution, probabilities: Numbers) -> Numbers:
-    """The same for several probabilities."""
+    """The values below which each of several probabilities of the distribution lies."""
     import numpy as np
 
     match distribution.WhichOneof("kind"):
@@ -72,7 +72,7 @@ def extent(distribution: spec_pb2.Distribution) -> tuple[float, float]:
 
 
 class Quantity(IntEnum):
-    """What a draw is for: the last element of its path, so that no two quantities share a draw.
+    """The quantity that a draw is for: the last element of its path, so that no two share a draw.
 
     The numbers are part of what a seed means, and never change.
     """

@@ -59,8 +59,8 @@ if TYPE_CHECKING:
 # Quantities of a group are numbered behind these, and behind those of the groups before.
 _GROUPS: Final = 1000
 _A_GROUP: Final = 100
-# Those of links behind these of all groups. The first link of a network has the draws of the one
-# link of a dumbbell.
+# Quantities of links are numbered behind those of all groups. The first link of a network has the
+# draws of a dumbbell's one link.
 _LINKS: Final = 1_000_000
 _A_LINK: Final = 100_000
 _DELAY: Final = spec_pb2.LinkModel.DELAY_MS_FIELD_NUMBER
@@ -72,7 +72,7 @@ _FIRST_LINK: Final = {
 
 
 class Networks:
-    """What specimens of a specification are drawn from, and what all draws have in common."""
+    """Draws specimens of a specification: its models, and what is computed of them once."""
 
     def __init__(self, spec: spec_pb2.DesignSpec) -> None:
         self.models = models(spec)
@@ -182,11 +182,11 @@ class _Draws:
         self._stratified = stratified
         self._model = () if model is None else (model,)
         self.places = places
-        #: How many specimens they are for.
+        #: The number of specimens that variates are drawn for.
         self.count = count if places is None else len(places)
 
     def by_model(self, mixture: Sequence[Model]) -> list[_Draws]:
-        """Those of each model of a mixture, by the models' weights."""
+        """Divides the specimens among the models of a mixture, by the models' weights."""
         import numpy as np
 
         if len(mixture) == 1:
@@ -206,7 +206,7 @@ class _Draws:
         ]
 
     def keys(self) -> bytes:
-        """Of the specimens."""
+        """Draws the keys of the specimens, 8 bytes each."""
         return remy_simulator.mixed(self._seed, self._first, self._all, Quantity.KEY)
 
     def values(self, distribution: spec_pb2.Distribution, quantity: int) -> Numbers:
@@ -218,7 +218,7 @@ class _Draws:
         return quantiles(distribution, self._uniform(quantity))
 
     def _uniform(self, quantity: int) -> Numbers:
-        """In [0, 1)."""
+        """Draws a variate in [0, 1) for each specimen."""
         import numpy as np
 
         variates = np.array(remy_simulator.uniforms(self._seed, self._first, self._all, quantity))
@@ -233,13 +233,13 @@ class _Draws:
         return spread
 
 
-#: What specimens of a kind have in common beside the model: its number; what `noise` gives; by
-#: load mean time or bytes on (0 where it has the lengths of flows) and mean time off; which groups.
+#: The key by which specimens are of one kind: the model's number, the values of `noise`, those of
+#: `drawn_of_load` for each load, those of links and RTTs, and which groups have senders.
 _Kind = tuple[float, ...]
 
 
 class _Drawn:
-    """What was drawn for the specimens of one model."""
+    """The values that were drawn for the specimens of one model."""
 
     def __init__(self, networks: Networks, number: int, draws: _Draws) -> None:
         import numpy as np
@@ -293,7 +293,7 @@ class _Drawn:
         if network.links or not network.HasField("rtt_ms"):
             self.rtts_ms = longest_ms
         self._kilobits = kilobits_per_packet(network)
-        #: How fast the bottleneck is.
+        #: The rate of the slowest link.
         self.rates_packets_per_ms = self.rates_mbps / self._kilobits
         packet_ms = self._kilobits / self.rates_mbps
         size = None if network.links else buffer_size(network.buffer)
@@ -386,7 +386,7 @@ class _Drawn:
         ) and all(column.all() for column in self.counts)
 
     def kind_and_counts(self) -> tuple[Sequence[float], Sequence[int]]:
-        """The same as the first of `kinds_and_counts`."""
+        """The first of `kinds_and_counts`, for specimens that are all of one kind."""
         return [float(each[0]) for each in self._quantities], [int(each[0]) for each in self.counts]
 
     def kinds_and_counts(self) -> Iterable[tuple[Sequence[float], Sequence[int]]]:
@@ -401,7 +401,8 @@ class _Drawn:
         quantities: Sequence[float],
         counts: Sequence[int],
     ) -> None:
-        """What specimens have in common that have such quantities, and groups where counts are."""
+        """Fills in the kind of the specimens with these quantities, and with the groups whose count
+        is above 0."""
         measured, loads = quantities[:NOISES], quantities[NOISES : self._first_link]
         network = self._network
         if network.HasField("measurement"):

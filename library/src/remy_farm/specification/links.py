@@ -168,7 +168,7 @@ def buffer_packets(
     rtt_ms: Any,
     packet_bytes: float,
 ) -> Any:
-    """What a size comes to in packets, not yet rounded down; numbers or arrays of them."""
+    """Converts the size of a buffer to packets, not yet rounded down; takes numbers or arrays."""
     match buffer.WhichOneof("kind"):
         case "ms":
             return rate_packets_per_ms * size
@@ -182,6 +182,18 @@ def buffer_packets(
 def link_rate_packets_per_ms(mbps: float, bytes_a_packet: float = USUAL_PACKET_BYTES) -> float:
     """Mbit/s as packets per millisecond."""
     return mbps * _BITS_PER_MS_IN_MBPS / (bytes_a_packet * _BITS_PER_BYTE)
+
+
+def rate_in_mbps(packets_per_ms: float, bytes_a_packet: float = USUAL_PACKET_BYTES) -> float:
+    """Packets per millisecond as Mbit/s, the inverse of `link_rate_packets_per_ms`."""
+    return packets_per_ms * (bytes_a_packet * _BITS_PER_BYTE) / _BITS_PER_MS_IN_MBPS
+
+
+def off_ms_of_load(load: Any, senders: Any, mean_bytes: Any, rate_mbps: Any) -> Any:
+    """The mean off time with which senders ask for a share of a link, as if flows took no time;
+    numbers or arrays of them."""
+    bits = senders * mean_bytes * _BITS_PER_BYTE
+    return bits / (load * rate_mbps * _BITS_PER_MS_IN_MBPS)
 
 
 def kilobits_per_packet(network: spec_pb2.NetworkModel) -> float:

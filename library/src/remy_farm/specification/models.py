@@ -20,19 +20,18 @@ from remy_farm.specification.links import (
     kilobits_per_packet,
     mean_rate_mbps,
     numbers_of,
+    off_ms_of_load,
     with_each,
 )
 from remy_farm.specification.senders import TCP
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator.registry import Registry
 
-#: What the one table of a specification without groups is called.
+#: The name of the table that a specification without groups designs.
 USUAL_TABLE: Final = "remycc"
 
 _USUAL_TRANSPORTS: Final = {"design": "datagram", "table": "datagram", "protocol": TCP}
 _MEDIAN: Final = 0.5
-_BITS_PER_BYTE: Final = 8
-_BITS_PER_MS_IN_MBPS: Final = 1000.0
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def _carried(group: spec_pb2.GroupModel, usual: str) -> spec_pb2.GroupModel:
 
 
 def models(spec: spec_pb2.DesignSpec) -> list[Model]:
-    """What networks are drawn from, in the specification's order."""
+    """The models that networks are drawn from, in the specification's order."""
     if not spec.models:
         return [Model(1.0, _without_one_link(spec.network))]
     return [Model(each.weight, _without_one_link(each.network)) for each in spec.models]
@@ -96,13 +95,13 @@ def given_tables(spec: spec_pb2.DesignSpec) -> list[rule_table_pb2.RuleTable]:
 
 
 def given_texts(spec: spec_pb2.DesignSpec) -> list[str]:
-    """As text, each once, in the order of their first mention."""
+    """The given tables as JSON text, each once, in the order of their first mention."""
     groups = chain.from_iterable(model.groups for model in models(spec))
     return list(dict.fromkeys(group.table.json for group in groups if group.HasField("table")))
 
 
 def transport_of(group: spec_pb2.GroupModel) -> evaluation_pb2.Choice | None:
-    """What carries a group's senders; None where it is what usually does. Raises ValueError."""
+    """The transport of a group's senders; None where it is the usual one. Raises ValueError."""
     if not group.transport:
         return None
     transport = chosen(Registry.TRANSPORT, group.transport)
@@ -111,7 +110,7 @@ def transport_of(group: spec_pb2.GroupModel) -> evaluation_pb2.Choice | None:
 
 
 def outline(spec: spec_pb2.DesignSpec) -> Model:
-    """All models as one that has a number of senders: for guesses, bounds and descriptions.
+    """Sums all models up in one that has a number of senders: for guesses, bounds and descriptions.
 
     Where models differ in a quantity it has the ends and the median of each with equal probability.
     """
@@ -167,14 +166,20 @@ def mean_off_ms(model: Model, take: Callable[[spec_pb2.Distribution], float]) ->
     network, traffic = model.network, model.network.traffic
     if not traffic.HasField("load"):
         return take(traffic.mean_off_ms)
-    bits = take(network.senders) * take(traffic.exponential_bytes.mean_bytes) * _BITS_PER_BYTE
-    return bits / (take(traffic.load) * take(network.rate_mbps) * _BITS_PER_MS_IN_MBPS)
+    found: float = off_ms_of_load(
+        take(traffic.load),
+        take(network.senders),
+        take(traffic.exponential_bytes.mean_bytes),
+        take(network.rate_mbps),
+    )
+    return found
 
 
 def most_waiting_packets(
     model: Model, take: Callable[[spec_pb2.Distribution], float]
 ) -> float | None:
-    """What a model's buffer comes to in packets, likewise; None where it is infinite."""
+    """The packets that a model's buffer holds where each quantity has what `take` makes of it; None
+    where it is infinite."""
     network = model.network
     size = buffer_size(network.buffer)
     if size is None:
@@ -198,7 +203,7 @@ class Path:
     links: list[int]
     return_links: list[int]
     delays: list[spec_pb2.Distribution]
-    """Of the links that packets and ACKs cross."""
+    """The delays of the links that packets and ACKs cross."""
     there_ms: float | None = None
     """The part of the RTT that lies on the way there; half of it where the route does not say."""
 
@@ -208,8 +213,8 @@ class Path:
 
 
 def paths_of(network: spec_pb2.NetworkModel) -> list[Path]:
-    """Of each group; of all senders where there are no groups. Raises ValueError for a route over a
-    link that is not there."""
+    """The path of each group; one path where there are no groups. Raises ValueError for a route
+    over a link that is not there."""
     paths = []
     for group in network.sender_groups or [spec_pb2.GroupModel()]:
         rtt = group.rtt_ms if group.HasField("rtt_ms") else network.rtt_ms

@@ -27,6 +27,7 @@ from remy_farm.specification.links import (
     link_message,
     link_rate_packets_per_ms,
     names_of,
+    rate_in_mbps,
 )
 from remy_farm.specification.models import paths_of
 from remy_farm.specification.reading import Tree, fill, key_of
@@ -57,10 +58,8 @@ from remy_simulator.traces import Traces
 
 #: Keys of a network's one link, where it has no `links`.
 _ONE_LINK: Final = ("rate_mbps", "buffer", "loss_probability", "queue")
-#: Bytes that a link of 1 Mbit/s carries in a millisecond.
-_BYTES_PER_MS_IN_MBPS: Final = 125.0
 _NAME_OF_ONE_LINK: Final = "link"
-#: What offers load where nothing else is said.
+#: The traffic of a file that says none.
 _USUAL_TRAFFIC: Final[Tree] = {"always": {}}
 
 
@@ -71,9 +70,9 @@ class Topology:
     specimen: evaluation_pb2.Specimen
     """Its groups run no table yet: whoever reads the files knows their numbers."""
     words: list[Words]
-    """What each group runs, by what it is called."""
+    """The senders of each group, in words."""
     links: list[str]
-    """What each link is called."""
+    """The name of each link."""
     traces: list[evaluation_pb2.Trace] = field(default_factory=list)
 
 
@@ -120,7 +119,7 @@ def network_of(tree: Tree, folder: Path, source: str) -> spec_pb2.NetworkModel:
     has_links = "links" in tree
     missing: list[Violation] = []
     if not has_links:
-        # Of one link there is always something to say: what is missing is told of as a network's.
+        # The network's own keys describe its one link.
         if "rate_mbps" not in tree:
             missing.append(Violation("rate_mbps", "is missing, and there are no links"))
             given["rate_mbps"] = 1
@@ -140,7 +139,7 @@ def network_of(tree: Tree, folder: Path, source: str) -> spec_pb2.NetworkModel:
 
 
 def _as_a_network_says(violation: Violation, has_links: bool) -> Violation:
-    """With the path that the file has, where the network's own keys describe its one link."""
+    """Gives a violation the path that the file has: a network without `links` has a link's keys."""
     path = violation.path
     if not has_links:
         path = path.removeprefix("links[0]").removeprefix(".")
@@ -148,7 +147,7 @@ def _as_a_network_says(violation: Violation, has_links: bool) -> Violation:
 
 
 def _beyond_one_network(network: spec_pb2.NetworkModel) -> Iterator[Violation]:
-    """What a specification may have, and one network not: draws, and tables to be designed."""
+    """Finds what only a specification may have: distributions, and tables to be designed."""
     for path, _ in _varied(network, ""):
         yield Violation(path, "has a distribution, but must have one value for everything")
     if network.HasField("senders"):
@@ -208,7 +207,7 @@ def _words_of(
 def _specimen_of(
     network: spec_pb2.NetworkModel, words: list[Words], traces: list[evaluation_pb2.Trace]
 ) -> evaluation_pb2.Specimen:
-    """What the simulator is told of links, and of senders whose routes lead over them."""
+    """Makes the simulator's specimen of links, and of senders whose routes lead over them."""
     known = Traces(traces)
     specimen = evaluation_pb2.Specimen(rtt_ms=network.rtt_ms.exact)
     specimen.bottleneck.packet_bytes = network.packet_bytes
@@ -238,7 +237,7 @@ def _specimen_of(
 def _plain_specimen_of(
     network: spec_pb2.NetworkModel, words: list[Words]
 ) -> evaluation_pb2.Specimen:
-    """What the simulator is told of one link that all senders share."""
+    """Makes the simulator's specimen of one link that all senders share."""
     (link,) = network.links
     rate = link_rate_packets_per_ms(link.rate_mbps.exact, network.packet_bytes)
     specimen = evaluation_pb2.Specimen(
@@ -276,9 +275,9 @@ def _buffer_packets(
 def _add_senders(
     specimen: evaluation_pb2.Specimen, network: spec_pb2.NetworkModel, words: list[Words]
 ) -> None:
-    """Who sends and when, and how they measure."""
+    """Adds the senders to a specimen, with their loads, and the noise of their measurements."""
     rate = specimen.link_rate_packets_per_ms
-    rate_mbps = rate * network.packet_bytes / _BYTES_PER_MS_IN_MBPS
+    rate_mbps = rate_in_mbps(rate, network.packet_bytes)
     if network.HasField("measurement"):
         drawn = noise(network.measurement, _exactly, 1 / rate)
         specimen.measurement.SetInParent()

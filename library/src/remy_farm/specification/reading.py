@@ -300,7 +300,7 @@ def _with_transport(tree: dict[str, Tree]) -> dict[str, Tree]:
     try:
         said = _said_of_senders(text)
     except ValueError:
-        # Whoever checks the protocol says what is wrong with it.
+        # The check of the protocol tells what is wrong with it.
         return tree
     if "table" in said:
         raise ValueError(f"has the protocol {show(text)}; the key of a RemyCC's file is table")
@@ -335,8 +335,8 @@ def shorten(tree: dict[str, Tree], message: Descriptor) -> Tree:
 
 
 def forms_beside_mapping(message: Descriptor) -> set[str]:
-    """How a message may be written but as a mapping or a word, for schemas: a number, numbers, a
-    pair of ends, or text."""
+    """The short forms of a message, beside mappings and words: "number", "numbers", "pair" of ends,
+    "text". A JSON schema needs them."""
     name = message.full_name
     found = {
         "number": (_DISTRIBUTION.full_name, _BUFFER.full_name),

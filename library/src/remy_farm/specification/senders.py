@@ -120,7 +120,7 @@ def words_of_table(path: str) -> Words:
 
 
 def carried_by(words: Words, body: evaluation_pb2.Choice) -> Words:
-    """The same words on this body. Raises ValueError where it cannot carry them."""
+    """Puts senders on a transport. Raises ValueError where it cannot carry them."""
     _check_carries(words.name, words.remycc is not None, body)
     name = f"{words.name},{_TRANSPORT}={choice_words(body, _TRANSPORT_VARIANT)}"
     return replace(words, name=name, body=body)

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from remy_farm.specification.distributions import Quantity, quantile
+from remy_farm.specification.links import off_ms_of_load, rate_in_mbps
 from remy_farm.specification.models import Path
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator.messages import packet_bytes
 
-_BITS_PER_BYTE: Final = 8
-_BITS_PER_MS_IN_MBPS: Final = 1000.0
 _NOTHING: Final = spec_pb2.Distribution()
 
 
@@ -40,7 +39,7 @@ def noise(model: spec_pb2.MeasurementModel, values: Callable[..., Any], packet_m
 def set_measurement(
     message: evaluation_pb2.Measurement, model: spec_pb2.MeasurementModel, values: Iterable[float]
 ) -> None:
-    """How senders measure, by the values that `noise` names."""
+    """Fills in how senders measure, with the values of `noise` in their order."""
     jitter_ms, percentile_99_ms, resolution_ms, message.delayed_ack_ms, bunch, *rest = values
     message.rtt_offset_maximum_ms, message.reordering_probability, message.reordering_delay_ms = (
         rest
@@ -65,7 +64,7 @@ def typical_measurement(model: spec_pb2.MeasurementModel) -> evaluation_pb2.Meas
     return message
 
 
-#: How many quantities `drawn_of_load` gives.
+#: The number of quantities that `drawn_of_load` returns.
 LOAD_QUANTITIES: Final = 3
 
 
@@ -89,13 +88,12 @@ def drawn_of_load(
     drawn_on, drawn_arrival = values(on, Quantity.ON), values(arrival, Quantity.ARRIVAL)
     if not load.HasField("load"):
         return [drawn_on, values(load.mean_off_ms, Quantity.OFF), drawn_arrival]
-    bits = senders * drawn_on * _BITS_PER_BYTE
-    off_ms = bits / (values(load.load, Quantity.LOAD) * rate_mbps * _BITS_PER_MS_IN_MBPS)
-    return [drawn_on, off_ms, drawn_arrival]
+    share = values(load.load, Quantity.LOAD)
+    return [drawn_on, off_ms_of_load(share, senders, drawn_on, rate_mbps), drawn_arrival]
 
 
 def arrivals_of(load: spec_pb2.TrafficModel) -> str | None:
-    """What says when flows come in place of an off time; None where that says it."""
+    """The field that says when flows come in place of an off time; None where there is none."""
     given = (name for name in ("poisson", "periodic", "barrier") if load.HasField(name))
     return next(given, None)
 
@@ -107,7 +105,7 @@ def set_traffic(
     mean_off_ms: float,
     arrival_ms: float,
 ) -> None:
-    """How long senders are on, and when, by the values that `drawn_of_load` names."""
+    """Fills in how long senders are on, and when, with the values of `drawn_of_load`."""
     set_when_on(message, load, on)
     match arrivals_of(load):
         case "poisson":
@@ -124,7 +122,7 @@ def set_traffic(
 def set_when_on(
     message: evaluation_pb2.Traffic, load: spec_pb2.TrafficModel, drawn: float = 0.0
 ) -> None:
-    """How long senders are on; `drawn` is the mean or constant of it, where there is one."""
+    """Fills in how long senders are on; `drawn` is the mean or constant, where there is one."""
     match load.WhichOneof("on"):
         case "exponential_time":
             message.exponential_time.mean_ms = drawn
@@ -152,7 +150,7 @@ def set_when_on(
 
 
 def set_group(message: evaluation_pb2.SenderGroup, group: spec_pb2.GroupModel) -> None:
-    """When a group's senders come, how they measure, and what they count in the score."""
+    """Fills in when a group's senders are first on, their RTT offset and their weight."""
     if group.HasField("weight") and group.weight != 1:
         message.weight = group.weight
     if group.HasField("objective"):
@@ -164,7 +162,7 @@ def set_group(message: evaluation_pb2.SenderGroup, group: spec_pb2.GroupModel) -
 
 
 def set_route(message: evaluation_pb2.Route, path: Path, rtt_ms: float) -> None:
-    """The way of a group's packets, and the part of `rtt_ms` that lies on each direction."""
+    """Fills in the links of a group's path, and the part of `rtt_ms` in each direction."""
     message.links.extend(path.links)
     message.return_links.extend(path.return_links)
     message.delay_ms = rtt_ms / 2 if path.there_ms is None else path.there_ms
@@ -176,7 +174,7 @@ def unloaded_paths(specimen: evaluation_pb2.Specimen) -> list[tuple[float, float
 
     A link that a trace or a generator drives counts as the specimen's link rate.
     """
-    bits_per_packet = packet_bytes(specimen.bottleneck) * _BITS_PER_BYTE
+    bytes_a_packet = packet_bytes(specimen.bottleneck)
     paths = []
     for group in specimen.senders:
         route = group.route
@@ -191,6 +189,6 @@ def unloaded_paths(specimen: evaluation_pb2.Specimen) -> list[tuple[float, float
         for link in [links[number] for number in (*there, *route.return_links) if links]:
             rtt_ms += link.delay_ms
         rate = min(rates, default=specimen.link_rate_packets_per_ms)
-        path = rate * bits_per_packet / _BITS_PER_MS_IN_MBPS, rtt_ms
+        path = rate_in_mbps(rate, bytes_a_packet), rtt_ms
         paths += [path] * group.count
     return paths

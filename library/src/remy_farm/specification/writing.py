@@ -346,8 +346,10 @@ def laid_over(below: Tree, above: Tree, message: Descriptor) -> Tree:
 
 
 def quantity_of(path: str, message: Descriptor) -> Bounds | None:
-    """Which numbers may stand at a path of a message, as "traffic.load" or "links[0].delay_ms";
-    None where it holds no number."""
+    """The bounds of the number at a path of a message, as "traffic.load" or "links[0].delay_ms".
+
+    None where the path holds no number.
+    """
     bounds, at = Bounds(), message
     *sections, last = path.split(".")
     for step in sections:
