@@ -153,11 +153,11 @@ def test_a_design_meets_what_the_network_says() -> None:
     keys = "rate_mbps: 12\nrtt_ms: 40\nbuffer: {bdp: 1}\ntransport: 'tcp,variant=linux'\n"
     load = "traffic: {exponential_bytes: {mean_bytes: 1.0e+5}, load: 0.5}\n"
     groups = (
-        "[{design: remycc}, cubic]",
-        "[{design: remycc, first_on_ms: 700}, cubic]",
-        "[{design: remycc, rtt_offset_ms: 3}, cubic]",
-        "[{design: remycc}, 'cubic,rtt_ms=90']",
-        "[{design: remycc}, 'cubic=2']",
+        "[{design: remycc}, vegas]",
+        "[{design: remycc, first_on_ms: 700}, vegas]",
+        "[{design: remycc}, {protocol: vegas, rtt_offset_ms: 3}]",
+        "[{design: remycc}, 'vegas,rtt_ms=90']",
+        "[{design: remycc}, 'vegas=2']",
     )
     table = from_native(RuleTable([0], [([], (0.9, 3.0, 1.0))]))
     seen = set()
