@@ -146,6 +146,11 @@ def test_a_mistake_is_seen_in_the_editor(kind: str, section: Any, wrong: dict[st
     assert not _validator(kind).is_valid(tree)
 
 
+def test_every_kind_has_its_schema_and_no_other_is_shipped() -> None:
+    files = {path.stem for path in shipped_schema(SCHEMAS[0]).parent.glob("*.json")}
+    assert files == set(SCHEMAS)
+
+
 def test_keys_have_descriptions() -> None:
     network = json.loads(shipped_schema("network").read_text(encoding="utf-8"))
     keys = network["$defs"]["NetworkModel"]["properties"]
