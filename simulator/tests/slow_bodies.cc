@@ -119,26 +119,26 @@ class SlowReceiver {
 };
 
 // A RemyCC as a controller.
-class SlowRemy final : public Controller {
+class SlowRemy final : public CongestionController {
  public:
   SlowRemy(const CompiledTable& table) : remy_(table) {}
   void start(double) override {
     srtt_ = 0;
     apply(remy_.start());
   }
-  void acknowledged(const Ack& ack) override {
+  void on_ack(const AckEvent& ack) override {
     srtt_ += srtt_ == 0 ? ack.rtt_ms : (ack.rtt_ms - srtt_) / 8;
     apply(remy_.acknowledge(ack.sent_ms, ack.received_ms, ack.rtt_ms, 1));
   }
-  void lost(const Loss&) override {}
-  void timed_out(const Timeout&) override {}
+  void on_loss(const LossEvent&) override {}
+  void on_timeout(const TimeoutEvent&) override {}
 
  private:
   void apply(std::uint32_t) {
-    window_packets_ = remy_.window_packets();
-    intersend_ms_ = remy_.intersend_ms();
-    if (srtt_ > 0 && intersend_ms_ > srtt_) {
-      intersend_ms_ = srtt_;
+    cwnd_ = remy_.window_packets();
+    pacing_interval_ms_ = remy_.intersend_ms();
+    if (srtt_ > 0 && pacing_interval_ms_ > srtt_) {
+      pacing_interval_ms_ = srtt_;
     }
   }
   RemyController<true> remy_;
@@ -194,16 +194,14 @@ class SlowTransport final : public Body {
   }
 
   bool is_done() const override { return first() >= data_end_; }
-  Pace pace() const override {
-    return {controller_->window_packets(), controller_->intersend_ms()};
-  }
+  Pace pace() const override { return {controller_->cwnd(), controller_->pacing_interval_ms()}; }
   double next_ms() const override {
     return std::min({pacing_ms_, timer_.expires_ms, controller_->next_tick_ms()});
   }
 
   void act(double now_ms, Outlet& outlet) override {
     if (controller_->next_tick_ms() <= now_ms) {
-      controller_->tick(now_ms);
+      controller_->on_tick(now_ms);
     }
     if (timer_.expires_ms <= now_ms) {
       expire(now_ms);
@@ -216,13 +214,13 @@ class SlowTransport final : public Body {
     if (echo.sequence < connection_) {
       return;
     }
-    Ack ack;
+    AckEvent ack;
     ack.now_ms = now_ms;
     ack.sent_ms = echo.sent_ms;
     ack.received_ms = content.received_ms;
     ack.rtt_ms = now_ms - echo.sent_ms + (has_measured_ ? rtt_offset_ms_ : 0);
     has_measured_ = true;
-    ack.serial = echo.serial;
+    ack.transmission_number = echo.serial;
     ack.prior_in_flight = in_flight();
     const std::uint64_t first_before = first();
 
@@ -239,20 +237,20 @@ class SlowTransport final : public Body {
       }
     }
     std::erase_if(outstanding_, [&](const auto& each) { return each.first < content.cumulative; });
-    ack.acknowledged = first() - first_before;
-    ack.delivered = news.size();
+    ack.newly_acked = first() - first_before;
+    ack.newly_delivered = news.size();
     newest_serial_ = std::max(newest_serial_, echo.serial);
     if (!has_sack_) {
-      ack.delivered = count_duplicate(ack.acknowledged, content.cumulative == first_before);
+      ack.newly_delivered = count_duplicate(ack.newly_acked, content.cumulative == first_before);
     }
     const bool was_recovering = state_ == State::kRecovery;
-    if (ack.delivered > 0) {
+    if (ack.newly_delivered > 0) {
       timer_.sample(ack.rtt_ms);
       results_.rtt.sampled(now_ms - echo.sent_ms, now_ms);
-    } else if (ack.acknowledged > 0) {
+    } else if (ack.newly_acked > 0) {
       results_.rtt.sampled(results_.rtt.last_ms(), now_ms);
     }
-    delivered_ += ack.delivered;
+    delivered_ += ack.newly_delivered;
     if (!news.empty()) {
       ack.packet = std::ranges::max_element(news, {}, &Outstanding::serial)->state;
       delivered_ms_ = now_ms;
@@ -278,9 +276,9 @@ class SlowTransport final : public Body {
     if (has_sack_) {
       find_losses(ack.prior_in_flight, now_ms);
     } else {
-      find_loss_without_sack(ack.acknowledged > 0 && was_recovering, ack.prior_in_flight, now_ms);
+      find_loss_without_sack(ack.newly_acked > 0 && was_recovering, ack.prior_in_flight, now_ms);
     }
-    if (ack.acknowledged > 0) {
+    if (ack.newly_acked > 0) {
       timed_out_before_ = false;
       if (first() > recovery_end_) {
         timer_.doublings = 0;
@@ -295,16 +293,16 @@ class SlowTransport final : public Body {
         is_first_partial_ = is_first_partial_ && !is_partial;
       }
     }
-    ack.marked = content.marked;
-    ack.feedback_packets = content.feedback_packets;
+    ack.newly_marked = content.marked;
+    ack.xcp_feedback_packets = content.feedback_packets;
     ack.total_delivered = delivered_;
     ack.total_lost = lost_;
     ack.in_flight = in_flight();
     ack.in_recovery = state_ == State::kRecovery;
-    ack.is_window_limited = first_before < window_full_until_;
-    controller_->acknowledged(ack);
+    ack.is_cwnd_limited = first_before < window_full_until_;
+    controller_->on_ack(ack);
     if (is_reducing_) {
-      reduce(ack.delivered);
+      reduce(ack.newly_delivered);
     }
     send_all(now_ms, outlet);
   }
@@ -333,7 +331,7 @@ class SlowTransport final : public Body {
 
  private:
   struct Outstanding {
-    SendState state;
+    DeliverySnapshot state;
     std::uint64_t serial = 0;
     bool received = false;
     bool lost = false;      // and waits to be sent again
@@ -358,7 +356,7 @@ class SlowTransport final : public Body {
     return std::nullopt;
   }
   std::uint64_t controller_window() const {
-    return static_cast<std::uint64_t>(std::clamp(controller_->window_packets(), 1.0, 1e6));
+    return static_cast<std::uint64_t>(std::clamp(controller_->cwnd(), 1.0, 1e6));
   }
   std::uint64_t window() const { return is_reducing_ ? reduced_window_ : controller_window(); }
 
@@ -404,11 +402,11 @@ class SlowTransport final : public Body {
   }
 
   void tell(const Outstanding& known, bool starts, std::uint64_t in_flight_before, double now_ms) {
-    controller_->lost({.now_ms = now_ms,
-                       .serial = known.serial,
-                       .in_flight = in_flight_before,
-                       .starts_recovery = starts,
-                       .packet = known.state});
+    controller_->on_loss({.now_ms = now_ms,
+                          .transmission_number = known.serial,
+                          .in_flight = in_flight_before,
+                          .starts_recovery = starts,
+                          .packet = known.state});
     if (starts) {
       is_reducing_ = is_linux_ && window() < in_flight_before;
       recover_fs_ = std::max<std::uint64_t>(in_flight_before, 1);
@@ -459,7 +457,7 @@ class SlowTransport final : public Body {
   void expire(double now_ms) {
     if (outstanding_.empty()) {
       timer_.expires_ms = kNever;
-      controller_->idled(now_ms);
+      controller_->on_idle_timeout(now_ms);
       return;
     }
     ++results_.timeouts;
@@ -477,7 +475,8 @@ class SlowTransport final : public Body {
     is_reducing_ = false;
     timer_.back_off();
     timer_.restart(now_ms);
-    controller_->timed_out({.now_ms = now_ms, .in_flight = before, .is_first = !timed_out_before_});
+    controller_->on_timeout(
+        {.now_ms = now_ms, .in_flight = before, .is_first = !timed_out_before_});
     timed_out_before_ = true;
   }
 
@@ -515,8 +514,8 @@ class SlowTransport final : public Body {
       if (!lost && next_ - first() >= receive_window_) {
         return;
       }
-      if (last_send_ms_ + controller_->intersend_ms() > now_ms) {
-        pacing_ms_ = last_send_ms_ + controller_->intersend_ms();
+      if (last_send_ms_ + controller_->pacing_interval_ms() > now_ms) {
+        pacing_ms_ = last_send_ms_ + controller_->pacing_interval_ms();
         return;
       }
       send(lost, now_ms, outlet);
@@ -535,9 +534,9 @@ class SlowTransport final : public Body {
                    .delivered = delivered_,
                    .delivered_ms = delivered_ms_,
                    .first_sent_ms = first_sent_ms_,
-                   .in_flight = others + 1,
+                   .tx_in_flight = others + 1,
                    .lost = lost_,
-                   .is_application_limited = delivered_ < limited_until_};
+                   .is_app_limited = delivered_ < limited_until_};
     known.serial = results_.packets_sent++;
     known.lost = false;
     known.is_repetition = repeated.has_value();
@@ -552,10 +551,10 @@ class SlowTransport final : public Body {
     if (was_empty || timer_.expires_ms == kNever) {
       timer_.restart(now_ms);
     }
-    controller_->sent({.now_ms = now_ms,
-                       .serial = known.serial,
-                       .in_flight = others + 1,
-                       .is_repetition = repeated.has_value()});
+    controller_->on_sent({.now_ms = now_ms,
+                          .transmission_number = known.serial,
+                          .in_flight = others + 1,
+                          .is_retransmission = repeated.has_value()});
     Segment segment;
     segment.sent_ms = now_ms;
     segment.sequence = packet;
@@ -563,8 +562,7 @@ class SlowTransport final : public Body {
     segment.bytes = bytes_;
     segment.is_ecn_capable = is_ecn_capable_;
     if (asks_xcp_routers_) {
-      segment.congestion = {controller_->window_packets(), timer_.srtt,
-                            controller_->wanted_packets()};
+      segment.congestion = {controller_->cwnd(), timer_.srtt, controller_->xcp_demand_packets()};
     }
     outlet.send(segment, now_ms);
   }
@@ -578,7 +576,7 @@ class SlowTransport final : public Body {
   bool is_ecn_capable_;
   bool asks_xcp_routers_;
   double rtt_offset_ms_;
-  std::unique_ptr<Controller> controller_;
+  std::unique_ptr<CongestionController> controller_;
 
   std::map<std::uint64_t, Outstanding> outstanding_;
   std::uint64_t next_ = 0;

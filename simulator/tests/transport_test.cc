@@ -11,27 +11,27 @@ namespace remy {
 namespace {
 
 // A window that only the test changes; hears everything.
-class Fixed : public Controller {
+class Fixed : public CongestionController {
  public:
   struct Heard {
-    std::vector<Ack> acks;
-    std::vector<Loss> losses;
-    std::vector<Timeout> timeouts;
+    std::vector<AckEvent> acks;
+    std::vector<LossEvent> losses;
+    std::vector<TimeoutEvent> timeouts;
     int starts = 0;
     double window_after_timeout = 0;  // 0: unchanged
   };
 
   Fixed(double window, Heard& heard, double intersend = 0) : heard_(heard) {
-    window_packets_ = window;
-    intersend_ms_ = intersend;
+    cwnd_ = window;
+    pacing_interval_ms_ = intersend;
   }
   void start(double) override { ++heard_.starts; }
-  void acknowledged(const Ack& ack) override { heard_.acks.push_back(ack); }
-  void lost(const Loss& loss) override { heard_.losses.push_back(loss); }
-  void timed_out(const Timeout& timeout) override {
+  void on_ack(const AckEvent& ack) override { heard_.acks.push_back(ack); }
+  void on_loss(const LossEvent& loss) override { heard_.losses.push_back(loss); }
+  void on_timeout(const TimeoutEvent& timeout) override {
     heard_.timeouts.push_back(timeout);
     if (heard_.window_after_timeout > 0) {
-      window_packets_ = heard_.window_after_timeout;
+      cwnd_ = heard_.window_after_timeout;
     }
   }
 
@@ -88,7 +88,7 @@ TEST_F(TransportTest, RepeatsAfterThreePacketsAreReceivedBeyondAGap) {
     // Packets 0 and 1 are acknowledged, and each ACK lets one more leave; the third duplicate
     // repeats packet 2 in the same instant.
     ASSERT_EQ(heard.losses.size(), 1U) << uses_sack;
-    EXPECT_EQ(heard.losses[0].serial, 2U);
+    EXPECT_EQ(heard.losses[0].transmission_number, 2U);
     EXPECT_TRUE(heard.losses[0].starts_recovery);
     const auto repeated = std::ranges::find(path.sent, std::uint64_t{2}, &Segment::sequence);
     const auto again = std::find_if(repeated + 1, path.sent.end(),
@@ -129,7 +129,7 @@ TEST_F(TransportTest, SelectiveAcknowledgementsRepairManyLossesInOneRtt) {
   EXPECT_EQ(path.now_ms, 200);
   EXPECT_EQ(body->results().packets_repeated, 9U);
   EXPECT_EQ(heard.losses.size(), 9U);
-  EXPECT_EQ(std::ranges::count_if(heard.losses, &Loss::starts_recovery), 1);
+  EXPECT_EQ(std::ranges::count_if(heard.losses, &LossEvent::starts_recovery), 1);
   EXPECT_EQ(heard.acks.back().total_lost, 9U);
 }
 
@@ -288,7 +288,7 @@ TEST_F(TransportTest, APacketThatWasOnlyLateEndsItsRecovery) {
     // Without SACK the ACK of the late packet looks like one of the repetition, behind which
     // another is missing, and so on for a window.
     EXPECT_EQ(body->results().packets_repeated, uses_sack ? 1U : 7U);
-    EXPECT_EQ(std::ranges::count_if(heard.losses, &Loss::starts_recovery), 1);
+    EXPECT_EQ(std::ranges::count_if(heard.losses, &LossEvent::starts_recovery), 1);
     EXPECT_EQ(body->results().timeouts, 0U);
     EXPECT_EQ(body->results().packets_in_order, 100U);
   }
@@ -337,11 +337,11 @@ TEST_F(TransportTest, DelayedAcknowledgementsStandForTwo) {
   // Two of four packets each. Of the next four, 5 is lost: 4 waits until 6 shows that, and what
   // comes behind a gap, or fills it, is acknowledged at once.
   ASSERT_GE(heard.acks.size(), 6U);
-  EXPECT_EQ(heard.acks[0].acknowledged, 2U);
-  EXPECT_EQ(heard.acks[1].acknowledged, 2U);
-  EXPECT_EQ(heard.acks[2].acknowledged, 1U);
-  EXPECT_EQ(heard.acks[2].delivered, 2U);
-  EXPECT_EQ(heard.acks[3].acknowledged, 0U);
+  EXPECT_EQ(heard.acks[0].newly_acked, 2U);
+  EXPECT_EQ(heard.acks[1].newly_acked, 2U);
+  EXPECT_EQ(heard.acks[2].newly_acked, 1U);
+  EXPECT_EQ(heard.acks[2].newly_delivered, 2U);
+  EXPECT_EQ(heard.acks[3].newly_acked, 0U);
   EXPECT_EQ(body->results().packets_in_order, 11U);
   EXPECT_EQ(body->results().timeouts, 0U);
   // A single packet waits 40 ms.
@@ -359,8 +359,8 @@ TEST_F(TransportTest, RatesAreOfWhatWasDelivered) {
   path.switch_on(std::nullopt);
   path.run_until(2000);
   EXPECT_NEAR(heard.acks.back().delivery_rate_per_ms, 0.5, 0.01);
-  EXPECT_FALSE(heard.acks.back().packet.is_application_limited);
-  EXPECT_TRUE(heard.acks.back().is_window_limited);
+  EXPECT_FALSE(heard.acks.back().packet.is_app_limited);
+  EXPECT_TRUE(heard.acks.back().is_cwnd_limited);
 }
 
 }  // namespace

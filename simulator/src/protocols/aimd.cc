@@ -8,34 +8,34 @@ namespace {
 
 // Additive increase, multiplicative decrease, as RFC 9438, section 5, compares with: the window
 // grows by `increase` packets an RTT and is multiplied by `decrease` at a loss.
-class Aimd : public Controller {
+class Aimd : public CongestionController {
  public:
   Aimd(double increase, double decrease, double initial_window)
       : increase_(increase), decrease_(decrease), initial_window_(initial_window) {}
 
   void start(double) override {
-    window_packets_ = initial_window_;
+    cwnd_ = initial_window_;
     threshold_ = kNoThreshold;
   }
 
-  void acknowledged(const Ack& ack) override {
-    if (ack.acknowledged > 0 && !ack.in_recovery && ack.is_window_limited) {
-      window_packets_ += window_packets_ < threshold_ ? 1 : increase_ / window_packets_;
+  void on_ack(const AckEvent& ack) override {
+    if (ack.newly_acked > 0 && !ack.in_recovery && ack.is_cwnd_limited) {
+      cwnd_ += cwnd_ < threshold_ ? 1 : increase_ / cwnd_;
     }
   }
 
-  void lost(const Loss& loss) override {
+  void on_loss(const LossEvent& loss) override {
     if (loss.starts_recovery) {
-      threshold_ = std::max(window_packets_ * decrease_, 2.0);
-      window_packets_ = threshold_;
+      threshold_ = std::max(cwnd_ * decrease_, 2.0);
+      cwnd_ = threshold_;
     }
   }
 
-  void timed_out(const Timeout& timeout) override {
+  void on_timeout(const TimeoutEvent& timeout) override {
     if (timeout.is_first) {
-      threshold_ = std::max(window_packets_ * decrease_, 2.0);
+      threshold_ = std::max(cwnd_ * decrease_, 2.0);
     }
-    window_packets_ = 1;
+    cwnd_ = 1;
   }
 
  private:
@@ -61,7 +61,7 @@ Protocol aimd() {
                          {"initial_window_packets", "window at the start", 10, 1, 1000}},
       }},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<Controller> {
+      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
         return std::make_unique<Aimd>(chosen["increase_packets"], chosen["decrease_factor"],
                                       chosen["initial_window_packets"]);
       },

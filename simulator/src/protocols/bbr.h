@@ -4,14 +4,14 @@
 #include <memory>
 
 #include "core/choice.h"
-#include "senders/controller.h"
+#include "senders/congestion_controller.h"
 
 namespace remy {
 
 // BBR's versions, one a file.
 Variant bbr_v1_variant();
-std::unique_ptr<Controller> make_bbr_v1(const Chosen& chosen, std::uint64_t key);
+std::unique_ptr<CongestionController> make_bbr_v1(const Chosen& chosen, std::uint64_t key);
 Variant bbr_v3_variant();
-std::unique_ptr<Controller> make_bbr_v3(const Chosen& chosen, std::uint64_t key);
+std::unique_ptr<CongestionController> make_bbr_v3(const Chosen& chosen, std::uint64_t key);
 
 }  // namespace remy

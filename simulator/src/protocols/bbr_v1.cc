@@ -14,7 +14,7 @@ namespace {
 // measured; what is lost says nothing. Where Linux (net/ipv4/tcp_bbr.c) and the draft differ or the
 // draft is silent, it is Linux: the estimate of aggregation, the detector of policers, the budget
 // for segmentation offload. Sections are the draft's.
-class BbrV1 final : public Controller {
+class BbrV1 final : public CongestionController {
  public:
   BbrV1(const Chosen& chosen, std::uint64_t key)
       : key_(key),
@@ -53,23 +53,23 @@ class BbrV1 final : public Controller {
     policer_ = {};
     last_ack_ms_ = now_ms;
     has_seen_rtt_ = false;
-    window_packets_ = initial_window_packets_;
+    cwnd_ = initial_window_packets_;
     // 4.2.1: the first rate is that of the initial window in a nominal ms, as no RTT is known.
     rate_per_ms_ = kHighGain * initial_window_packets_ / kNominalRttMs;
-    intersend_ms_ = 1 / rate_per_ms_;
+    pacing_interval_ms_ = 1 / rate_per_ms_;
   }
 
-  void acknowledged(const Ack& ack) override {
+  void on_ack(const AckEvent& ack) override {
     if (!has_seen_rtt_) {
       // Linux: the first RTT replaces the nominal one, even if the rate falls by it.
       has_seen_rtt_ = true;
-      rate_per_ms_ = kHighGain * window_packets_ / ack.rtt_ms;
+      rate_per_ms_ = kHighGain * cwnd_ / ack.rtt_ms;
     }
     // Linux: over less than the minimum RTT an earlier transmission was acknowledged, and the rate
     // is none.
     const bool is_sample = ack.delivery_rate_per_ms > 0 &&
                            ack.delivery_interval_ms >= std::min(min_rtt_ms_, ack.rtt_ms);
-    const bool is_limited = ack.packet.is_application_limited || is_probe_rtt_sample(ack);
+    const bool is_limited = ack.packet.is_app_limited || is_probe_rtt_sample(ack);
     update_bandwidth(ack, is_sample, is_limited);
     update_aggregation(ack, is_sample);
     update_cycle_phase(ack);
@@ -85,14 +85,14 @@ class BbrV1 final : public Controller {
 
   // The draft's 4.2.3.4 and Linux's set of the state: a window is remembered before recovery cuts
   // it.
-  void lost(const Loss& loss) override {
+  void on_loss(const LossEvent& loss) override {
     ++losses_;
     if (loss.starts_recovery && state_ == State::kOpen) {
       save_window();
     }
   }
 
-  void timed_out(const Timeout& timeout) override {
+  void on_timeout(const TimeoutEvent& timeout) override {
     if (timeout.is_first) {
       save_window();
     }
@@ -102,14 +102,14 @@ class BbrV1 final : public Controller {
     is_round_start_ = true;
     losses_ = 0;
     // 4.2.3.4: one packet, then growth by what is delivered.
-    window_packets_ = 1;
+    cwnd_ = 1;
   }
 
-  void sent(const Sent& sent) override {
+  void on_sent(const SendEvent& sent) override {
     // 4.3.4.4: all was delivered and there was nothing to send; the bottleneck is idle, and a phase
     // of probing has no pipe to fill.
     if (sent.in_flight == 1 && state_ == State::kOpen && has_seen_rtt_ &&
-        sent.now_ms > last_ack_ms_ + intersend_ms_) {
+        sent.now_ms > last_ack_ms_ + pacing_interval_ms_) {
       is_restarting_from_idle_ = true;
       aggregation_.epoch_ms = sent.now_ms;
       aggregation_.acknowledged = 0;
@@ -188,13 +188,13 @@ class BbrV1 final : public Controller {
   }
 
   // Linux: packets sent at four in flight say nothing about the bandwidth.
-  bool is_probe_rtt_sample(const Ack& ack) const {
+  bool is_probe_rtt_sample(const AckEvent& ack) const {
     return ack.packet.delivered >= limited_from_ && ack.packet.delivered < limited_until_;
   }
 
   // 4.1.1.3 and 4.1.1.5: rounds are counted in packets; the maximum of the delivery rates of 10 of
   // them, to which a sample that the application limited belongs only if it is larger.
-  void update_bandwidth(const Ack& ack, bool is_sample, bool is_limited) {
+  void update_bandwidth(const AckEvent& ack, bool is_sample, bool is_limited) {
     is_round_start_ = false;
     if (!is_sample) {
       return;
@@ -213,21 +213,21 @@ class BbrV1 final : public Controller {
     }
   }
 
-  void start_policer_interval(const Ack& ack) {
+  void start_policer_interval(const AckEvent& ack) {
     policer_.start_ms = ack.now_ms;
     policer_.start_delivered = ack.total_delivered;
     policer_.start_lost = ack.total_lost;
     policer_.rounds = 0;
   }
 
-  void forget_policer(const Ack& ack) {
+  void forget_policer(const AckEvent& ack) {
     policer_ = {};
     start_policer_interval(ack);
   }
 
   // Linux: an interval begins and ends with a loss, has 4 to 16 rounds and a fifth or more of its
   // packets lost; a rate that two of them agree on is used for 48 rounds.
-  void sample_policer(const Ack& ack, bool is_limited) {
+  void sample_policer(const AckEvent& ack, bool is_limited) {
     constexpr int kShortestRounds = 4;
     constexpr int kUsedRounds = 48;
     constexpr double kLossRatio = 50.0 / 256;
@@ -282,10 +282,10 @@ class BbrV1 final : public Controller {
     start_policer_interval(ack);
   }
 
-  void update_aggregation(const Ack& ack, bool is_sample) {
+  void update_aggregation(const AckEvent& ack, bool is_sample) {
     constexpr int kRounds = 5;
     constexpr double kEpochPackets = 1 << 20;
-    if (!is_sample || ack.delivered == 0) {
+    if (!is_sample || ack.newly_delivered == 0) {
       return;
     }
     if (is_round_start_ && ++aggregation_.rounds >= kRounds) {
@@ -293,7 +293,7 @@ class BbrV1 final : public Controller {
       aggregation_.slot = 1 - aggregation_.slot;
       aggregation_.extra[static_cast<std::size_t>(aggregation_.slot)] = 0;
     }
-    const auto delivered = static_cast<double>(ack.delivered);
+    const auto delivered = static_cast<double>(ack.newly_delivered);
     double expected = bandwidth() * (ack.now_ms - aggregation_.epoch_ms);
     if (aggregation_.acknowledged <= expected ||
         aggregation_.acknowledged + delivered >= kEpochPackets) {
@@ -303,7 +303,7 @@ class BbrV1 final : public Controller {
     }
     aggregation_.acknowledged += delivered;
     double& extra = aggregation_.extra[static_cast<std::size_t>(aggregation_.slot)];
-    extra = std::max(extra, std::min(aggregation_.acknowledged - expected, window_packets_));
+    extra = std::max(extra, std::min(aggregation_.acknowledged - expected, cwnd_));
   }
 
   double aggregation_packets() const {
@@ -316,7 +316,7 @@ class BbrV1 final : public Controller {
 
   // 4.3.4.3: a phase lasts a minimum RTT; one above 1 until the pipe holds that much or something
   // is lost, and one below 1 no longer than there is a queue.
-  void update_cycle_phase(const Ack& ack) {
+  void update_cycle_phase(const AckEvent& ack) {
     if (mode_ != Mode::kProbeBandwidth) {
       return;
     }
@@ -354,7 +354,7 @@ class BbrV1 final : public Controller {
   }
 
   // 4.3.3: what startup has queued goes before bandwidth is probed.
-  void check_drain(const Ack& ack) {
+  void check_drain(const AckEvent& ack) {
     if (mode_ == Mode::kStartup && is_pipe_full_) {
       mode_ = Mode::kDrain;
     }
@@ -373,7 +373,7 @@ class BbrV1 final : public Controller {
 
   // 4.1.2 and 4.3.5: a minimum RTT that is 10 s old is measured anew, with four packets in flight
   // for 200 ms and a round.
-  void update_min_rtt(const Ack& ack) {
+  void update_min_rtt(const AckEvent& ack) {
     const bool is_expired = ack.now_ms > min_rtt_stamp_ms_ + min_rtt_window_ms_;
     if (ack.rtt_ms < min_rtt_ms_ || is_expired) {
       min_rtt_ms_ = ack.rtt_ms;
@@ -398,7 +398,7 @@ class BbrV1 final : public Controller {
         }
       }
     }
-    is_restarting_from_idle_ = is_restarting_from_idle_ && ack.delivered == 0;
+    is_restarting_from_idle_ = is_restarting_from_idle_ && ack.newly_delivered == 0;
   }
 
   void check_probe_rtt_done(double now_ms) {
@@ -406,7 +406,7 @@ class BbrV1 final : public Controller {
       return;
     }
     min_rtt_stamp_ms_ = now_ms;
-    window_packets_ = std::max(window_packets_, prior_window_packets_);
+    cwnd_ = std::max(cwnd_, prior_window_packets_);
     if (is_pipe_full_) {
       enter_probe_bandwidth(now_ms);
     } else {
@@ -440,56 +440,55 @@ class BbrV1 final : public Controller {
     if (rate > 0 && (is_pipe_full_ || rate > rate_per_ms_)) {
       rate_per_ms_ = rate;
     }
-    intersend_ms_ = 1 / rate_per_ms_;
+    pacing_interval_ms_ = 1 / rate_per_ms_;
   }
 
   void save_window() {
     const bool is_whole = state_ == State::kOpen && mode_ != Mode::kProbeRtt;
-    prior_window_packets_ =
-        is_whole ? window_packets_ : std::max(prior_window_packets_, window_packets_);
+    prior_window_packets_ = is_whole ? cwnd_ : std::max(prior_window_packets_, cwnd_);
   }
 
   // 4.2.3.4: in the first round of recovery as many are sent as delivered; when it ends the window
   // is what it was. True if that decides the window.
-  bool recover(const Ack& ack) {
+  bool recover(const AckEvent& ack) {
     const auto in_flight = static_cast<double>(ack.in_flight);
-    const auto delivered = static_cast<double>(ack.delivered);
+    const auto delivered = static_cast<double>(ack.newly_delivered);
     if (losses_ > 0) {
-      window_packets_ = std::max(window_packets_ - static_cast<double>(losses_), 1.0);
+      cwnd_ = std::max(cwnd_ - static_cast<double>(losses_), 1.0);
     }
     if (ack.in_recovery && state_ == State::kOpen) {
       state_ = State::kRecovery;
       is_conserving_packets_ = true;
       next_round_delivered_ = ack.total_delivered;
-      window_packets_ = in_flight + delivered;
+      cwnd_ = in_flight + delivered;
     } else if (!ack.in_recovery && state_ != State::kOpen) {
       state_ = State::kOpen;
       is_conserving_packets_ = false;
-      window_packets_ = std::max(window_packets_, prior_window_packets_);
+      cwnd_ = std::max(cwnd_, prior_window_packets_);
     }
     if (is_conserving_packets_) {
-      window_packets_ = std::max(window_packets_, in_flight + delivered);
+      cwnd_ = std::max(cwnd_, in_flight + delivered);
     }
     return is_conserving_packets_;
   }
 
   // 4.2.3: the window moves to its target by what is delivered; before the pipe is full it only
   // grows.
-  void set_window(const Ack& ack) {
-    const auto delivered = static_cast<double>(ack.delivered);
-    if (ack.delivered > 0 && !recover(ack)) {
+  void set_window(const AckEvent& ack) {
+    const auto delivered = static_cast<double>(ack.newly_delivered);
+    if (ack.newly_delivered > 0 && !recover(ack)) {
       const double target =
           with_budget(path_packets(bandwidth(), current_window_gain_) + aggregation_packets());
       if (is_pipe_full_) {
-        window_packets_ = std::min(window_packets_ + delivered, target);
-      } else if (window_packets_ < target ||
+        cwnd_ = std::min(cwnd_ + delivered, target);
+      } else if (cwnd_ < target ||
                  static_cast<double>(ack.total_delivered) < initial_window_packets_) {
-        window_packets_ += delivered;
+        cwnd_ += delivered;
       }
-      window_packets_ = std::max(window_packets_, kMinimumWindow);
+      cwnd_ = std::max(cwnd_, kMinimumWindow);
     }
     if (mode_ == Mode::kProbeRtt) {
-      window_packets_ = std::min(window_packets_, kMinimumWindow);
+      cwnd_ = std::min(cwnd_, kMinimumWindow);
     }
   }
 
@@ -553,7 +552,7 @@ Variant bbr_v1_variant() {
   };
 }
 
-std::unique_ptr<Controller> make_bbr_v1(const Chosen& chosen, std::uint64_t key) {
+std::unique_ptr<CongestionController> make_bbr_v1(const Chosen& chosen, std::uint64_t key) {
   return std::make_unique<BbrV1>(chosen, key);
 }
 

@@ -13,7 +13,7 @@ namespace {
 // may be in flight) and for short (until the next probe). Sections are those of revision 06 of the
 // draft. Nothing takes back what a loss has done that turns out to be none (5.5.11), as no
 // transport here finds that out.
-class BbrV3 final : public Controller {
+class BbrV3 final : public CongestionController {
  public:
   BbrV3(const Chosen& chosen, std::uint64_t key)
       : key_(key),
@@ -47,28 +47,27 @@ class BbrV3 final : public Controller {
     prior_window_packets_ = 0;
     is_recovering_ = is_restarting_from_idle_ = has_seen_rtt_ = false;
     enter(Mode::kStartup);
-    window_packets_ = initial_window_packets_;
+    cwnd_ = initial_window_packets_;
     // 5.6.2: the first rate is that of the initial window in a nominal ms, as no RTT is known.
     rate_per_ms_ = kStartupPacingGain * initial_window_packets_ / kNominalRttMs;
-    intersend_ms_ = 1 / rate_per_ms_;
+    pacing_interval_ms_ = 1 / rate_per_ms_;
   }
 
   // 5.2.3.
-  void acknowledged(const Ack& ack) override {
+  void on_ack(const AckEvent& ack) override {
     now_ms_ = ack.now_ms;
     delivered_ = ack.total_delivered;
     lost_ = ack.total_lost;
     if (!has_seen_rtt_) {
       has_seen_rtt_ = true;
-      rate_per_ms_ = kStartupPacingGain * window_packets_ / ack.rtt_ms;
+      rate_per_ms_ = kStartupPacingGain * cwnd_ / ack.rtt_ms;
     }
     // 4.1.2.3: over less than the minimum RTT an earlier transmission was acknowledged, and the
     // rate is none.
     const bool is_sample = ack.delivery_interval_ms >= std::min(model_.min_rtt_ms, ack.rtt_ms);
     sample_per_ms_ = is_sample ? ack.delivery_rate_per_ms : 0;
-    const bool is_limited =
-        ack.packet.is_application_limited ||
-        (ack.packet.delivered >= limited_from_ && ack.packet.delivered < limited_until_);
+    const bool is_limited = ack.packet.is_app_limited || (ack.packet.delivered >= limited_from_ &&
+                                                          ack.packet.delivered < limited_until_);
     update_latest_signals(ack);
     update_congestion_signals(ack, is_limited);
     update_aggregation(ack);
@@ -89,17 +88,17 @@ class BbrV3 final : public Controller {
   }
 
   // 5.2.4 and 5.5.10.2.
-  void lost(const Loss& loss) override {
+  void on_loss(const LossEvent& loss) override {
     now_ms_ = loss.now_ms;
     ++lost_;
     if (!latest_.is_loss) {
       latest_.round_delivered = delivered_;
     }
     latest_.is_loss = true;
-    if (loss.serial != latest_.next_lost_serial) {
+    if (loss.transmission_number != latest_.next_lost_serial) {
       ++latest_.lost_ranges;
     }
-    latest_.next_lost_serial = loss.serial + 1;
+    latest_.next_lost_serial = loss.transmission_number + 1;
     if (loss.starts_recovery) {
       save_window();
       is_recovering_ = true;
@@ -107,31 +106,31 @@ class BbrV3 final : public Controller {
     if (!probe_.is_sample) {
       return;
     }
-    const auto in_flight = static_cast<double>(loss.packet.in_flight);
+    const auto in_flight = static_cast<double>(loss.packet.tx_in_flight);
     const auto lost = static_cast<double>(lost_ - loss.packet.lost);
     if (lost > in_flight * loss_threshold_) {
       // What was in flight when the share of lost packets crossed the threshold.
       const double prior_in_flight = in_flight - 1;
       const double prefix =
           (loss_threshold_ * prior_in_flight - (lost - 1)) / (1 - loss_threshold_);
-      handle_inflight_too_high(prior_in_flight + prefix, loss.packet.is_application_limited);
+      handle_inflight_too_high(prior_in_flight + prefix, loss.packet.is_app_limited);
     }
   }
 
   // 5.6.4.4: one packet, then growth by what is delivered.
-  void timed_out(const Timeout& timeout) override {
+  void on_timeout(const TimeoutEvent& timeout) override {
     now_ms_ = timeout.now_ms;
     save_window();
     is_recovering_ = true;
     latest_.is_loss = true;
     lost_ += timeout.in_flight;
-    window_packets_ = 1;
+    cwnd_ = 1;
   }
 
   // 5.4.1: all was delivered and there was nothing to send.
-  void sent(const Sent& sent) override {
+  void on_sent(const SendEvent& sent) override {
     if (sent.in_flight == 1 && !is_recovering_ && has_seen_rtt_ &&
-        sent.now_ms > last_ack_ms_ + intersend_ms_) {
+        sent.now_ms > last_ack_ms_ + pacing_interval_ms_) {
       is_restarting_from_idle_ = true;
       extra_acked_start_ms_ = now_ms_ = sent.now_ms;
       if (is_probing_bandwidth_mode()) {
@@ -200,7 +199,7 @@ class BbrV3 final : public Controller {
     int rounds = 0;
   };
 
-  static double delivered_since_sent(const Ack& ack) {
+  static double delivered_since_sent(const AckEvent& ack) {
     return static_cast<double>(ack.total_delivered - ack.packet.delivered);
   }
 
@@ -260,7 +259,7 @@ class BbrV3 final : public Controller {
 
   double inflight(double gain) const { return with_budget(path_packets(gain)); }
 
-  double target_in_flight() const { return std::min(path_packets(1), window_packets_); }
+  double target_in_flight() const { return std::min(path_packets(1), cwnd_); }
 
   double in_flight_with_headroom() const {
     if (model_.long_term_in_flight == kNever) {
@@ -271,7 +270,7 @@ class BbrV3 final : public Controller {
   }
 
   // 5.5.10.3: the largest delivery rate and delivered volume of a round, which a loss begins anew.
-  void update_latest_signals(const Ack& ack) {
+  void update_latest_signals(const AckEvent& ack) {
     latest_.is_round_start = false;
     latest_.bandwidth = std::max(latest_.bandwidth, sample_per_ms_);
     latest_.in_flight = std::max(latest_.in_flight, delivered_since_sent(ack));
@@ -283,7 +282,7 @@ class BbrV3 final : public Controller {
 
   // 5.5.1 and 5.5.5: rounds are counted in packets; the bandwidth is the largest delivery rate of
   // two cycles, to which a sample that the application limited belongs only if it is larger.
-  void update_congestion_signals(const Ack& ack, bool is_limited) {
+  void update_congestion_signals(const AckEvent& ack, bool is_limited) {
     is_round_start_ = ack.packet.delivered >= next_round_delivered_;
     if (is_round_start_) {
       start_round();
@@ -309,7 +308,7 @@ class BbrV3 final : public Controller {
       model_.short_term_bandwidth = max_bandwidth();
     }
     if (model_.short_term_in_flight == kNever) {
-      model_.short_term_in_flight = window_packets_;
+      model_.short_term_in_flight = cwnd_;
     }
     model_.short_term_bandwidth = std::max(latest_.bandwidth, beta_ * model_.short_term_bandwidth);
     model_.short_term_in_flight = std::max(latest_.in_flight, beta_ * model_.short_term_in_flight);
@@ -320,15 +319,15 @@ class BbrV3 final : public Controller {
   }
 
   // 5.5.9: what bursts of ACKs bring beyond the bandwidth.
-  void update_aggregation(const Ack& ack) {
+  void update_aggregation(const AckEvent& ack) {
     double expected = model_.bandwidth * (ack.now_ms - extra_acked_start_ms_);
     if (extra_acked_delivered_ <= expected) {
       extra_acked_delivered_ = 0;
       extra_acked_start_ms_ = ack.now_ms;
       expected = 0;
     }
-    extra_acked_delivered_ += static_cast<double>(ack.delivered);
-    const double extra = std::min(extra_acked_delivered_ - expected, window_packets_);
+    extra_acked_delivered_ += static_cast<double>(ack.newly_delivered);
+    const double extra = std::min(extra_acked_delivered_ - expected, cwnd_);
     extra_acked_packets_ =
         extra_acked_.update(full_pipe_.was_ever ? kExtraAckedRounds : 1, round_, extra);
   }
@@ -351,7 +350,7 @@ class BbrV3 final : public Controller {
   }
 
   // 5.3.1.3: or when a round of recovery lost more than 2 % in six places.
-  void check_startup_done(const Ack& ack) {
+  void check_startup_done(const AckEvent& ack) {
     if (latest_.is_round_start) {
       if (mode_ == Mode::kStartup && ack.in_recovery && latest_was_loss_ &&
           latest_.lost_ranges >= kStartupLossRanges && is_inflight_too_high(ack)) {
@@ -367,7 +366,7 @@ class BbrV3 final : public Controller {
   }
 
   // 5.3.2: what startup has queued goes, for three rounds at most.
-  void check_drain_done(const Ack& ack) {
+  void check_drain_done(const AckEvent& ack) {
     if (mode_ == Mode::kDrain &&
         (static_cast<double>(ack.in_flight) <= inflight(1) || round_ > drain_start_round_ + 3)) {
       start_down();
@@ -406,7 +405,7 @@ class BbrV3 final : public Controller {
     raise_slope();
   }
 
-  void update_cycle(const Ack& ack, bool is_limited) {
+  void update_cycle(const AckEvent& ack, bool is_limited) {
     if (!full_pipe_.was_ever || adapt_long_term_bound(ack, is_limited)) {
       return;
     }
@@ -450,7 +449,7 @@ class BbrV3 final : public Controller {
   }
 
   // 5.3.3.1: when there is headroom and no queue.
-  bool is_time_to_cruise(const Ack& ack) const {
+  bool is_time_to_cruise(const AckEvent& ack) const {
     const auto in_flight = static_cast<double>(ack.in_flight);
     return in_flight <= in_flight_with_headroom() &&
            in_flight <= with_budget(model_.min_rtt_ms * max_bandwidth());
@@ -458,21 +457,21 @@ class BbrV3 final : public Controller {
 
   // 5.3.3.7: at once where the last probe lost too much at this bound; or when the pipe is full,
   // which cannot be told while the bound limits the window.
-  bool is_time_to_go_down(const Ack& ack) {
+  bool is_time_to_go_down(const AckEvent& ack) {
     if (probe_.was_too_high && static_cast<double>(ack.in_flight) >= model_.long_term_in_flight) {
       probe_.was_precautionary = true;
       return true;
     }
-    if (ack.is_window_limited && window_packets_ >= model_.long_term_in_flight) {
+    if (ack.is_cwnd_limited && cwnd_ >= model_.long_term_in_flight) {
       reset_full_pipe(sample_per_ms_);
       return false;
     }
     return full_pipe_.is_now;
   }
 
-  bool is_inflight_too_high(const Ack& ack) const {
+  bool is_inflight_too_high(const AckEvent& ack) const {
     return static_cast<double>(ack.total_lost - ack.packet.lost) >
-           static_cast<double>(ack.packet.in_flight) * loss_threshold_;
+           static_cast<double>(ack.packet.tx_in_flight) * loss_threshold_;
   }
 
   // 5.5.10.2: once a probe, more than 2 % of loss bounds what may be in flight for long.
@@ -492,14 +491,14 @@ class BbrV3 final : public Controller {
     constexpr int kMostDoublings = 30;
     const auto growth = static_cast<double>(std::uint64_t{1} << probe_.rounds);
     probe_.rounds = std::min(probe_.rounds + 1, kMostDoublings);
-    probe_.acked_per_increase = std::max(window_packets_ / growth, 1.0);
+    probe_.acked_per_increase = std::max(cwnd_ / growth, 1.0);
   }
 
-  void raise_long_term_bound(const Ack& ack) {
-    if (!ack.is_window_limited || window_packets_ < model_.long_term_in_flight) {
+  void raise_long_term_bound(const AckEvent& ack) {
+    if (!ack.is_cwnd_limited || cwnd_ < model_.long_term_in_flight) {
       return;
     }
-    probe_.acked += static_cast<double>(ack.delivered);
+    probe_.acked += static_cast<double>(ack.newly_delivered);
     if (probe_.acked >= probe_.acked_per_increase) {
       const double increases = std::floor(probe_.acked / probe_.acked_per_increase);
       probe_.acked -= increases * probe_.acked_per_increase;
@@ -511,7 +510,7 @@ class BbrV3 final : public Controller {
   }
 
   // True if it decided on the next phase.
-  bool adapt_long_term_bound(const Ack& ack, bool is_limited) {
+  bool adapt_long_term_bound(const AckEvent& ack, bool is_limited) {
     if (probe_.acks == Acks::kProbeStarting && is_round_start_) {
       probe_.acks = Acks::kProbeFeedback;
     }
@@ -531,7 +530,7 @@ class BbrV3 final : public Controller {
     }
     if (!is_inflight_too_high(ack) && model_.long_term_in_flight != kNever) {
       model_.long_term_in_flight =
-          std::max(model_.long_term_in_flight, static_cast<double>(ack.packet.in_flight));
+          std::max(model_.long_term_in_flight, static_cast<double>(ack.packet.tx_in_flight));
       if (mode_ == Mode::kUp) {
         raise_long_term_bound(ack);
       }
@@ -540,7 +539,7 @@ class BbrV3 final : public Controller {
   }
 
   // 5.3.4.3: a minimum of 5 s says when to look for another; one of 10 s is the path's.
-  void update_min_rtt(const Ack& ack) {
+  void update_min_rtt(const AckEvent& ack) {
     is_probe_rtt_due_ = ack.now_ms > model_.probe_rtt_stamp_ms + probe_rtt_interval_ms_;
     if (ack.rtt_ms < model_.probe_rtt_min_ms || is_probe_rtt_due_) {
       model_.probe_rtt_min_ms = ack.rtt_ms;
@@ -554,7 +553,7 @@ class BbrV3 final : public Controller {
   }
 
   // 5.3.4.1: half of what the path holds, for 200 ms and a round.
-  void check_probe_rtt(const Ack& ack) {
+  void check_probe_rtt(const AckEvent& ack) {
     if (mode_ != Mode::kProbeRtt && is_probe_rtt_due_ && !is_restarting_from_idle_) {
       save_window();
       enter(Mode::kProbeRtt);
@@ -578,7 +577,7 @@ class BbrV3 final : public Controller {
         }
       }
     }
-    is_restarting_from_idle_ = is_restarting_from_idle_ && ack.delivered == 0;
+    is_restarting_from_idle_ = is_restarting_from_idle_ && ack.newly_delivered == 0;
   }
 
   double probe_rtt_window() const {
@@ -607,35 +606,33 @@ class BbrV3 final : public Controller {
     if (rate > 0 && (full_pipe_.was_ever || rate > rate_per_ms_)) {
       rate_per_ms_ = rate;
     }
-    intersend_ms_ = 1 / rate_per_ms_;
+    pacing_interval_ms_ = 1 / rate_per_ms_;
   }
 
   void save_window() {
     const bool is_whole = !is_recovering_ && mode_ != Mode::kProbeRtt;
-    prior_window_packets_ =
-        is_whole ? window_packets_ : std::max(prior_window_packets_, window_packets_);
+    prior_window_packets_ = is_whole ? cwnd_ : std::max(prior_window_packets_, cwnd_);
   }
-  void restore_window() { window_packets_ = std::max(window_packets_, prior_window_packets_); }
+  void restore_window() { cwnd_ = std::max(cwnd_, prior_window_packets_); }
 
   // 5.6.4.6: the window moves to its bound by what is delivered; before the pipe is full it only
   // grows. 5.6.4.7: and within what losses have shown.
-  void set_window(const Ack& ack) {
+  void set_window(const AckEvent& ack) {
     if (is_recovering_ && !ack.in_recovery) {
       is_recovering_ = false;
       restore_window();
     }
-    const auto delivered = static_cast<double>(ack.delivered);
+    const auto delivered = static_cast<double>(ack.newly_delivered);
     const double most = with_budget(path_packets(window_gain_) + extra_acked_packets_);
     if (full_pipe_.was_ever) {
-      window_packets_ = std::min(window_packets_ + delivered, most);
-    } else if (window_packets_ < most ||
-               static_cast<double>(ack.total_delivered) < initial_window_packets_) {
-      window_packets_ += delivered;
+      cwnd_ = std::min(cwnd_ + delivered, most);
+    } else if (cwnd_ < most || static_cast<double>(ack.total_delivered) < initial_window_packets_) {
+      cwnd_ += delivered;
     }
-    window_packets_ = std::max(window_packets_, kMinimumWindow);
+    cwnd_ = std::max(cwnd_, kMinimumWindow);
     double bound = kNever;
     if (mode_ == Mode::kProbeRtt) {
-      window_packets_ = std::min(window_packets_, probe_rtt_window());
+      cwnd_ = std::min(cwnd_, probe_rtt_window());
       bound = in_flight_with_headroom();
     } else if (mode_ == Mode::kCruise) {
       bound = in_flight_with_headroom();
@@ -643,7 +640,7 @@ class BbrV3 final : public Controller {
       bound = model_.long_term_in_flight;
     }
     bound = std::max(std::min(bound, model_.short_term_in_flight), kMinimumWindow);
-    window_packets_ = std::min(window_packets_, bound);
+    cwnd_ = std::min(cwnd_, bound);
   }
 
   const std::uint64_t key_;
@@ -674,7 +671,7 @@ class BbrV3 final : public Controller {
   double extra_acked_start_ms_ = 0;
   double now_ms_ = 0;
   double last_ack_ms_ = 0;
-  // Of all connections, as in SendState.
+  // Of all connections, as in DeliverySnapshot.
   std::uint64_t delivered_ = 0;
   std::uint64_t lost_ = 0;
   double round_ = 0;
@@ -718,7 +715,7 @@ Variant bbr_v3_variant() {
   };
 }
 
-std::unique_ptr<Controller> make_bbr_v3(const Chosen& chosen, std::uint64_t key) {
+std::unique_ptr<CongestionController> make_bbr_v3(const Chosen& chosen, std::uint64_t key) {
   return std::make_unique<BbrV3>(chosen, key);
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 // Tan, Song, Zhang and Sridharan 2006 (MSR-TR-2005-86): Reno's window, and another beside it that
 // grows while there is no queue. Sections are that report's.
-class PaperCompound : public Controller {
+class PaperCompound : public CongestionController {
  public:
   struct Settings {
     double initial_window_packets;
@@ -36,19 +36,19 @@ class PaperCompound : public Controller {
     set_window();
   }
 
-  void acknowledged(const Ack& ack) override {
+  void on_ack(const AckEvent& ack) override {
     base_ms_ = std::min(base_ms_, ack.rtt_ms);
     sum_ms_ += ack.rtt_ms;
     ++samples_;
     const bool is_round_over = round_.ends(ack);
-    if (!ack.in_recovery && ack.is_window_limited && ack.delivered > 0) {
-      const auto packets = static_cast<double>(ack.delivered);
+    if (!ack.in_recovery && ack.is_cwnd_limited && ack.newly_delivered > 0) {
+      const auto packets = static_cast<double>(ack.newly_delivered);
       if (loss_window_ < threshold_) {
         // Section 4.1: slow start as ever, with the loss-based window alone.
         loss_window_ = std::min(loss_window_ + packets, threshold_);
       } else {
         // Equation 2: cwnd + 1 / (cwnd + dwnd), for an ACK.
-        loss_window_ += packets / window_packets_;
+        loss_window_ += packets / cwnd_;
         if (is_round_over) {
           update_delay_window();
         }
@@ -60,16 +60,16 @@ class PaperCompound : public Controller {
     }
   }
 
-  void lost(const Loss& loss) override {
+  void on_loss(const LossEvent& loss) override {
     if (loss.starts_recovery) {
       // Equation 5: dwnd = max(win (1 - beta) - cwnd / 2, 0), and Reno's window halves.
       reduce();
-      delay_window_ = std::max(window_packets_ * (1 - settings_.beta) - loss_window_, 0.0);
+      delay_window_ = std::max(cwnd_ * (1 - settings_.beta) - loss_window_, 0.0);
       set_window();
     }
   }
 
-  void timed_out(const Timeout& timeout) override {
+  void on_timeout(const TimeoutEvent& timeout) override {
     if (timeout.is_first) {
       reduce();
     }
@@ -80,13 +80,13 @@ class PaperCompound : public Controller {
   }
 
   // RFC 5681, section 4.1: after a pause no more than the initial window.
-  void idled(double) override {
-    loss_window_ = std::min(window_packets_, settings_.initial_window_packets);
+  void on_idle_timeout(double) override {
+    loss_window_ = std::min(cwnd_, settings_.initial_window_packets);
     delay_window_ = 0;
     set_window();
   }
 
-  void sent(const Sent& sent) override { round_.sent(sent); }
+  void on_sent(const SendEvent& sent) override { round_.on_sent(sent); }
 
  private:
   void reduce() {
@@ -94,7 +94,7 @@ class PaperCompound : public Controller {
     loss_window_ = threshold_;
   }
 
-  void set_window() { window_packets_ = loss_window_ + delay_window_; }
+  void set_window() { cwnd_ = loss_window_ + delay_window_; }
 
   void next_round() {
     sum_ms_ = 0;
@@ -105,9 +105,9 @@ class PaperCompound : public Controller {
   // below gamma dwnd grows by max(alpha win^k - 1, 0), so that with Reno's packet the sum is that
   // of the whole; else it gives way by zeta diff.
   void update_delay_window() {
-    const double diff = window_packets_ * (1 - base_ms_ / (sum_ms_ / samples_));
+    const double diff = cwnd_ * (1 - base_ms_ / (sum_ms_ / samples_));
     if (diff < settings_.gamma_packets) {
-      delay_window_ += std::max(settings_.alpha * power(window_packets_, settings_.k) - 1, 0.0);
+      delay_window_ += std::max(settings_.alpha * power(cwnd_, settings_.k) - 1, 0.0);
     } else {
       delay_window_ = std::max(delay_window_ - settings_.zeta * diff, 0.0);
     }
@@ -135,7 +135,7 @@ class LinuxCompound : public Ns2Linux {
   void restarted(double) override { has_begun_ = false; }
 
   // It begins with the first ACK, whose sample is then forgotten.
-  void measured(const Ack& ack) override {
+  void measured(const AckEvent& ack) override {
     if (!has_begun_) {
       has_begun_ = true;
       round_.forget_base();
@@ -147,7 +147,7 @@ class LinuxCompound : public Ns2Linux {
     round_.measure(ack.rtt_ms);
   }
 
-  void grow(const Ack& ack) override {
+  void grow(const AckEvent& ack) override {
     // What has made the window smaller than both knows nothing of them: Reno's part gives way where
     // it can, else the other goes.
     if (loss_window_ + delay_window_ > window()) {
@@ -224,7 +224,7 @@ Protocol compound() {
                        .parameters = {initial_window_packets(2)},
                    }},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<Controller> {
+      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
         if (chosen.variant() == "linux") {
           return std::make_unique<LinuxCompound>(chosen["initial_window_packets"]);
         }

@@ -5,17 +5,17 @@ namespace remy {
 namespace {
 
 // Sends at one rate, whatever happens: what a network does to others' packets is seen beside it.
-class ConstantRate : public Controller {
+class ConstantRate : public CongestionController {
  public:
   explicit ConstantRate(double rate_packets_per_ms) {
-    window_packets_ = kWindow;
-    intersend_ms_ = 1 / rate_packets_per_ms;
+    cwnd_ = kWindow;
+    pacing_interval_ms_ = 1 / rate_packets_per_ms;
   }
 
   void start(double) override {}
-  void acknowledged(const Ack&) override {}
-  void lost(const Loss&) override {}
-  void timed_out(const Timeout&) override {}
+  void on_ack(const AckEvent&) override {}
+  void on_loss(const LossEvent&) override {}
+  void on_timeout(const TimeoutEvent&) override {}
 
  private:
   static constexpr double kWindow = 1e6;
@@ -33,7 +33,7 @@ Protocol constant_rate() {
           .parameters = {{"rate_packets_per_ms", "packets a ms", 1, 1e-3, 1e4}},
       }},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<Controller> {
+      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
         return std::make_unique<ConstantRate>(chosen["rate_packets_per_ms"]);
       },
   };

@@ -10,7 +10,7 @@ namespace {
 // Copa: aims at 1 / (delta x queueing delay) packets a ms, by which n senders keep n / delta
 // packets in the queue, and empty it every five RTTs (Arun and Balakrishnan, NSDI 2018). Sections
 // are the paper's.
-class Copa final : public Controller {
+class Copa final : public CongestionController {
  public:
   Copa(const Chosen& chosen, bool switches_modes)
       : default_delta_(chosen["delta"]),
@@ -30,11 +30,11 @@ class Copa final : public Controller {
     direction_ = 0;
     round_start_ms_ = last_empty_ms_ = now_ms;
     is_loss_in_round_ = false;
-    window_packets_ = round_window_packets_ = initial_window_packets_;
-    intersend_ms_ = 0;
+    cwnd_ = round_window_packets_ = initial_window_packets_;
+    pacing_interval_ms_ = 0;
   }
 
-  void acknowledged(const Ack& ack) override {
+  void on_ack(const AckEvent& ack) override {
     smoothed_rtt_ms_ =
         smoothed_rtt_ms_ == 0 ? ack.rtt_ms : smoothed_rtt_ms_ + (ack.rtt_ms - smoothed_rtt_ms_) / 8;
     // 2.1: the path's RTT is the least of 10 s; the standing RTT the least of half an RTT, so that
@@ -51,31 +51,31 @@ class Copa final : public Controller {
     }
     // 2.1: window / standing RTT against 1 / (delta x queueing delay), which is infinite without
     // one.
-    const bool is_below_target = window_packets_ * delta_ * queueing_ms <= standing_rtt_ms;
-    const auto acknowledged = static_cast<double>(ack.delivered);
+    const bool is_below_target = cwnd_ * delta_ * queueing_ms <= standing_rtt_ms;
+    const auto acknowledged = static_cast<double>(ack.newly_delivered);
     if (is_slow_start_ && is_below_target) {
       // 2.2: doubles once an RTT up to the target.
-      window_packets_ += acknowledged;
+      cwnd_ += acknowledged;
     } else {
       is_slow_start_ = false;
       turn(is_below_target ? 1 : -1);
       // As genericCC: no faster than slow start.
-      const double step = acknowledged * std::min(velocity_ / (delta_ * window_packets_), 1.0);
-      window_packets_ += is_below_target ? step : -step;
+      const double step = acknowledged * std::min(velocity_ / (delta_ * cwnd_), 1.0);
+      cwnd_ += is_below_target ? step : -step;
     }
-    window_packets_ = std::clamp(window_packets_, kMinimumWindow, kMaximumWindow);
+    cwnd_ = std::clamp(cwnd_, kMinimumWindow, kMaximumWindow);
     // 2.1: at twice the rate of the window, to fill the bottleneck and send no bursts.
-    intersend_ms_ = standing_rtt_ms / (2 * window_packets_);
+    pacing_interval_ms_ = standing_rtt_ms / (2 * cwnd_);
   }
 
   // 2.2: losses count in the competitive mode only, once a round.
-  void lost(const Loss& loss) override {
+  void on_loss(const LossEvent& loss) override {
     is_loss_in_round_ = is_loss_in_round_ || loss.starts_recovery;
   }
 
   // The paper is silent; what is in flight is gone, so the window is found anew.
-  void timed_out(const Timeout&) override {
-    window_packets_ = round_window_packets_ = kMinimumWindow;
+  void on_timeout(const TimeoutEvent&) override {
+    cwnd_ = round_window_packets_ = kMinimumWindow;
     is_slow_start_ = true;
     is_loss_in_round_ = true;
     velocity_ = 1;
@@ -89,7 +89,7 @@ class Copa final : public Controller {
 
   // 2.2: where all are Copas the queue is nearly empty at least every five RTTs: below a tenth of
   // the largest queueing delay of four. If it is not, others fill it, and the sender competes.
-  void choose_mode(const Ack& ack, double queueing_ms, double min_rtt_ms) {
+  void choose_mode(const AckEvent& ack, double queueing_ms, double min_rtt_ms) {
     const double max_rtt_ms = max_rtt_.update(4 * smoothed_rtt_ms_, ack.now_ms, ack.rtt_ms);
     if (queueing_ms <= 0.1 * (max_rtt_ms - min_rtt_ms)) {
       last_empty_ms_ = ack.now_ms;
@@ -102,7 +102,7 @@ class Copa final : public Controller {
 
   // 2.1: once an RTT; v doubles when the window went in one direction for three RTTs.
   void end_round(double now_ms) {
-    const int direction = window_packets_ > round_window_packets_ ? 1 : -1;
+    const int direction = cwnd_ > round_window_packets_ ? 1 : -1;
     if (!is_slow_start_ && direction == direction_) {
       if (++rounds_in_direction_ >= kRoundsBeforeDoubling) {
         velocity_ *= 2;
@@ -119,7 +119,7 @@ class Copa final : public Controller {
     }
     is_loss_in_round_ = false;
     round_start_ms_ = now_ms;
-    round_window_packets_ = window_packets_;
+    round_window_packets_ = cwnd_;
   }
 
   // A change of direction is a new search.
@@ -174,7 +174,7 @@ Protocol copa() {
                .parameters = parameters},
           },
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<Controller> {
+      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
         return std::make_unique<Copa>(chosen, chosen.variant() == "paper");
       },
   };

@@ -12,10 +12,10 @@ namespace remy {
 namespace {
 
 // RFC 9438 in real numbers. Sections are that document's.
-class Rfc9438Cubic : public Controller {
+class Rfc9438Cubic : public CongestionController {
  public:
   Rfc9438Cubic(double initial_window_packets, double c, double beta, bool has_fast_convergence)
-      : Controller({.hears_of_sending = false, .reads_whole_acks = false}),
+      : CongestionController({.on_sent = false, .full_acks = false}),
         initial_window_(initial_window_packets),
         c_(c),
         beta_(beta),
@@ -24,7 +24,7 @@ class Rfc9438Cubic : public Controller {
         alpha_(3 * (1 - beta) / (1 + beta)) {}
 
   void start(double now_ms) override {
-    window_packets_ = initial_window_;
+    cwnd_ = initial_window_;
     threshold_ = kNever;
     maximum_ = 0;
     prior_ = 0;
@@ -34,43 +34,43 @@ class Rfc9438Cubic : public Controller {
     active_ms_ = now_ms;
   }
 
-  void acknowledged(const Ack& ack) override {
-    measure(ack.now_ms, ack.rtt_ms, ack.is_window_limited);
-    if (!ack.in_recovery && ack.is_window_limited && ack.delivered > 0) {
-      grow(ack.now_ms, static_cast<double>(ack.delivered));
+  void on_ack(const AckEvent& ack) override {
+    measure(ack.now_ms, ack.rtt_ms, ack.is_cwnd_limited);
+    if (!ack.in_recovery && ack.is_cwnd_limited && ack.newly_delivered > 0) {
+      grow(ack.now_ms, static_cast<double>(ack.newly_delivered));
     }
   }
 
-  void progressed(double now_ms, double rtt_ms, bool is_window_limited) override {
+  void on_in_order_ack(double now_ms, double rtt_ms, bool is_window_limited) override {
     measure(now_ms, rtt_ms, is_window_limited);
     if (is_window_limited) {
       grow(now_ms, 1);
     }
   }
 
-  void lost(const Loss& loss) override {
+  void on_loss(const LossEvent& loss) override {
     if (loss.starts_recovery) {
       reduce();
       // Section 4.6: the window is multiplied by beta, but never below two packets.
-      window_packets_ = threshold_;
+      cwnd_ = threshold_;
       was_loss_ = true;
     }
   }
 
-  void timed_out(const Timeout& timeout) override {
+  void on_timeout(const TimeoutEvent& timeout) override {
     if (timeout.is_first) {
       reduce();
     }
     // Section 4.8: as Reno, and the curve of the next congestion avoidance starts at its bottom.
-    window_packets_ = 1;
+    cwnd_ = 1;
     in_epoch_ = false;
     was_loss_ = false;
   }
 
   // RFC 5681, section 4.1: after a pause no more than the initial window.
-  void idled(double) override { window_packets_ = std::min(window_packets_, initial_window_); }
+  void on_idle_timeout(double) override { cwnd_ = std::min(cwnd_, initial_window_); }
 
-  void resumed(double now_ms) override {
+  void on_transmit_start(double now_ms) override {
     epoch_ms_ += now_ms - active_ms_;
     active_ms_ = now_ms;
   }
@@ -86,14 +86,14 @@ class Rfc9438Cubic : public Controller {
   }
 
   [[gnu::always_inline]] void grow(double now_ms, double packets) {
-    if (window_packets_ < threshold_) {
+    if (cwnd_ < threshold_) {
       // Section 4.10: slow start as ever.
-      window_packets_ += packets;
-      if (window_packets_ <= threshold_) {
+      cwnd_ += packets;
+      if (cwnd_ <= threshold_) {
         return;
       }
-      packets = window_packets_ - threshold_;
-      window_packets_ = threshold_;
+      packets = cwnd_ - threshold_;
+      cwnd_ = threshold_;
     }
     avoid_congestion(now_ms, packets);
   }
@@ -101,11 +101,9 @@ class Rfc9438Cubic : public Controller {
   void reduce() {
     // Section 4.7, fast convergence: who did not get back to the last maximum leaves more room to
     // others.
-    maximum_ = has_fast_convergence_ && window_packets_ < maximum_
-                   ? window_packets_ * (1 + beta_) / 2
-                   : window_packets_;
-    prior_ = window_packets_;
-    threshold_ = std::max(window_packets_ * beta_, 2.0);
+    maximum_ = has_fast_convergence_ && cwnd_ < maximum_ ? cwnd_ * (1 + beta_) / 2 : cwnd_;
+    prior_ = cwnd_;
+    threshold_ = std::max(cwnd_ * beta_, 2.0);
     in_epoch_ = false;
   }
 
@@ -118,7 +116,7 @@ class Rfc9438Cubic : public Controller {
   }
 
   [[gnu::always_inline]] void climb(double now_ms, double packets) {
-    const double window = window_packets_;
+    const double window = cwnd_;
     const double t_s = (now_ms - epoch_ms_) / 1000;
     // Section 4.2: the window that the curve has in an RTT, but never less than now, and never more
     // than half as much again.
@@ -132,9 +130,9 @@ class Rfc9438Cubic : public Controller {
     reno_ += growth / window;
     // Sections 4.4 and 4.5: towards the target, by a packet's share for a packet. No step goes
     // beyond it where an ACK stands for more packets than the window has.
-    window_packets_ = window + (target - window) * std::min(packets / window, 1.0);
+    cwnd_ = window + (target - window) * std::min(packets / window, 1.0);
     if (curve(t_s) < reno_) {
-      window_packets_ = std::max(window_packets_, reno_);
+      cwnd_ = std::max(cwnd_, reno_);
     }
   }
 
@@ -144,12 +142,12 @@ class Rfc9438Cubic : public Controller {
     // Section 4.2: K is the time that the curve takes back to the maximum; 0 where no loss was
     // before, and the maximum is then where congestion avoidance begins (section 4.8).
     if (was_loss_) {
-      k_s_ = cube_root((maximum_ - window_packets_) / c_);
+      k_s_ = cube_root((maximum_ - cwnd_) / c_);
     } else {
       k_s_ = 0;
-      maximum_ = window_packets_;
+      maximum_ = cwnd_;
     }
-    reno_ = window_packets_;
+    reno_ = cwnd_;
     climb(now_ms, packets);
   }
 
@@ -270,19 +268,19 @@ class Linux2622Cubic : public Ns2Linux {
 
   void restarted(double) override { forget(); }
 
-  void measured(const Ack& ack) override {
+  void measured(const AckEvent& ack) override {
     // Packets an ACK, in sixteenths, by a filter of whole numbers: where each packet has its ACK it
     // comes down from 2 no further than to 31/16, so that the window grows nearly twice as fast as
     // the curve says.
-    if (ack.acknowledged > 0 && state() == State::kOpen) {
-      ack_ratio_ = ack_ratio_ - (ack_ratio_ >> 4) + ack.acknowledged;
+    if (ack.newly_acked > 0 && state() == State::kOpen) {
+      ack_ratio_ = ack_ratio_ - (ack_ratio_ >> 4) + ack.newly_acked;
     }
   }
 
-  void grow(const Ack& ack) override {
+  void grow(const AckEvent& ack) override {
     now_ms_ = whole_ms(ack.now_ms);
     // Not while something is out of order.
-    if (state() == State::kOpen && ack.delivered <= ack.acknowledged) {
+    if (state() == State::kOpen && ack.newly_delivered <= ack.newly_acked) {
       measure_delay(ack.sent_ms);
     }
     if (!is_full(ack)) {
@@ -421,7 +419,7 @@ class HyStart {
 };
 
 // tcp_cubic of today's Linux (6.18): beta 0.7, byte counting, HyStart.
-class LinuxCubic : public Controller {
+class LinuxCubic : public CongestionController {
  public:
   LinuxCubic(double initial_window_packets, bool has_hystart)
       : initial_window_(static_cast<std::uint64_t>(initial_window_packets)),
@@ -435,14 +433,14 @@ class LinuxCubic : public Controller {
     forget(now_ms);
   }
 
-  void acknowledged(const Ack& ack) override {
+  void on_ack(const AckEvent& ack) override {
     now_ms_ = whole_ms(ack.now_ms);
-    acknowledged_ += ack.acknowledged;
+    acknowledged_ += ack.newly_acked;
     measure(ack);
-    if (ack.in_recovery || !ack.is_window_limited || ack.delivered == 0) {
+    if (ack.in_recovery || !ack.is_cwnd_limited || ack.newly_delivered == 0) {
       return;
     }
-    std::uint64_t packets = ack.delivered;
+    std::uint64_t packets = ack.newly_delivered;
     if (window_ < threshold_) {
       const std::uint64_t growth = std::min(packets, threshold_ - window_);
       set_window(window_ + growth);
@@ -455,14 +453,14 @@ class LinuxCubic : public Controller {
     grow_by(packets);
   }
 
-  void lost(const Loss& loss) override {
+  void on_loss(const LossEvent& loss) override {
     if (loss.starts_recovery) {
       reduce();
       set_window(threshold_);
     }
   }
 
-  void timed_out(const Timeout& timeout) override {
+  void on_timeout(const TimeoutEvent& timeout) override {
     if (timeout.is_first) {
       reduce();
     }
@@ -472,13 +470,13 @@ class LinuxCubic : public Controller {
   }
 
   // After a pause slow start goes on to three quarters of the window.
-  void idled(double) override {
+  void on_idle_timeout(double) override {
     threshold_ = std::max(threshold_, window_ * 3 / 4);
     set_window(std::min(window_, initial_window_));
   }
 
-  void sent(const Sent& sent) override {
-    sent_ += sent.is_repetition ? 0 : 1;
+  void on_sent(const SendEvent& sent) override {
+    sent_ += sent.is_retransmission ? 0 : 1;
     // After a pause the epoch goes on where it was.
     if (sent.in_flight <= 1 && in_epoch_) {
       idle_ms_ += whole_ms(sent.now_ms) - whole_ms(last_sent_ms_);
@@ -497,7 +495,7 @@ class LinuxCubic : public Controller {
 
   void set_window(std::uint64_t packets) {
     window_ = packets;
-    window_packets_ = static_cast<double>(packets);
+    cwnd_ = static_cast<double>(packets);
   }
 
   void reduce() {
@@ -521,7 +519,7 @@ class LinuxCubic : public Controller {
   // Time less all pauses.
   std::uint64_t busy_ms() const { return now_ms_ - idle_ms_; }
 
-  void measure(const Ack& ack) {
+  void measure(const AckEvent& ack) {
     // As above: a queue may still drain from before the loss.
     if (in_epoch_ && busy_ms() - curve_.start_ms() < kFreshMs) {
       return;
@@ -623,7 +621,7 @@ Protocol cubic() {
                               {"hystart", "1: slow start ends by HyStart, 0: by a loss", 1, 0, 1}},
            }},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<Controller> {
+      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
         const double initial_window = chosen["initial_window_packets"];
         if (chosen.variant() == "rfc9438") {
           return std::make_unique<Rfc9438Cubic>(initial_window, chosen["c"], chosen["beta"],

@@ -11,9 +11,9 @@ class Dctcp : public Reno {
  public:
   Dctcp(double initial_window_packets, double gain) : Reno(initial_window_packets), gain_(gain) {}
 
-  void sent(const Sent& sent) override {
-    observation_.sent(sent);
-    reaction_.sent(sent);
+  void on_sent(const SendEvent& sent) override {
+    observation_.on_sent(sent);
+    reaction_.on_sent(sent);
   }
 
  private:
@@ -27,10 +27,10 @@ class Dctcp : public Reno {
     has_reacted_ = false;
   }
 
-  void measured(const Ack& ack) override {
+  void measured(const AckEvent& ack) override {
     // Section 3.3, steps 1 to 9: the share of marks in a window, averaged over windows.
-    packets_ += static_cast<double>(ack.delivered);
-    marked_ += static_cast<double>(ack.marked);
+    packets_ += static_cast<double>(ack.newly_delivered);
+    marked_ += static_cast<double>(ack.newly_marked);
     if (observation_.ends(ack) && packets_ > 0) {
       marked_share_ += gain_ * (marked_ / packets_ - marked_share_);
       packets_ = 0;
@@ -41,8 +41,8 @@ class Dctcp : public Reno {
     if (has_reacted_ && reaction_.ends(ack)) {
       has_reacted_ = false;
     }
-    if (ack.marked > 0 && !has_reacted_ && !ack.in_recovery) {
-      reduce_to(window_packets_ * (1 - marked_share_ / 2));
+    if (ack.newly_marked > 0 && !has_reacted_ && !ack.in_recovery) {
+      reduce_to(cwnd_ * (1 - marked_share_ / 2));
       has_reacted_ = true;
       reaction_.restart();
     }
@@ -73,7 +73,7 @@ Protocol dctcp() {
                           1}},
       }},
       .needs = {.is_ecn_capable = true},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<Controller> {
+      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
         return std::make_unique<Dctcp>(chosen["initial_window_packets"], chosen["gain"]);
       },
   };

@@ -26,7 +26,7 @@ class Hybla : public Reno {
 
   // Section 3.1: rho = RTT / RTT0, and never slower than Reno. The RTT is the least, which no queue
   // that it builds itself can change.
-  void measured(const Ack& ack) override {
+  void measured(const AckEvent& ack) override {
     if (ack.rtt_ms < minimum_rtt_ms_) {
       minimum_rtt_ms_ = ack.rtt_ms;
       ratio_ = std::clamp(minimum_rtt_ms_ / reference_rtt_ms_, 1.0, kLargestRatio);
@@ -36,7 +36,7 @@ class Hybla : public Reno {
 
   // Section 3.1, equation 6: for every ACK 2^rho - 1 in slow start, rho^2 / W beyond.
   double slow_start_packets() const override { return slow_start_packets_; }
-  double avoidance_packets() const override { return ratio_ * ratio_ / window_packets_; }
+  double avoidance_packets() const override { return ratio_ * ratio_ / cwnd_; }
 
   double reference_rtt_ms_;
   double minimum_rtt_ms_ = kNever;
@@ -57,7 +57,7 @@ Protocol hybla() {
                          {"reference_rtt_ms", "RTT of the Reno that it equals", 25, 1, 1000}},
       }},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<Controller> {
+      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
         return std::make_unique<Hybla>(chosen["initial_window_packets"],
                                        chosen["reference_rtt_ms"]);
       },

@@ -13,7 +13,7 @@ class Illinois : public Reno {
  public:
   explicit Illinois(double initial_window_packets) : Reno(initial_window_packets) {}
 
-  void sent(const Sent& sent) override { round_.sent(sent); }
+  void on_sent(const SendEvent& sent) override { round_.on_sent(sent); }
 
  private:
   // Section 5: what its authors chose.
@@ -45,7 +45,7 @@ class Illinois : public Reno {
     round_.restart();
   }
 
-  void measured(const Ack& ack) override {
+  void measured(const AckEvent& ack) override {
     minimum_rtt_ms_ = std::min(minimum_rtt_ms_, ack.rtt_ms);
     maximum_rtt_ms_ = std::max(maximum_rtt_ms_, ack.rtt_ms);
     sum_ms_ += ack.rtt_ms;
@@ -59,7 +59,7 @@ class Illinois : public Reno {
 
   // Section 3, equations 3 to 6.
   void adapt(double delay_ms, double largest_ms) {
-    if (window_packets_ < kWindowThreshold) {
+    if (cwnd_ < kWindowThreshold) {
       growth_ = 1;
       reduction_ = kLargestReduction;
       return;
@@ -97,8 +97,8 @@ class Illinois : public Reno {
            (kSmallestGrowth * span_ms + (kLargestGrowth - kSmallestGrowth) * beyond_ms);
   }
 
-  double avoidance_packets() const override { return growth_ / window_packets_; }
-  double window_after_loss() override { return window_packets_ * (1 - reduction_); }
+  double avoidance_packets() const override { return growth_ / cwnd_; }
+  double window_after_loss() override { return cwnd_ * (1 - reduction_); }
 
   Rounds round_;
   double minimum_rtt_ms_ = kNever;
@@ -123,7 +123,7 @@ Protocol illinois() {
           .parameters = {initial_window_packets(10)},
       }},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<Controller> {
+      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
         return std::make_unique<Illinois>(chosen["initial_window_packets"]);
       },
   };

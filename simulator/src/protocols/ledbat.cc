@@ -10,20 +10,20 @@ namespace remy {
 namespace {
 
 // RFC 6817: yields to others by holding the queueing delay, one way, at a target.
-class Ledbat : public Controller {
+class Ledbat : public CongestionController {
  public:
   Ledbat(double initial_window_packets, double target_ms, double gain)
       : initial_window_packets_(initial_window_packets), target_ms_(target_ms), gain_(gain) {}
 
   void start(double now_ms) override {
-    window_packets_ = initial_window_packets_;
+    cwnd_ = initial_window_packets_;
     base_ms_.fill(kNever);
     recent_ms_.fill(kNever);
     minute_ = whole_minutes(now_ms);
   }
 
-  void acknowledged(const Ack& ack) override {
-    if (ack.delivered == 0) {
+  void on_ack(const AckEvent& ack) override {
+    if (ack.newly_delivered == 0) {
       return;
     }
     const double delay_ms = ack.received_ms - ack.sent_ms;
@@ -37,28 +37,25 @@ class Ledbat : public Controller {
     // bytes_newly_acked MSS / cwnd.
     const double queueing_ms = *std::ranges::min_element(recent_ms_) - base_delay_ms();
     const double off_target = (target_ms_ - queueing_ms) / target_ms_;
-    window_packets_ += gain_ * off_target * static_cast<double>(ack.delivered) / window_packets_;
+    cwnd_ += gain_ * off_target * static_cast<double>(ack.newly_delivered) / cwnd_;
     // No further above what is used than by ALLOWED_INCREASE, and the part of a packet that cannot
     // be; at least MIN_CWND.
-    window_packets_ =
-        std::min(window_packets_, static_cast<double>(ack.prior_in_flight + kAllowedIncrease + 1));
-    window_packets_ = std::max(window_packets_, kMinimumWindow);
+    cwnd_ = std::min(cwnd_, static_cast<double>(ack.prior_in_flight + kAllowedIncrease + 1));
+    cwnd_ = std::max(cwnd_, kMinimumWindow);
   }
 
-  void lost(const Loss& loss) override {
+  void on_loss(const LossEvent& loss) override {
     // Section 2.4.2: at most once per RTT, halved.
     if (loss.starts_recovery) {
-      window_packets_ = std::min(window_packets_, std::max(window_packets_ / 2, kMinimumWindow));
+      cwnd_ = std::min(cwnd_, std::max(cwnd_ / 2, kMinimumWindow));
     }
   }
 
   // Section 2.4.2: no ACK for a timeout: one packet.
-  void timed_out(const Timeout&) override { window_packets_ = 1; }
+  void on_timeout(const TimeoutEvent&) override { cwnd_ = 1; }
 
   // As any TCP's: after a pause no more than the initial window (RFC 5681, section 4.1).
-  void idled(double) override {
-    window_packets_ = std::min(window_packets_, initial_window_packets_);
-  }
+  void on_idle_timeout(double) override { cwnd_ = std::min(cwnd_, initial_window_packets_); }
 
  private:
   static constexpr std::size_t kBaseHistory = 10;   // minutes
@@ -110,7 +107,7 @@ Protocol ledbat() {
                          {"gain", "packets an RTT when there is no queue", 1, 0.01, 1}},
       }},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<Controller> {
+      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
         return std::make_unique<Ledbat>(chosen["initial_window_packets"], chosen["target_ms"],
                                         chosen["gain"]);
       },

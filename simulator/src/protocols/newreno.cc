@@ -8,21 +8,21 @@ namespace remy {
 namespace {
 
 // Slow start and congestion avoidance (RFC 5681); its recovery is the transport's.
-class NewReno : public Controller {
+class NewReno : public CongestionController {
  public:
   explicit NewReno(double initial_window, bool is_paced = false)
-      : NewReno(initial_window, is_paced, {.hears_of_sending = false, .reads_whole_acks = false}) {}
+      : NewReno(initial_window, is_paced, {.on_sent = false, .full_acks = false}) {}
 
   void start(double) override {
-    window_packets_ = initial_window_;
+    cwnd_ = initial_window_;
     // RFC 5681, section 3.1: the initial threshold is arbitrarily high.
     threshold_ = kNoThreshold;
-    intersend_ms_ = 0;
+    pacing_interval_ms_ = 0;
     smoothed_rtt_ms_ = 0;
   }
 
-  void acknowledged(const Ack& ack) override {
-    if (ack.acknowledged > 0 && !ack.in_recovery && ack.is_window_limited) {
+  void on_ack(const AckEvent& ack) override {
+    if (ack.newly_acked > 0 && !ack.in_recovery && ack.is_cwnd_limited) {
       grow();
     }
     if (is_paced_) {
@@ -30,7 +30,7 @@ class NewReno : public Controller {
     }
   }
 
-  void progressed(double, double rtt_ms, bool is_window_limited) override {
+  void on_in_order_ack(double, double rtt_ms, bool is_window_limited) override {
     if (is_window_limited) {
       grow();
     }
@@ -39,35 +39,35 @@ class NewReno : public Controller {
     }
   }
 
-  void lost(const Loss& loss) override {
+  void on_loss(const LossEvent& loss) override {
     if (loss.starts_recovery) {
       // Section 3.2: ssthresh = max(FlightSize / 2, 2 packets), and the window with it.
       threshold_ = std::max(static_cast<double>(loss.in_flight) / 2, 2.0);
-      window_packets_ = threshold_;
+      cwnd_ = threshold_;
     }
   }
 
-  void timed_out(const Timeout& timeout) override {
+  void on_timeout(const TimeoutEvent& timeout) override {
     // Section 3.1: half of what was in flight, once; then slow start from one packet.
     if (timeout.is_first) {
       threshold_ = std::max(static_cast<double>(timeout.in_flight) / 2, 2.0);
     }
-    window_packets_ = 1;
+    cwnd_ = 1;
   }
 
-  void idled(double) override {
+  void on_idle_timeout(double) override {
     // Section 4.1: RW = min(IW, cwnd).
-    window_packets_ = std::min(initial_window_, window_packets_);
+    cwnd_ = std::min(initial_window_, cwnd_);
   }
 
  protected:
   static constexpr double kNoThreshold = 1e9;
 
   NewReno(double initial_window, bool is_paced, const ControllerNeeds& needs)
-      : Controller(needs), initial_window_(initial_window), is_paced_(is_paced) {}
+      : CongestionController(needs), initial_window_(initial_window), is_paced_(is_paced) {}
 
   // Section 3.1: slow start by a packet for every ACK, congestion avoidance by a packet every RTT.
-  void grow() { window_packets_ += window_packets_ < threshold_ ? 1 : 1 / window_packets_; }
+  void grow() { cwnd_ += cwnd_ < threshold_ ? 1 : 1 / cwnd_; }
 
   double initial_window_;
   double threshold_ = kNoThreshold;
@@ -76,7 +76,7 @@ class NewReno : public Controller {
   // A window every smoothed RTT, evenly spread (Aggarwal, Savage and Anderson 2000, section 2).
   void pace(double rtt_ms) {
     smoothed_rtt_ms_ += smoothed_rtt_ms_ > 0 ? (rtt_ms - smoothed_rtt_ms_) / 8 : rtt_ms;
-    intersend_ms_ = smoothed_rtt_ms_ / window_packets_;
+    pacing_interval_ms_ = smoothed_rtt_ms_ / cwnd_;
   }
 
   bool is_paced_;
@@ -87,54 +87,53 @@ class NewReno : public Controller {
 // the threshold, and partial ACKs shrink the window by what duplicates had not told of before.
 class Ns2NewReno final : public NewReno {
  public:
-  explicit Ns2NewReno(double initial_window)
-      : NewReno(initial_window, false, {.hears_of_sending = false}) {}
+  explicit Ns2NewReno(double initial_window) : NewReno(initial_window, false, {.on_sent = false}) {}
 
   void start(double now_ms) override {
     NewReno::start(now_ms);
     is_in_recovery_ = false;
   }
 
-  void acknowledged(const Ack& ack) override {
+  void on_ack(const AckEvent& ack) override {
     if (!ack.in_recovery) {
-      if (ack.acknowledged > 0) {
+      if (ack.newly_acked > 0) {
         grow();
       }
-    } else if (ack.acknowledged > 0) {
-      deflate(static_cast<double>(ack.acknowledged));
+    } else if (ack.newly_acked > 0) {
+      deflate(static_cast<double>(ack.newly_acked));
     } else if (is_in_recovery_) {
       ++duplicates_;
     }
     is_in_recovery_ = ack.in_recovery;
   }
 
-  void lost(const Loss& loss) override {
+  void on_loss(const LossEvent& loss) override {
     if (loss.starts_recovery) {
       lower_threshold();
-      window_packets_ /= 2;
+      cwnd_ /= 2;
       duplicates_ = kThreshold;
     }
   }
 
-  void timed_out(const Timeout&) override {
+  void on_timeout(const TimeoutEvent&) override {
     lower_threshold();
-    window_packets_ = 1;
+    cwnd_ = 1;
     is_in_recovery_ = false;
   }
 
-  void idled(double) override { window_packets_ = 1; }
+  void on_idle_timeout(double) override { cwnd_ = 1; }
 
  private:
   static constexpr double kThreshold = 3;
 
-  void lower_threshold() { threshold_ = std::max(std::floor(window_packets_ / 2), 2.0); }
+  void lower_threshold() { threshold_ = std::max(std::floor(cwnd_ / 2), 2.0); }
 
   void deflate(double acknowledged) {
     if (duplicates_ > acknowledged) {
       duplicates_ -= acknowledged - 1;
       return;
     }
-    window_packets_ = std::max(window_packets_ - (acknowledged - duplicates_), 1.0);
+    cwnd_ = std::max(cwnd_ - (acknowledged - duplicates_), 1.0);
     duplicates_ = 1;
   }
 
@@ -155,7 +154,7 @@ Protocol newreno() {
                    {"ns-2", "ns-2.35, Agent/TCP/Newreno", {initial_window(2)}},
                    {"paced", "Aggarwal, Savage and Anderson 2000", {initial_window(10)}}},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<Controller> {
+      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
         const double initial_window = chosen["initial_window_packets"];
         if (chosen.variant() == "ns-2") {
           return std::make_unique<Ns2NewReno>(initial_window);

@@ -4,14 +4,14 @@
 #include <cstdint>
 #include <limits>
 
-#include "senders/controller.h"
+#include "senders/congestion_controller.h"
 
 namespace remy {
 
 // What carries a congestion control module of Linux 2.6.22 in ns-2.35 (tcp/tcp-linux.cc): whole
 // packets, three states, and the order in which a module is asked. Undoing a loss that was none is
 // not among it: nothing there calls it.
-class Ns2Linux : public Controller {
+class Ns2Linux : public CongestionController {
  public:
   void start(double now_ms) final {
     state_ = State::kOpen;
@@ -22,12 +22,12 @@ class Ns2Linux : public Controller {
     restarted(now_ms);
   }
 
-  void acknowledged(const Ack& ack) final {
-    acknowledged_ += ack.acknowledged;
-    reno_packets_ += ack.acknowledged;
+  void on_ack(const AckEvent& ack) final {
+    acknowledged_ += ack.newly_acked;
+    reno_packets_ += ack.newly_acked;
     measured(ack);
     // The window grows in the state Loss, too, as a slow start, but not in Recovery.
-    if (ack.acknowledged > 0 && state_ != State::kRecovery) {
+    if (ack.newly_acked > 0 && state_ != State::kRecovery) {
       grow(ack);
     }
     if (state_ != State::kOpen && acknowledged_ >= recover_) {
@@ -39,7 +39,7 @@ class Ns2Linux : public Controller {
     }
   }
 
-  void lost(const Loss& loss) final {
+  void on_loss(const LossEvent& loss) final {
     if (loss.starts_recovery) {
       recover_ = sent_;
       threshold_ = reduced_threshold();
@@ -50,7 +50,7 @@ class Ns2Linux : public Controller {
   }
 
   // Every one sets the threshold anew, also where the window is that of the last one.
-  void timed_out(const Timeout&) final {
+  void on_timeout(const TimeoutEvent&) final {
     recover_ = sent_;
     threshold_ = reduced_threshold();
     forget_credit();
@@ -59,9 +59,9 @@ class Ns2Linux : public Controller {
   }
 
   // A pause of a timeout brings the initial window back, but leaves the threshold.
-  void idled(double) final { set_window(initial_window_); }
+  void on_idle_timeout(double) final { set_window(initial_window_); }
 
-  void sent(const Sent& sent) final { sent_ += sent.is_repetition ? 0 : 1; }
+  void on_sent(const SendEvent& sent) final { sent_ += sent.is_retransmission ? 0 : 1; }
 
  protected:
   enum class State { kOpen, kRecovery, kLoss };
@@ -71,17 +71,17 @@ class Ns2Linux : public Controller {
 
   // The module.
   virtual void restarted(double now_ms) = 0;
-  virtual void measured(const Ack& ack) = 0;  // before anything else
-  virtual void grow(const Ack& ack) = 0;
+  virtual void measured(const AckEvent& ack) = 0;  // before anything else
+  virtual void grow(const AckEvent& ack) = 0;
   virtual std::uint64_t reduced_threshold() = 0;
   virtual std::uint64_t recovery_window() const = 0;
   virtual void state_changed() = 0;
 
   void set_window(std::uint64_t packets) {
     window_ = packets;
-    window_packets_ = static_cast<double>(packets);
+    cwnd_ = static_cast<double>(packets);
   }
-  bool is_full(const Ack& ack) const { return ack.prior_in_flight >= window_; }
+  bool is_full(const AckEvent& ack) const { return ack.prior_in_flight >= window_; }
   bool in_slow_start() const { return window_ <= threshold_; }
 
   // Slow start is by ACKs, not by the packets that they acknowledge.
@@ -113,7 +113,7 @@ class Ns2Linux : public Controller {
   }
 
   // Reno with appropriate byte counting (RFC 3465).
-  void grow_as_reno(const Ack& ack) {
+  void grow_as_reno(const AckEvent& ack) {
     if (!is_full(ack)) {
       return;
     }

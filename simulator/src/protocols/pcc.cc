@@ -18,9 +18,9 @@ void Pcc::start(double) {
   has_doubled_ = false;
   start_utility_.reset();
   // Two packets show the RTT, of which the first rate is two packets.
-  window_packets_ = kFirstWindow;
+  cwnd_ = kFirstWindow;
   rate_per_ms_ = 0;
-  intersend_ms_ = 0;
+  pacing_interval_ms_ = 0;
   reset();
 }
 
@@ -38,19 +38,19 @@ MonitorInterval* Pcc::find(std::uint64_t serial) {
   return nullptr;
 }
 
-void Pcc::acknowledged(const Ack& ack) {
+void Pcc::on_ack(const AckEvent& ack) {
   if (smoothed_rtt_ms_ == 0) {
     smoothed_rtt_ms_ = ack.rtt_ms;
-    window_packets_ = kWindow;
+    cwnd_ = kWindow;
     set_rate(kFirstWindow / ack.rtt_ms);
-    intersend_ms_ = 1 / rate_per_ms_;
+    pacing_interval_ms_ = 1 / rate_per_ms_;
     is_realigning_ = true;
     return;
   }
   smoothed_rtt_ms_ += (ack.rtt_ms - smoothed_rtt_ms_) / 8;
-  if (MonitorInterval* const interval = find(ack.serial); interval != nullptr) {
+  if (MonitorInterval* const interval = find(ack.transmission_number); interval != nullptr) {
     interval->acknowledged =
-        std::min(interval->acknowledged + ack.delivered, interval->sent - interval->lost);
+        std::min(interval->acknowledged + ack.newly_delivered, interval->sent - interval->lost);
     const double time_ms = ack.sent_ms - interval->start_ms;
     interval->rtts += 1;
     interval->rtts_ms += ack.rtt_ms;
@@ -61,13 +61,13 @@ void Pcc::acknowledged(const Ack& ack) {
   finish(ack.sent_ms);
 }
 
-void Pcc::lost(const Loss& loss) {
-  if (MonitorInterval* const interval = find(loss.serial); interval != nullptr) {
+void Pcc::on_loss(const LossEvent& loss) {
+  if (MonitorInterval* const interval = find(loss.transmission_number); interval != nullptr) {
     interval->lost = std::min(interval->lost + 1, interval->sent - interval->acknowledged);
   }
 }
 
-void Pcc::timed_out(const Timeout&) {
+void Pcc::on_timeout(const TimeoutEvent&) {
   for (MonitorInterval& interval : intervals_) {
     interval.lost = interval.sent - interval.acknowledged;
   }
@@ -116,7 +116,7 @@ bool Pcc::is_waiting_for_trials() const {
   });
 }
 
-void Pcc::sent(const Sent& sent) {
+void Pcc::on_sent(const SendEvent& sent) {
   if (smoothed_rtt_ms_ == 0) {
     return;
   }
@@ -126,7 +126,7 @@ void Pcc::sent(const Sent& sent) {
   ++intervals_.back().sent;
 }
 
-void Pcc::open(const Sent& sent) {
+void Pcc::open(const SendEvent& sent) {
   if (!intervals_.empty()) {
     intervals_.back().is_over = true;
     intervals_.back().end_ms = sent.now_ms;
@@ -137,11 +137,11 @@ void Pcc::open(const Sent& sent) {
   interval.rate_per_ms = trial.rate_per_ms;
   interval.start_ms = sent.now_ms;
   interval.end_ms = sent.now_ms + interval_ms(trial.rate_per_ms);
-  interval.first_serial = sent.serial;
+  interval.first_serial = sent.transmission_number;
   interval.round = round_;
   interval.trial = trial.number;
   intervals_.push_back(interval);
-  intersend_ms_ = 1 / trial.rate_per_ms;
+  pacing_interval_ms_ = 1 / trial.rate_per_ms;
 }
 
 // NSDI 2015, section 3.2: twice the rate in each interval, until utility falls.

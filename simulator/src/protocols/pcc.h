@@ -4,7 +4,7 @@
 #include <deque>
 #include <optional>
 
-#include "senders/controller.h"
+#include "senders/congestion_controller.h"
 
 namespace remy {
 
@@ -40,13 +40,13 @@ struct MonitorInterval {
 // utility of what came of them grows (Dong et al., NSDI 2015, section 3). What Allegro and Vivace
 // share: intervals, and the start. Results of an interval are known an RTT after its end, so that
 // intervals overlap with waiting for those before.
-class Pcc : public Controller {
+class Pcc : public CongestionController {
  public:
   void start(double now_ms) final;
-  void acknowledged(const Ack& ack) final;
-  void lost(const Loss& loss) final;
-  void timed_out(const Timeout& timeout) final;
-  void sent(const Sent& sent) final;
+  void on_ack(const AckEvent& ack) final;
+  void on_loss(const LossEvent& loss) final;
+  void on_timeout(const TimeoutEvent& timeout) final;
+  void on_sent(const SendEvent& sent) final;
 
  protected:
   // What a trial is to send at.
@@ -83,7 +83,7 @@ class Pcc : public Controller {
   static constexpr double kLargestRatePerMs = 1e4;
 
   MonitorInterval* find(std::uint64_t serial);
-  void open(const Sent& sent);
+  void open(const SendEvent& sent);
   void finish(double acknowledged_sent_ms);
   Trial next_doubling();
   void learnt_at_start(const MonitorInterval& interval, double utility);

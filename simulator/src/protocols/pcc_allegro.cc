@@ -200,7 +200,7 @@ Protocol pcc_allegro() {
               {.name = "loss-resilient", .source = kSource, .parameters = parameters},
           },
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t key) -> std::unique_ptr<Controller> {
+      .make = [](const Chosen& chosen, std::uint64_t key) -> std::unique_ptr<CongestionController> {
         const Utility utility = chosen.variant() == "safe"      ? Utility::kSafe
                                 : chosen.variant() == "latency" ? Utility::kLatency
                                                                 : Utility::kLossResilient;

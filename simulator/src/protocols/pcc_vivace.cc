@@ -150,7 +150,7 @@ Protocol pcc_vivace() {
               },
       }},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t key) -> std::unique_ptr<Controller> {
+      .make = [](const Chosen& chosen, std::uint64_t key) -> std::unique_ptr<CongestionController> {
         return std::make_unique<PccVivace>(chosen, key);
       },
   };

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/choice.h"
-#include "senders/controller.h"
+#include "senders/congestion_controller.h"
 
 namespace remy {
 
@@ -15,7 +15,7 @@ namespace remy {
 struct TransportNeeds {
   bool is_ecn_capable = false;
   bool needs_xcp_router = false;
-  // Fills SendState and samples of the delivery rate (senders/controller.h).
+  // Fills DeliverySnapshot and samples of the delivery rate (senders/congestion_controller.h).
   bool samples_rates = false;
   bool repairs = true;  // sends again what was lost, and hands on in order
 };
@@ -29,7 +29,7 @@ struct Protocol {
   // Has no controller: what it gets is computed (network/omniscient.h).
   bool is_omniscient = false;
   // `key` names the draws of the sender's controller.
-  std::unique_ptr<Controller> (*make)(const Chosen& chosen, std::uint64_t key) = nullptr;
+  std::unique_ptr<CongestionController> (*make)(const Chosen& chosen, std::uint64_t key) = nullptr;
 };
 
 // What a protocol sends before it has heard anything, where it can be told.

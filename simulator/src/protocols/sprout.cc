@@ -18,7 +18,7 @@ namespace {
 // receiver is told when to expect the next packet, leaves out ticks without any till then, and
 // takes all others for whole; so a flight that two ticks cut apart looks like a slow link, and a
 // window that is small stays so.
-class Sprout final : public Controller {
+class Sprout final : public CongestionController {
  public:
   explicit Sprout(const Chosen& chosen)
       : risk_(chosen["risk"]),
@@ -37,26 +37,26 @@ class Sprout final : public Controller {
     set_tick();
   }
 
-  void sent(const Sent& sent) override {
-    next_serial_ = sent.serial + 1;
+  void on_sent(const SendEvent& sent) override {
+    next_serial_ = sent.transmission_number + 1;
     if (expected_.empty() && tick_end_ms_ != kNever) {
       skip_idle_ticks(sent.now_ms);
     }
-    expected_.push_back({sent.serial, sent.now_ms});
+    expected_.push_back({sent.transmission_number, sent.now_ms});
     set_tick();
   }
 
-  void acknowledged(const Ack& ack) override {
+  void on_ack(const AckEvent& ack) override {
     forward_ms_ = std::min(forward_ms_, ack.received_ms - ack.sent_ms);
     return_ms_ = std::min(return_ms_, ack.now_ms - ack.received_ms);
     if (tick_end_ms_ == kNever) {
       // The receiver's clock starts with the first packet.
       tick_end_ms_ = ack.received_ms + kTickMs;
     }
-    arrivals_ += static_cast<std::size_t>(ack.delivered);
+    arrivals_ += static_cast<std::size_t>(ack.newly_delivered);
     wait(ack.sent_ms, ack.received_ms);
     // 3.4: what was sent before it is received or lost.
-    received_end_ = std::max(received_end_, ack.serial + 1);
+    received_end_ = std::max(received_end_, ack.transmission_number + 1);
     while (!expected_.empty() && expected_.front().serial < received_end_) {
       expected_.pop_front();
     }
@@ -64,10 +64,10 @@ class Sprout final : public Controller {
     set_tick();
   }
 
-  void lost(const Loss&) override {}
+  void on_loss(const LossEvent&) override {}
 
   // All that was expected is gone.
-  void timed_out(const Timeout&) override {
+  void on_timeout(const TimeoutEvent&) override {
     expected_.clear();
     received_end_ = next_serial_;
     set_window();
@@ -75,7 +75,7 @@ class Sprout final : public Controller {
   }
 
   // 3.2: a tick of the receiver's is over.
-  void tick(double) override {
+  void on_tick(double) override {
     forecaster_.evolve();
     if (!expected_.empty()) {
       wait(expected_.front().sent_ms, tick_end_ms_);
@@ -132,7 +132,7 @@ class Sprout final : public Controller {
   // leave the queue within the time ahead.
   void set_window() {
     const auto received_since = static_cast<double>(received_end_ - received_by_forecast_);
-    window_packets_ = std::max(static_cast<double>(forecast_) - received_since, 1.0);
+    cwnd_ = std::max(static_cast<double>(forecast_) - received_since, 1.0);
   }
 
   const double risk_;
@@ -169,7 +169,7 @@ Protocol sprout() {
               },
       }},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<Controller> {
+      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
         return std::make_unique<Sprout>(chosen);
       },
   };

@@ -12,7 +12,7 @@ namespace {
 // Brakmo and Peterson 1995, as ns-2's own agent has it (tcp/tcp-vegas.cc): once an RTT the packets
 // in the queue are held between alpha and beta. Its fine-grained timeouts are not part of it; the
 // transport finds losses as ever.
-class Ns2Vegas : public Controller {
+class Ns2Vegas : public CongestionController {
  public:
   struct Settings {
     double initial_window_packets;
@@ -24,7 +24,7 @@ class Ns2Vegas : public Controller {
   explicit Ns2Vegas(const Settings& settings) : settings_(settings) {}
 
   void start(double) override {
-    window_packets_ = settings_.initial_window_packets;
+    cwnd_ = settings_.initial_window_packets;
     threshold_ = kNever;
     base_ms_ = kNever;
     increase_ = 0;
@@ -33,9 +33,9 @@ class Ns2Vegas : public Controller {
     round_start_ = sent_;
   }
 
-  void acknowledged(const Ack& ack) override {
-    acknowledged_ += ack.acknowledged;
-    if (ack.acknowledged == 0 || ack.in_recovery) {
+  void on_ack(const AckEvent& ack) override {
+    acknowledged_ += ack.newly_acked;
+    if (ack.newly_acked == 0 || ack.in_recovery) {
       return;
     }
     // The first packet that was sent in this RTT is acknowledged: the next begins.
@@ -44,12 +44,12 @@ class Ns2Vegas : public Controller {
       next_round();
       round_start_ = sent_;
     }
-    if (increase_ >= 1 && window_packets_ >= threshold_) {
+    if (increase_ >= 1 && cwnd_ >= threshold_) {
       increase_ = 0;
     }
     // Unless what is sent has not kept up with the window.
-    if (increase_ > 0 && window_packets_ - outstanding() <= 2) {
-      window_packets_ += increase_;
+    if (increase_ > 0 && cwnd_ - outstanding() <= 2) {
+      cwnd_ += increase_;
     }
     sum_ms_ += ack.rtt_ms;
     ++samples_;
@@ -57,24 +57,24 @@ class Ns2Vegas : public Controller {
   }
 
   // Down by a quarter only, as the queue is short; and no slow start any more.
-  void lost(const Loss& loss) override {
+  void on_loss(const LossEvent& loss) override {
     if (loss.starts_recovery) {
-      const double window = std::floor(window_packets_);
-      window_packets_ = window <= 3 ? 2 : window - std::floor(window / 4);
+      const double window = std::floor(cwnd_);
+      cwnd_ = window <= 3 ? 2 : window - std::floor(window / 4);
       threshold_ = 2;
     }
   }
 
-  void timed_out(const Timeout&) override { restart(); }
+  void on_timeout(const TimeoutEvent&) override { restart(); }
   // It makes no difference whether anything is in flight.
-  void idled(double) override { restart(); }
+  void on_idle_timeout(double) override { restart(); }
 
-  void sent(const Sent& sent) override { sent_ += sent.is_repetition ? 0 : 1; }
+  void on_sent(const SendEvent& sent) override { sent_ += sent.is_retransmission ? 0 : 1; }
 
  private:
   void restart() {
-    threshold_ = std::max(std::floor(window_packets_ / 2), 2.0);
-    window_packets_ = 2;
+    threshold_ = std::max(std::floor(cwnd_ / 2), 2.0);
+    cwnd_ = 2;
   }
 
   double outstanding() const { return static_cast<double>(sent_ - acknowledged_); }
@@ -94,13 +94,13 @@ class Ns2Vegas : public Controller {
     // Section 3.2: expected less actual rate, times the base RTT, rounded.
     const double queued =
         std::trunc((outstanding() / base_ms_ - packets / rtt_ms) * base_ms_ + 0.5);
-    if (window_packets_ < threshold_) {
+    if (cwnd_ < threshold_) {
       slow_start(queued);
     } else if (queued > settings_.beta_packets) {
-      window_packets_ = std::max(window_packets_ - 1, 2.0);
+      cwnd_ = std::max(cwnd_ - 1, 2.0);
       increase_ = 0;
     } else {
-      increase_ = queued < settings_.alpha_packets ? 1 / window_packets_ : 0;
+      increase_ = queued < settings_.alpha_packets ? 1 / cwnd_ : 0;
     }
   }
 
@@ -111,7 +111,7 @@ class Ns2Vegas : public Controller {
       increase_ = 0;
     } else if (queued > settings_.gamma_packets) {
       threshold_ = 2;
-      window_packets_ = std::max(window_packets_ - window_packets_ / 8, 2.0);
+      cwnd_ = std::max(cwnd_ - cwnd_ / 8, 2.0);
       increase_ = 0;
     } else {
       increase_ = 1;
@@ -151,19 +151,19 @@ class LinuxVegas : public Ns2Linux {
 
   void restarted(double) override { has_begun_ = false; }
 
-  void measured(const Ack& ack) override {
+  void measured(const AckEvent& ack) override {
     if (!has_begun_) {
       has_begun_ = true;
       round_.forget_base();
       round_.restart(sent());
       round_window_ = window();
     }
-    if (ack.acknowledged > 0) {
+    if (ack.newly_acked > 0) {
       round_.measure(ack.rtt_ms);
     }
   }
 
-  void grow(const Ack& ack) override {
+  void grow(const AckEvent& ack) override {
     if (state() != State::kOpen) {
       grow_as_reno(ack);
       return;
@@ -242,7 +242,7 @@ Protocol vegas() {
       .variants = {{"ns-2", "Brakmo and Peterson (1995), as in ns-2.35", parameters(2, 1, 3)},
                    {"linux", "Linux 2.6.22, tcp_vegas (2007)", parameters(2, 2, 4)}},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<Controller> {
+      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
         const auto make = [&chosen]<class Vegas>() {
           return std::make_unique<Vegas>(
               typename Vegas::Settings{.initial_window_packets = chosen["initial_window_packets"],

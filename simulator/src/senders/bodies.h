@@ -9,7 +9,7 @@
 #include "core/choice.h"
 #include "senders/body.h"
 #include "senders/clock.h"
-#include "senders/controller.h"
+#include "senders/congestion_controller.h"
 #include "senders/remy_controller.h"
 
 namespace remy {
@@ -20,7 +20,7 @@ struct BodySetting {
   double packet_bytes = 1500;
   const CompiledTable* table = nullptr;  // outlives the body
   RuleObserver* observer = nullptr;      // of the table's rules; may be null
-  std::unique_ptr<Controller> controller;
+  std::unique_ptr<CongestionController> controller;
   bool is_ecn_capable = false;
   bool asks_xcp_routers = false;
   bool samples_rates = true;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "senders/body.h"
-#include "senders/controller.h"
+#include "senders/congestion_controller.h"
 #include "senders/packet_bits.h"
 
 namespace remy {
@@ -19,7 +19,7 @@ class Scoreboard {
  public:
   // The last transmission of a packet.
   struct Transmission {
-    SendState state;
+    DeliverySnapshot state;
     std::uint64_t serial = 0;
   };
 

@@ -12,7 +12,7 @@ namespace {
 // it. An on period starts with an empty memory, unless the transport keeps its state. A pace below
 // a packet in an RTT is not kept: a scale-free rule would measure it, and could slow itself down
 // for ever (docs/kernel.md has the same floor).
-class RemyInTransport final : public Controller {
+class RemyInTransport final : public CongestionController {
  public:
   RemyInTransport(const CompiledTable& table, RuleObserver* observer, std::uint32_t sender)
       : controller_(table), observer_(observer), sender_(sender) {}
@@ -21,22 +21,23 @@ class RemyInTransport final : public Controller {
     smoothed_rtt_ms_ = 0;
     used(controller_.start());
   }
-  void acknowledged(const Ack& ack) override {
+  void on_ack(const AckEvent& ack) override {
     smoothed_rtt_ms_ =
         smoothed_rtt_ms_ > 0 ? smoothed_rtt_ms_ + (ack.rtt_ms - smoothed_rtt_ms_) / 8 : ack.rtt_ms;
     used(controller_.acknowledge(ack.sent_ms, ack.received_ms, ack.rtt_ms, 1));
   }
-  void lost(const Loss&) override {}
-  void timed_out(const Timeout&) override {}
+  void on_loss(const LossEvent&) override {}
+  void on_timeout(const TimeoutEvent&) override {}
 
  private:
   void used(std::uint32_t rule) {
     if (observer_ != nullptr) {
       observer_->used(sender_, controller_, rule);
     }
-    window_packets_ = controller_.window_packets();
-    intersend_ms_ = smoothed_rtt_ms_ > 0 ? std::min(controller_.intersend_ms(), smoothed_rtt_ms_)
-                                         : controller_.intersend_ms();
+    cwnd_ = controller_.window_packets();
+    pacing_interval_ms_ = smoothed_rtt_ms_ > 0
+                              ? std::min(controller_.intersend_ms(), smoothed_rtt_ms_)
+                              : controller_.intersend_ms();
   }
 
   RemyController<true> controller_;
@@ -107,7 +108,7 @@ BodyKind tcp() {
             rtt_offset_ms(setting.measurement, setting.offset_key, setting.sender);
         transport.repairs = setting.repairs;
         transport.keeps_state |= !setting.repairs;
-        std::unique_ptr<Controller> controller = std::move(setting.controller);
+        std::unique_ptr<CongestionController> controller = std::move(setting.controller);
         if (setting.table != nullptr) {
           controller =
               std::make_unique<RemyInTransport>(*setting.table, setting.observer, setting.sender);

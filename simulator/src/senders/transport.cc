@@ -5,14 +5,15 @@
 
 namespace remy {
 
-Transport::Transport(const TransportSettings& settings, std::unique_ptr<Controller> controller)
+Transport::Transport(const TransportSettings& settings,
+                     std::unique_ptr<CongestionController> controller)
     : settings_(settings),
       controller_(std::move(controller)),
       exchanges_(settings.repairs && settings.delayed_ack_ms == 0 &&
                  !settings.measures_by_time_stamps),
       exchanges_gaps_(exchanges_ && settings.uses_sack && !settings.samples_rates),
-      reads_whole_acks_(controller_->needs().reads_whole_acks),
-      is_plain_(exchanges_gaps_ && !reads_whole_acks_ && !controller_->needs().hears_of_sending &&
+      reads_whole_acks_(controller_->needs().full_acks),
+      is_plain_(exchanges_gaps_ && !reads_whole_acks_ && !controller_->needs().on_sent &&
                 settings.rtt_offset_ms == 0 && !settings.asks_xcp_routers &&
                 !settings.finds_lost_repetitions && !settings.reduces_in_proportion &&
                 !settings.has_ns2_partial_acks && !settings.has_ns2_linux_recovery &&
@@ -108,9 +109,9 @@ double Transport::exchanged(const Segment& segment, double received_ms, double n
   results_.rtt.handed_on_and_sampled(rtt_ms, now_ms);
   ++delivered_;
   timer_.progress(rtt_ms, now_ms);
-  controller_->progressed(now_ms, rtt_ms, segment.sequence < window_limited_end_);
+  controller_->on_in_order_ack(now_ms, rtt_ms, segment.sequence < window_limited_end_);
   const std::uint64_t window = controller_window();
-  if (window > scoreboard_.room() || controller_->intersend_ms() > 0) [[unlikely]] {
+  if (window > scoreboard_.room() || controller_->pacing_interval_ms() > 0) [[unlikely]] {
     send_what_may_leave(now_ms, outlet);
     return next_ms();
   }
@@ -153,7 +154,7 @@ double Transport::exchanged_with_care(const Segment& segment, double received_ms
         },
         now_ms);
   } else {
-    controller_->progressed(now_ms, rtt_ms, segment.sequence < window_limited_end_);
+    controller_->on_in_order_ack(now_ms, rtt_ms, segment.sequence < window_limited_end_);
   }
   send_what_may_leave(now_ms, outlet);
   return next_ms();
@@ -305,7 +306,7 @@ template <bool kIsPlain>
     reduce_in_proportion(news.delivered);
   }
   if (kIsPlain && !scoreboard_.is_empty() && scoreboard_.in_flight() > 0 &&
-      controller_->intersend_ms() == 0) {
+      controller_->pacing_interval_ms() == 0) {
     send_at_once(now_ms, outlet);
   } else {
     send_what_may_leave(now_ms, outlet);
@@ -326,32 +327,32 @@ template <bool kIsPlain>
   if (!reads_whole_acks_) {
     brief_ack_.now_ms = now_ms;
     brief_ack_.rtt_ms = news.rtt_ms;
-    brief_ack_.acknowledged = news.acknowledged;
-    brief_ack_.delivered = news.delivered;
+    brief_ack_.newly_acked = news.acknowledged;
+    brief_ack_.newly_delivered = news.delivered;
     brief_ack_.in_recovery = phase_ == Phase::kRecovery;
-    brief_ack_.is_window_limited = news.first_before < window_limited_end_;
-    controller_->acknowledged(brief_ack_);
+    brief_ack_.is_cwnd_limited = news.first_before < window_limited_end_;
+    controller_->on_ack(brief_ack_);
     return;
   }
-  Ack ack{.now_ms = now_ms,
-          .sent_ms = news.sent_ms,
-          .received_ms = news.received_ms,
-          .rtt_ms = news.rtt_ms,
-          .serial = news.serial,
-          .acknowledged = news.acknowledged,
-          .delivered = news.delivered,
-          .marked = news.marked,
-          .total_delivered = delivered_,
-          .total_lost = lost_,
-          .prior_in_flight = news.prior_in_flight,
-          .in_flight = in_flight(),
-          .in_recovery = phase_ == Phase::kRecovery,
-          .is_window_limited = news.first_before < window_limited_end_,
-          .feedback_packets = news.feedback_packets};
+  AckEvent ack{.now_ms = now_ms,
+               .sent_ms = news.sent_ms,
+               .received_ms = news.received_ms,
+               .rtt_ms = news.rtt_ms,
+               .transmission_number = news.serial,
+               .newly_acked = news.acknowledged,
+               .newly_delivered = news.delivered,
+               .newly_marked = news.marked,
+               .total_delivered = delivered_,
+               .total_lost = lost_,
+               .prior_in_flight = news.prior_in_flight,
+               .in_flight = in_flight(),
+               .in_recovery = phase_ == Phase::kRecovery,
+               .is_cwnd_limited = news.first_before < window_limited_end_,
+               .xcp_feedback_packets = news.feedback_packets};
   if (news.newest != nullptr) {
     sample_rate(*news.newest, ack);
   }
-  controller_->acknowledged(ack);
+  controller_->on_ack(ack);
 }
 
 template <class Delivered>
@@ -367,17 +368,17 @@ void Transport::acknowledge_highest(const Segment& echo, const AckContent& conte
   if (echo.sequence < scoreboard_.first()) {
     return;
   }
-  Ack ack{.now_ms = now_ms, .prior_in_flight = in_flight()};
+  AckEvent ack{.now_ms = now_ms, .prior_in_flight = in_flight()};
   for (std::uint64_t packet = scoreboard_.first(); packet < echo.sequence; ++packet) {
     ++lost_;
     notify(packet, packet == scoreboard_.first(), ack.prior_in_flight, ack.now_ms);
   }
   const Scoreboard::Transmission received = scoreboard_.at(echo.sequence);
-  ack.acknowledged = echo.sequence + 1 - scoreboard_.first();
+  ack.newly_acked = echo.sequence + 1 - scoreboard_.first();
   scoreboard_.acknowledge(echo.sequence + 1, [](const Scoreboard::Transmission&) {});
   ++delivered_;
-  ack.delivered = 1;
-  ack.serial = echo.serial;
+  ack.newly_delivered = 1;
+  ack.transmission_number = echo.serial;
   ack.sent_ms = echo.sent_ms;
   ack.received_ms = content.received_ms;
   ack.rtt_ms = measured_ms(ack.now_ms - echo.sent_ms);
@@ -385,12 +386,12 @@ void Transport::acknowledge_highest(const Segment& echo, const AckContent& conte
   if (settings_.samples_rates) {
     sample_rate(received, ack);
   }
-  ack.marked = content.marked;
+  ack.newly_marked = content.marked;
   ack.total_delivered = delivered_;
   ack.total_lost = lost_;
   ack.in_flight = in_flight();
-  ack.is_window_limited = echo.sequence < window_limited_end_;
-  controller_->acknowledged(ack);
+  ack.is_cwnd_limited = echo.sequence < window_limited_end_;
+  controller_->on_ack(ack);
 }
 
 inline bool Transport::takes_sample(std::uint64_t acknowledged, std::uint64_t delivered,
@@ -442,7 +443,7 @@ std::uint64_t Transport::count_duplicates(bool repeats_last, std::uint64_t ackno
 
 // draft-cheng-iccrg-delivery-rate-estimation-02, section 3.3: over the longer of the times that the
 // packets since took to be sent and to be acknowledged.
-void Transport::sample_rate(const Scoreboard::Transmission& newest, Ack& ack) {
+void Transport::sample_rate(const Scoreboard::Transmission& newest, AckEvent& ack) {
   ack.packet = newest.state;
   delivered_ms_ = ack.now_ms;
   first_sent_ms_ = newest.state.sent_ms;
@@ -487,11 +488,11 @@ void Transport::leave_recovery(std::uint64_t in_flight_before, double now_ms) {
 void Transport::notify(std::uint64_t packet, bool starts_recovery, std::uint64_t in_flight_before,
                        double now_ms) {
   const Scoreboard::Transmission& transmission = scoreboard_.at(packet);
-  controller_->lost({.now_ms = now_ms,
-                     .serial = transmission.serial,
-                     .in_flight = in_flight_before,
-                     .starts_recovery = starts_recovery,
-                     .packet = transmission.state});
+  controller_->on_loss({.now_ms = now_ms,
+                        .transmission_number = transmission.serial,
+                        .in_flight = in_flight_before,
+                        .starts_recovery = starts_recovery,
+                        .packet = transmission.state});
   if (starts_recovery && settings_.repairs) {
     // A controller that lowers nothing keeps to its own bound in recovery, too.
     is_reducing_ = settings_.reduces_in_proportion && window() < in_flight_before;
@@ -572,7 +573,7 @@ void Transport::find_losses_without_sack(bool is_partial, std::uint64_t in_fligh
 void Transport::timer_expired(double now_ms) {
   if (scoreboard_.is_empty()) {
     timer_.stop();
-    controller_->idled(now_ms);
+    controller_->on_idle_timeout(now_ms);
     return;
   }
   ++results_.timeouts;
@@ -587,7 +588,7 @@ void Transport::timer_expired(double now_ms) {
   is_reducing_ = false;
   timer_.back_off();
   timer_.restart(now_ms);
-  controller_->timed_out({.now_ms = now_ms, .in_flight = before, .is_first = !timed_out_again_});
+  controller_->on_timeout({.now_ms = now_ms, .in_flight = before, .is_first = !timed_out_again_});
   timed_out_again_ = true;
 }
 
@@ -618,7 +619,7 @@ double Transport::next_ms() const {
 
 void Transport::act(double now_ms, Outlet& outlet) {
   if (controller_->next_tick_ms() <= now_ms) {
-    controller_->tick(now_ms);
+    controller_->on_tick(now_ms);
   }
   if (timer_.expiry_ms() <= now_ms) {
     timer_expired(now_ms);
@@ -628,7 +629,7 @@ void Transport::act(double now_ms, Outlet& outlet) {
 }
 
 inline std::uint64_t Transport::controller_window() const {
-  const double window = std::min(kMaximumWindow, controller_->window_packets());
+  const double window = std::min(kMaximumWindow, controller_->cwnd());
   return static_cast<std::uint64_t>(std::max<std::int64_t>(static_cast<std::int64_t>(window), 1));
 }
 
@@ -659,7 +660,8 @@ void Transport::send_what_may_leave(double now_ms, Outlet& outlet) {
         scoreboard_.end() - scoreboard_.first() >= settings_.receive_window_packets) {
       return;
     }
-    if (const double next_ms = last_send_ms_ + controller_->intersend_ms(); next_ms > now_ms) {
+    if (const double next_ms = last_send_ms_ + controller_->pacing_interval_ms();
+        next_ms > now_ms) {
       pacing_ms_ = next_ms;
       return;
     }
@@ -727,9 +729,9 @@ void Transport::send_what_may_leave(double now_ms, Outlet& outlet) {
                           .delivered = delivered_,
                           .delivered_ms = delivered_ms_,
                           .first_sent_ms = first_sent_ms_,
-                          .in_flight = others + 1,
+                          .tx_in_flight = others + 1,
                           .lost = lost_,
-                          .is_application_limited = delivered_ < application_limited_until_};
+                          .is_app_limited = delivered_ < application_limited_until_};
   }
   if (is_repetition) {
     must_repeat_ = false;
@@ -745,21 +747,21 @@ void Transport::send_what_may_leave(double now_ms, Outlet& outlet) {
     timer_.restart(now_ms);
   }
   if (others == 0) {
-    controller_->resumed(now_ms);
+    controller_->on_transmit_start(now_ms);
   }
-  if (controller_->needs().hears_of_sending) {
-    controller_->sent({.now_ms = now_ms,
-                       .serial = serial,
-                       .in_flight = others + 1,
-                       .is_repetition = is_repetition});
+  if (controller_->needs().on_sent) {
+    controller_->on_sent({.now_ms = now_ms,
+                          .transmission_number = serial,
+                          .in_flight = others + 1,
+                          .is_retransmission = is_repetition});
   }
   next_.sent_ms = now_ms;
   next_.sequence = packet;
   next_.serial = serial;
   if (settings_.asks_xcp_routers) {
-    next_.congestion = {.window_packets = controller_->window_packets(),
+    next_.congestion = {.window_packets = controller_->cwnd(),
                         .rtt_ms = timer_.smoothed_ms(),
-                        .feedback_packets = controller_->wanted_packets()};
+                        .feedback_packets = controller_->xcp_demand_packets()};
   }
   outlet.send(next_, now_ms);
 }

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "senders/body.h"
-#include "senders/controller.h"
+#include "senders/congestion_controller.h"
 #include "senders/reassembly.h"
 #include "senders/retransmission_timer.h"
 #include "senders/scoreboard.h"
@@ -57,8 +57,8 @@ struct TransportSettings {
   bool is_ecn_capable = false;
   bool asks_xcp_routers = false;
   double rtt_offset_ms = 0;  // of all RTTs that are measured but the first of a connection
-  // The controller reads what packets were sent with (SendState), and samples of the delivery rate;
-  // else they stay empty.
+  // The controller reads what packets were sent with (DeliverySnapshot), and samples of the
+  // delivery rate; else they stay empty.
   bool samples_rates = true;
 };
 
@@ -67,7 +67,7 @@ struct TransportSettings {
 // do not: all are of one size.
 class Transport final : public Body {
  public:
-  Transport(const TransportSettings& settings, std::unique_ptr<Controller> controller);
+  Transport(const TransportSettings& settings, std::unique_ptr<CongestionController> controller);
 
   void switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) override;
   void switch_off(double now_ms) override;
@@ -81,15 +81,13 @@ class Transport final : public Body {
     return (settings_.repairs ? scoreboard_.first() : connection_start_ + resolved_) >= data_end_;
   }
   void lost(const Segment& segment, double now_ms) override;
-  Pace pace() const override {
-    return {controller_->window_packets(), controller_->intersend_ms()};
-  }
+  Pace pace() const override { return {controller_->cwnd(), controller_->pacing_interval_ms()}; }
   std::optional<AckContent> received(const Segment& segment, double now_ms) override;
   double next_ack_ms() const override { return ack_due_ms_; }
   std::optional<std::pair<Segment, AckContent>> delayed_ack(double now_ms) override;
 
   // What a record of the simulation shows.
-  const Controller& controller() const { return *controller_; }
+  const CongestionController& controller() const { return *controller_; }
   const RetransmissionTimer& timer() const { return timer_; }
   std::uint64_t in_flight() const { return scoreboard_.in_flight() - duplicates_; }
   bool in_recovery() const { return phase_ == Phase::kRecovery; }
@@ -148,7 +146,7 @@ class Transport final : public Body {
   // How many packets an ACK tells to be delivered.
   std::uint64_t count_duplicates(bool repeats_last, std::uint64_t acknowledged,
                                  std::uint64_t delivered);
-  void sample_rate(const Scoreboard::Transmission& newest, Ack& ack);
+  void sample_rate(const Scoreboard::Transmission& newest, AckEvent& ack);
   void start_recovery();
   void leave_recovery(std::uint64_t in_flight_before, double now_ms);
   // Tells the controller of a packet that was found to be lost.
@@ -165,7 +163,7 @@ class Transport final : public Body {
   void send_packet(bool is_repetition, double now_ms, Outlet& outlet);
 
   TransportSettings settings_;
-  std::unique_ptr<Controller> controller_;
+  std::unique_ptr<CongestionController> controller_;
   // Packets and ACKs may be taken together: in order, around gaps, and without a thought to
   // anything but RFC 5681, 6298 and 6675.
   bool exchanges_;
@@ -177,7 +175,7 @@ class Transport final : public Body {
   // not plain.
   std::uint64_t exchangeable_ = kEndless;
   std::uint64_t exchangeable_with_care_ = kEndless;
-  Ack brief_ack_;  // of those who need not read whole ones
+  AckEvent brief_ack_;  // of those who need not read whole ones
 
   // The sender.
   Scoreboard scoreboard_;

@@ -18,9 +18,9 @@ class AckClock {
     fill();
   }
 
-  double window() const { return controller_->window_packets(); }
+  double window() const { return controller_->cwnd(); }
   double now_ms() const { return now_ms_; }
-  Controller& controller() { return *controller_; }
+  CongestionController& controller() { return *controller_; }
   void set_rtt_ms(double rtt_ms) { rtt_ms_ = rtt_ms; }
   void set_one_way_ms(double one_way_ms) { one_way_ms_ = one_way_ms; }
   void set_in_recovery(bool in_recovery) { in_recovery_ = in_recovery; }
@@ -36,21 +36,21 @@ class AckClock {
     packets = std::min(packets, in_flight_);
     in_flight_ -= packets;
     acknowledged_ += packets;
-    Ack ack;
+    AckEvent ack;
     ack.now_ms = now_ms_;
     ack.sent_ms = now_ms_ - rtt_ms_;
     ack.received_ms = ack.sent_ms + one_way_ms_;
     ack.rtt_ms = rtt_ms_;
-    ack.serial = acknowledged_ - 1;
-    ack.acknowledged = packets;
-    ack.delivered = packets;
-    ack.marked = marked;
+    ack.transmission_number = acknowledged_ - 1;
+    ack.newly_acked = packets;
+    ack.newly_delivered = packets;
+    ack.newly_marked = marked;
     ack.total_delivered = acknowledged_;
     ack.prior_in_flight = prior;
     ack.in_flight = in_flight_;
     ack.in_recovery = in_recovery_;
-    ack.is_window_limited = static_cast<double>(prior + 1) > window();
-    controller_->acknowledged(ack);
+    ack.is_cwnd_limited = static_cast<double>(prior + 1) > window();
+    controller_->on_ack(ack);
     fill();
   }
 
@@ -62,16 +62,16 @@ class AckClock {
   }
 
   void lose() {
-    Loss loss;
+    LossEvent loss;
     loss.now_ms = now_ms_;
-    loss.serial = acknowledged_;
+    loss.transmission_number = acknowledged_;
     loss.in_flight = in_flight_;
     loss.starts_recovery = true;
-    controller_->lost(loss);
+    controller_->on_loss(loss);
   }
 
   void time_out(bool is_first = true) {
-    controller_->timed_out({.now_ms = now_ms_, .in_flight = in_flight_, .is_first = is_first});
+    controller_->on_timeout({.now_ms = now_ms_, .in_flight = in_flight_, .is_first = is_first});
     in_flight_ = 0;
     fill();
   }
@@ -90,7 +90,7 @@ class AckClock {
   }
 
  private:
-  static std::unique_ptr<Controller> make(const Choice& choice) {
+  static std::unique_ptr<CongestionController> make(const Choice& choice) {
     const Protocol& protocol = find_protocol(choice.name);
     return protocol.make(Chosen("protocol", protocol.variants, choice), 1);
   }
@@ -101,22 +101,22 @@ class AckClock {
     }
     const auto whole = static_cast<std::uint64_t>(std::max(window(), 1.0));
     if (in_flight_ == 0) {
-      controller_->resumed(now_ms_);
+      controller_->on_transmit_start(now_ms_);
     }
     if (!tells_sent_) {
       in_flight_ = std::max(in_flight_, whole);
     }
     while (in_flight_ < whole) {
       ++in_flight_;
-      Sent sent;
+      SendEvent sent;
       sent.now_ms = now_ms_;
-      sent.serial = serial_++;
+      sent.transmission_number = serial_++;
       sent.in_flight = in_flight_;
-      controller_->sent(sent);
+      controller_->on_sent(sent);
     }
   }
 
-  std::unique_ptr<Controller> controller_;
+  std::unique_ptr<CongestionController> controller_;
   double rtt_ms_;
   double one_way_ms_ = 0;
   double now_ms_;

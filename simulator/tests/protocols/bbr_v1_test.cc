@@ -56,7 +56,7 @@ std::vector<std::pair<double, double>> gains_of(OneLinkRun& run, double end_ms) 
   std::vector<std::pair<double, double>> gains;
   run.observer = [&](std::size_t flow) {
     const double gain =
-        1 / (run.controller(flow).intersend_ms() * run.link().rate_packets_per_ms * 0.99);
+        1 / (run.controller(flow).pacing_interval_ms() * run.link().rate_packets_per_ms * 0.99);
     if (gains.empty() || std::fabs(gain - gains.back().second) > 0.02) {
       gains.emplace_back(run.now_ms(), gain);
     }
@@ -146,13 +146,13 @@ TEST(BbrV1, LooksForTheMinimumRttEveryTenSecondsWithFourPackets) {
   std::vector<std::pair<double, double>> probes;  // from, to
   bool is_probing = false;
   run.observer = [&](std::size_t) {
-    const bool is = run.controller(0).window_packets() <= 4 && run.now_ms() > 2000;
+    const bool is = run.controller(0).cwnd() <= 4 && run.now_ms() > 2000;
     if (is && !is_probing) {
       probes.emplace_back(run.now_ms(), 0);
     } else if (!is && is_probing) {
       probes.back().second = run.now_ms();
       // The window is at once what it was.
-      EXPECT_GT(run.controller(0).window_packets(), 300);
+      EXPECT_GT(run.controller(0).cwnd(), 300);
     }
     is_probing = is;
   };
@@ -224,20 +224,20 @@ TEST(BbrV1, BeginsWithOnePacketAfterATimeout) {
   OneLinkRun run({.rate_packets_per_ms = 1.25, .rtt_ms = 100, .buffer_packets = 1000});
   run.add(kBbrV1);
   run.run_until(5000);
-  const double before = run.controller(0).window_packets();
+  const double before = run.controller(0).cwnd();
   run.link().loss_probability = 1;
   std::uint64_t timeouts = 0;
   run.observer = [&](std::size_t) {
     if (run.counts(0).timeouts > timeouts) {
       timeouts = run.counts(0).timeouts;
-      EXPECT_EQ(run.controller(0).window_packets(), 1);
+      EXPECT_EQ(run.controller(0).cwnd(), 1);
     }
   };
   run.run_until(7000);
   EXPECT_GE(timeouts, 1U);
   run.link().loss_probability = 0;
   run.run_until(9500);
-  EXPECT_NEAR(run.controller(0).window_packets(), before, 0.1 * before);
+  EXPECT_NEAR(run.controller(0).cwnd(), before, 0.1 * before);
 }
 
 // On the transport, against the kernel: Linux 6.18 over an emulated link of 15 Mbit/s and 150 ms

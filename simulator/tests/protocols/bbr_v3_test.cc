@@ -22,9 +22,9 @@ std::vector<Phase> phases_of(OneLinkRun& run, double end_ms) {
   std::vector<Phase> phases;
   run.observer = [&](std::size_t flow) {
     const double gain =
-        1 / (run.controller(flow).intersend_ms() * run.link().rate_packets_per_ms * 0.99);
+        1 / (run.controller(flow).pacing_interval_ms() * run.link().rate_packets_per_ms * 0.99);
     if (phases.empty() || std::fabs(gain - phases.back().gain) > 0.02) {
-      phases.push_back({run.now_ms(), gain, run.controller(flow).window_packets()});
+      phases.push_back({run.now_ms(), gain, run.controller(flow).cwnd()});
     }
   };
   run.run_until(end_ms);
@@ -118,7 +118,7 @@ TEST(BbrV3, LooksForTheMinimumRttEveryFiveSecondsWithHalfOfThePath) {
   std::vector<std::pair<double, double>> probes;
   bool is_probing = false;
   run.observer = [&](std::size_t) {
-    const double window = run.controller(0).window_packets();
+    const double window = run.controller(0).cwnd();
     const bool is = window < 0.6 * 188;
     if (is && !is_probing) {
       EXPECT_NEAR(window, 0.5 * 1.25 * 150, 3);
@@ -152,7 +152,7 @@ TEST_P(BbrV3Probe, EndsAtMoreThanTwoPercentOfLossAndBoundsWhatIsInFlight) {
   OneLinkRun run({.rate_packets_per_ms = 5, .rtt_ms = 100});
   run.add(kBbrV3);
   const auto gain = [&] {
-    return 1 / (run.controller(0).intersend_ms() * run.link().rate_packets_per_ms * 0.99);
+    return 1 / (run.controller(0).pacing_interval_ms() * run.link().rate_packets_per_ms * 0.99);
   };
   const auto run_to_gain = [&](double wanted) {
     const double start_ms = run.now_ms();
@@ -167,9 +167,9 @@ TEST_P(BbrV3Probe, EndsAtMoreThanTwoPercentOfLossAndBoundsWhatIsInFlight) {
   run_to_gain(0.9);
   run.link().loss_probability = 0;
   const double length_ms = run.now_ms() - start_ms;
-  const double window = run.controller(0).window_packets();
+  const double window = run.controller(0).cwnd();
   run_to_gain(1);
-  const double cruising = run.controller(0).window_packets();
+  const double cruising = run.controller(0).cwnd();
   if (loss > 0.02) {
     // In the first round with what was sent in it, and to what the path then held or 0.7 of it.
     EXPECT_LT(length_ms, 2.5 * 100);

@@ -70,18 +70,18 @@ TEST(Copa, GrowsBelowItsTargetAndShrinksAboveIt) {
       std::uint64_t delivered = 0;
       double now_ms = 100;
       const auto acknowledge = [&](double rtt_ms) {
-        Ack ack;
+        AckEvent ack;
         ack.now_ms = now_ms;
         ack.rtt_ms = rtt_ms;
-        ack.acknowledged = ack.delivered = 1;
+        ack.newly_acked = ack.newly_delivered = 1;
         ack.total_delivered = ++delivered;
-        controller->acknowledged(ack);
+        controller->on_ack(ack);
       };
       acknowledge(100);
       // So far from the start that slow start's window is above the target.
       for (; now_ms < 60 * 100; now_ms += 0.5) {
         acknowledge(100 + 1e-9 * now_ms);
-        if (controller->window_packets() > 4 * (100 + queueing_ms) / (delta * queueing_ms)) {
+        if (controller->cwnd() > 4 * (100 + queueing_ms) / (delta * queueing_ms)) {
           break;
         }
       }
@@ -90,7 +90,7 @@ TEST(Copa, GrowsBelowItsTargetAndShrinksAboveIt) {
       for (const double end_ms = now_ms + 9000; now_ms < end_ms; now_ms += 0.5) {
         acknowledge(100 + queueing_ms);
         if (now_ms > end_ms - 3000) {
-          sum += controller->window_packets();
+          sum += controller->cwnd();
           ++samples;
         }
       }
@@ -128,16 +128,15 @@ TEST(Copa, DoublesEachRttUpToItsTarget) {
   OneLinkRun run({.rate_packets_per_ms = 10, .rtt_ms = 100});
   run.add(kCopa);
   run.run_until(99);
-  EXPECT_EQ(run.controller(0).window_packets(), 10);
+  EXPECT_EQ(run.controller(0).cwnd(), 10);
   run.run_until(199);
-  EXPECT_NEAR(run.controller(0).window_packets(), 20, 1);
+  EXPECT_NEAR(run.controller(0).cwnd(), 20, 1);
   run.run_until(299);
-  EXPECT_NEAR(run.controller(0).window_packets(), 40, 2);
+  EXPECT_NEAR(run.controller(0).cwnd(), 40, 2);
   run.run_until(399);
-  EXPECT_NEAR(run.controller(0).window_packets(), 80, 6);
+  EXPECT_NEAR(run.controller(0).cwnd(), 80, 6);
   // At twice the rate of the window.
-  EXPECT_NEAR(run.controller(0).intersend_ms(), 100 / (2 * run.controller(0).window_packets()),
-              0.05);
+  EXPECT_NEAR(run.controller(0).pacing_interval_ms(), 100 / (2 * run.controller(0).cwnd()), 0.05);
 }
 
 TEST(Copa, IsDeafToRandomLoss) {

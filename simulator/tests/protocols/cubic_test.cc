@@ -152,12 +152,12 @@ TEST(Cubic, AfterAPauseOfATimeoutStartsWithTheInitialWindow) {
   for (const Choice& choice : {kRfc, kWithoutHyStart}) {
     AckClock clock(choice, 100);
     open(clock, 100);
-    clock.controller().idled(clock.now_ms());
+    clock.controller().on_idle_timeout(clock.now_ms());
     EXPECT_EQ(clock.window(), 10) << choice.variant;
   }
   AckClock old(kOld, 100);
   open(old, 100);
-  old.controller().idled(old.now_ms());
+  old.controller().on_idle_timeout(old.now_ms());
   EXPECT_EQ(old.window(), 2);
 }
 

@@ -10,7 +10,7 @@
 namespace remy {
 namespace {
 
-std::unique_ptr<Controller> make(const Choice& choice) {
+std::unique_ptr<CongestionController> make(const Choice& choice) {
   const Protocol& protocol = find_protocol(choice.name);
   return protocol.make(Chosen("protocol", protocol.variants, choice), 0);
 }
@@ -35,7 +35,7 @@ double mean_window_of_transport(const Choice& choice, double loss) {
   while (body.results().packets_in_order < 60 * cycle) {
     path.run_until(path.now_ms + 50);
     if (body.results().packets_in_order > 20 * cycle) {
-      sum += body.controller().window_packets();
+      sum += body.controller().cwnd();
       ++samples;
     }
   }
@@ -72,75 +72,75 @@ TEST(Aimd, MeanWindowFollowsItsParameters) {
   }
 }
 
-Ack ack_of_one(double now_ms) {
-  Ack ack;
+AckEvent ack_of_one(double now_ms) {
+  AckEvent ack;
   ack.now_ms = now_ms;
   ack.rtt_ms = 100;
-  ack.acknowledged = 1;
-  ack.delivered = 1;
-  ack.is_window_limited = true;
+  ack.newly_acked = 1;
+  ack.newly_delivered = 1;
+  ack.is_cwnd_limited = true;
   return ack;
 }
 
 TEST(NewReno, SlowStartThenAPacketAWindow) {
   const auto controller = make({"newreno", "", {}});
   controller->start(0);
-  EXPECT_EQ(controller->window_packets(), 10);
+  EXPECT_EQ(controller->cwnd(), 10);
   for (int i = 0; i < 30; ++i) {
-    controller->acknowledged(ack_of_one(i));
+    controller->on_ack(ack_of_one(i));
   }
-  EXPECT_EQ(controller->window_packets(), 40);
-  Loss loss;
+  EXPECT_EQ(controller->cwnd(), 40);
+  LossEvent loss;
   loss.in_flight = 40;
   loss.starts_recovery = true;
-  controller->lost(loss);
-  EXPECT_EQ(controller->window_packets(), 20);
+  controller->on_loss(loss);
+  EXPECT_EQ(controller->cwnd(), 20);
   for (int i = 0; i < 20; ++i) {
-    controller->acknowledged(ack_of_one(100 + i));
+    controller->on_ack(ack_of_one(100 + i));
   }
-  EXPECT_NEAR(controller->window_packets(), 21, 0.03);
+  EXPECT_NEAR(controller->cwnd(), 21, 0.03);
   // RFC 5681, section 3.1: half of what was in flight, at the first timeout of several.
-  controller->timed_out({.now_ms = 300, .in_flight = 12, .is_first = true});
-  controller->timed_out({.now_ms = 600, .in_flight = 1, .is_first = false});
-  EXPECT_EQ(controller->window_packets(), 1);
+  controller->on_timeout({.now_ms = 300, .in_flight = 12, .is_first = true});
+  controller->on_timeout({.now_ms = 600, .in_flight = 1, .is_first = false});
+  EXPECT_EQ(controller->cwnd(), 1);
   for (int i = 0; i < 5; ++i) {
-    controller->acknowledged(ack_of_one(700 + i));
+    controller->on_ack(ack_of_one(700 + i));
   }
-  EXPECT_EQ(controller->window_packets(), 6);
-  controller->acknowledged(ack_of_one(710));
-  EXPECT_DOUBLE_EQ(controller->window_packets(), 6 + 1.0 / 6);
+  EXPECT_EQ(controller->cwnd(), 6);
+  controller->on_ack(ack_of_one(710));
+  EXPECT_DOUBLE_EQ(controller->cwnd(), 6 + 1.0 / 6);
 }
 
 TEST(NewReno, AWindowThatIsNotFilledDoesNotGrow) {
   const auto controller = make({"newreno", "", {}});
   controller->start(0);
-  Ack ack = ack_of_one(1);
-  ack.is_window_limited = false;
-  controller->acknowledged(ack);
-  EXPECT_EQ(controller->window_packets(), 10);
+  AckEvent ack = ack_of_one(1);
+  ack.is_cwnd_limited = false;
+  controller->on_ack(ack);
+  EXPECT_EQ(controller->cwnd(), 10);
 }
 
 // A loss in ns-2's variant: partial ACKs of more than the duplicates told of shrink the window.
 TEST(NewReno, Ns2DeflatesItsWindowAtPartialAcks) {
   const auto controller = make({"newreno", "ns-2", {{"initial_window_packets", 40}}});
   controller->start(0);
-  Loss loss;
+  LossEvent loss;
   loss.starts_recovery = true;
-  controller->lost(loss);
-  EXPECT_EQ(controller->window_packets(), 20);
-  Ack ack = ack_of_one(1);
+  controller->on_loss(loss);
+  EXPECT_EQ(controller->cwnd(), 20);
+  AckEvent ack = ack_of_one(1);
   ack.in_recovery = true;
-  ack.acknowledged = 0;
-  controller->acknowledged(ack);  // the third duplicate, which showed the loss
-  controller->acknowledged(ack);  // a fourth
-  ack.acknowledged = 3;
-  controller->acknowledged(ack);  // leaves two duplicates
-  EXPECT_EQ(controller->window_packets(), 20);
-  ack.acknowledged = 7;
-  controller->acknowledged(ack);
-  EXPECT_EQ(controller->window_packets(), 15);
-  controller->idled(1000);
-  EXPECT_EQ(controller->window_packets(), 1);
+  ack.newly_acked = 0;
+  controller->on_ack(ack);  // the third duplicate, which showed the loss
+  controller->on_ack(ack);  // a fourth
+  ack.newly_acked = 3;
+  controller->on_ack(ack);  // leaves two duplicates
+  EXPECT_EQ(controller->cwnd(), 20);
+  ack.newly_acked = 7;
+  controller->on_ack(ack);
+  EXPECT_EQ(controller->cwnd(), 15);
+  controller->on_idle_timeout(1000);
+  EXPECT_EQ(controller->cwnd(), 1);
 }
 
 TEST(NewReno, PacedSpreadsAWindowOverAnRtt) {
@@ -173,15 +173,15 @@ TEST(RemyAimd, HalvesAtAGapOncePerRttAndRepairsNothing) {
   path.run_until(550);
   // 1, 2, 4, 8, 16 and of the 32 packets of the next round nine, the tenth being lost; 41 shows
   // that, and 43 the other.
-  EXPECT_EQ(body.controller().window_packets(), 32);
+  EXPECT_EQ(body.controller().cwnd(), 32);
   path.run_until(600);
-  const double window = body.controller().window_packets();
+  const double window = body.controller().cwnd();
   EXPECT_GT(window, 20);
   EXPECT_LT(window, 22);
   EXPECT_EQ(body.results().packets_repeated, 0U);
   body.switch_off(path.now_ms);
   path.switch_on(3);
-  EXPECT_EQ(body.controller().window_packets(), window);
+  EXPECT_EQ(body.controller().cwnd(), window);
   path.run_to_the_end(1e5);
   EXPECT_TRUE(body.is_done());
 }

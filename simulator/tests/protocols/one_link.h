@@ -46,7 +46,7 @@ class OneLinkRun {
 
   explicit OneLinkRun(OneLink link) : link_(link) {}
 
-  void add(std::unique_ptr<Controller> controller, double start_ms = 0) {
+  void add(std::unique_ptr<CongestionController> controller, double start_ms = 0) {
     flows_.emplace_back();
     flows_.back().controller = std::move(controller);
     flows_.back().start_ms = start_ms;
@@ -58,7 +58,9 @@ class OneLinkRun {
 
   OneLink& link() { return link_; }
   double now_ms() const { return now_ms_; }
-  const Controller& controller(std::size_t flow) const { return *flows_[flow].controller; }
+  const CongestionController& controller(std::size_t flow) const {
+    return *flows_[flow].controller;
+  }
   std::uint64_t in_flight(std::size_t flow) const { return flows_[flow].outstanding.size(); }
   const Counts& counts(std::size_t flow) const { return flows_[flow].counts; }
   // Packets that wait or are being transmitted.
@@ -91,14 +93,14 @@ class OneLinkRun {
   }
 
  private:
-  static constexpr double kNever = Controller::kNever;
+  static constexpr double kNever = CongestionController::kNever;
   static constexpr std::uint64_t kReordering = 3;
   static constexpr double kLeastTimeoutMs = 200;
 
   struct Packet {
     std::uint64_t serial = 0;
     std::uint64_t sequence = 0;
-    SendState state;
+    DeliverySnapshot state;
   };
   struct Arrival {
     double now_ms = 0;
@@ -106,7 +108,7 @@ class OneLinkRun {
     std::uint64_t serial = 0;
   };
   struct Flow {
-    std::unique_ptr<Controller> controller;
+    std::unique_ptr<CongestionController> controller;
     double start_ms = 0;
     bool is_on = false;
     std::deque<Packet> outstanding;
@@ -128,7 +130,7 @@ class OneLinkRun {
     Counts counts;
   };
 
-  double window(const Flow& flow) const { return std::max(1.0, flow.controller->window_packets()); }
+  double window(const Flow& flow) const { return std::max(1.0, flow.controller->cwnd()); }
   bool may_send(const Flow& flow) const {
     return static_cast<double>(flow.outstanding.size() + 1) <= window(flow);
   }
@@ -176,7 +178,7 @@ class OneLinkRun {
         time_out(flow);
         break;
       case kTick:
-        flow.controller->tick(now_ms_);
+        flow.controller->on_tick(now_ms_);
         break;
       case kSend:
         send(flow);
@@ -203,12 +205,12 @@ class OneLinkRun {
                     .delivered = flow.counts.delivered,
                     .delivered_ms = flow.delivered_ms,
                     .first_sent_ms = flow.first_sent_ms,
-                    .in_flight = flow.outstanding.size() + 1,
+                    .tx_in_flight = flow.outstanding.size() + 1,
                     .lost = flow.counts.lost,
-                    .is_application_limited = false};
+                    .is_app_limited = false};
     flow.outstanding.push_back(packet);
     flow.next_send_ms =
-        std::max(flow.next_send_ms, now_ms_ - 1e-9) + flow.controller->intersend_ms();
+        std::max(flow.next_send_ms, now_ms_ - 1e-9) + flow.controller->pacing_interval_ms();
     const bool is_room = backlog() <= link_.buffer_packets;
     const bool is_lost = loses();
     if (is_room) {
@@ -224,12 +226,12 @@ class OneLinkRun {
       }
     }
     if (flow.outstanding.size() == 1) {
-      flow.controller->resumed(now_ms_);
+      flow.controller->on_transmit_start(now_ms_);
     }
-    flow.controller->sent({.now_ms = now_ms_,
-                           .serial = packet.serial,
-                           .in_flight = flow.outstanding.size(),
-                           .is_repetition = is_repetition});
+    flow.controller->on_sent({.now_ms = now_ms_,
+                              .transmission_number = packet.serial,
+                              .in_flight = flow.outstanding.size(),
+                              .is_retransmission = is_repetition});
   }
 
   bool loses() {
@@ -255,7 +257,7 @@ class OneLinkRun {
     if (found == flow.outstanding.end() || found->serial != arrival.serial) {
       return;  // taken for lost at a timeout
     }
-    const SendState state = found->state;
+    const DeliverySnapshot state = found->state;
     const std::uint64_t sequence = found->sequence;
     const std::uint64_t prior = flow.outstanding.size();
     flow.outstanding.erase(found);
@@ -277,26 +279,26 @@ class OneLinkRun {
     flow.in_recovery = flow.in_recovery && flow.cumulative < flow.recovery_end;
     const double interval_ms =
         std::max(state.sent_ms - state.first_sent_ms, now_ms_ - state.delivered_ms);
-    flow.controller->acknowledged({
+    flow.controller->on_ack({
         .now_ms = now_ms_,
         .sent_ms = state.sent_ms,
         .received_ms = arrival.received_ms,
         .rtt_ms = rtt_ms,
-        .serial = arrival.serial,
-        .acknowledged = acknowledged,
-        .delivered = 1,
-        .marked = 0,
+        .transmission_number = arrival.serial,
+        .newly_acked = acknowledged,
+        .newly_delivered = 1,
+        .newly_marked = 0,
         .total_delivered = flow.counts.delivered,
         .total_lost = flow.counts.lost,
         .prior_in_flight = prior,
         .in_flight = flow.outstanding.size(),
         .in_recovery = flow.in_recovery,
-        .is_window_limited = true,
+        .is_cwnd_limited = true,
         .packet = state,
         .delivery_rate_per_ms =
             static_cast<double>(flow.counts.delivered - state.delivered) / interval_ms,
         .delivery_interval_ms = interval_ms,
-        .feedback_packets = 0,
+        .xcp_feedback_packets = 0,
     });
   }
 
@@ -322,17 +324,17 @@ class OneLinkRun {
       flow.recovery_end = flow.next_sequence;
     }
     flow.missing.push_back(packet.sequence);
-    flow.controller->lost({.now_ms = now_ms_,
-                           .serial = packet.serial,
-                           .in_flight = flow.outstanding.size(),
-                           .starts_recovery = starts_recovery,
-                           .packet = packet.state});
+    flow.controller->on_loss({.now_ms = now_ms_,
+                              .transmission_number = packet.serial,
+                              .in_flight = flow.outstanding.size(),
+                              .starts_recovery = starts_recovery,
+                              .packet = packet.state});
     flow.outstanding.pop_front();
     ++flow.counts.lost;
   }
 
   void time_out(Flow& flow) {
-    flow.controller->timed_out(
+    flow.controller->on_timeout(
         {.now_ms = now_ms_, .in_flight = flow.outstanding.size(), .is_first = !flow.has_timed_out});
     flow.has_timed_out = true;
     ++flow.counts.timeouts;

@@ -18,7 +18,7 @@ const OneLink kFastLink = {.rate_packets_per_ms = 8.33, .rtt_ms = 30, .buffer_pa
 std::vector<std::pair<double, double>> rates_of(OneLinkRun& run, double end_ms) {
   std::vector<std::pair<double, double>> rates;
   run.observer = [&](std::size_t flow) {
-    const double intersend_ms = run.controller(flow).intersend_ms();
+    const double intersend_ms = run.controller(flow).pacing_interval_ms();
     const double rate = intersend_ms > 0 ? 1 / intersend_ms : 0;
     if (rates.empty() || rate != rates.back().second) {
       rates.emplace_back(run.now_ms(), rate);
@@ -76,16 +76,16 @@ TEST(PccAllegro, DoublesNoFurtherWhereTimeoutsShowNothing) {
   const Protocol& protocol = find_protocol("pcc-allegro");
   const auto controller = protocol.make(Chosen("protocol", protocol.variants, kSafe), 1);
   controller->start(0);
-  controller->sent({.now_ms = 0, .serial = 0, .in_flight = 1});
-  Ack ack;
+  controller->on_sent({.now_ms = 0, .transmission_number = 0, .in_flight = 1});
+  AckEvent ack;
   ack.now_ms = ack.rtt_ms = 100;
-  ack.acknowledged = ack.delivered = 1;
-  controller->acknowledged(ack);
+  ack.newly_acked = ack.newly_delivered = 1;
+  controller->on_ack(ack);
   for (std::uint64_t serial = 1; serial <= 40; ++serial) {
     const double now_ms = 1000.0 * static_cast<double>(serial);
-    controller->sent({.now_ms = now_ms, .serial = serial, .in_flight = 1});
-    EXPECT_NEAR(controller->intersend_ms(), serial == 1 ? 50 : 25, 1e-9) << serial;
-    controller->timed_out({.now_ms = now_ms + 500, .in_flight = 1, .is_first = serial == 1});
+    controller->on_sent({.now_ms = now_ms, .transmission_number = serial, .in_flight = 1});
+    EXPECT_NEAR(controller->pacing_interval_ms(), serial == 1 ? 50 : 25, 1e-9) << serial;
+    controller->on_timeout({.now_ms = now_ms + 500, .in_flight = 1, .is_first = serial == 1});
   }
 }
 

@@ -71,7 +71,7 @@ TEST(PccVivace, TriesFivePercentAboveAndBelow) {
   run.run_until(20000);
   std::vector<double> rates;
   run.observer = [&](std::size_t) {
-    const double rate = 1 / run.controller(0).intersend_ms();
+    const double rate = 1 / run.controller(0).pacing_interval_ms();
     if (rates.empty() || rate != rates.back()) {
       rates.push_back(rate);
     }

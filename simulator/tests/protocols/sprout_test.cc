@@ -285,7 +285,7 @@ TEST(Sprout, OutlivesAnOutage) {
   run.run_until(5000);
   run.link().loss_probability = 1;
   run.run_until(7000);
-  EXPECT_LE(run.controller(0).window_packets(), 10);
+  EXPECT_LE(run.controller(0).cwnd(), 10);
   run.link().loss_probability = 0;
   run.run_until(10000);
   EXPECT_GT(static_cast<double>(run.run_until(12000)[0].delivered) / 2000, 0.85 * 0.5);

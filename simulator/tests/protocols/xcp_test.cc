@@ -10,7 +10,7 @@
 namespace remy {
 namespace {
 
-std::unique_ptr<Controller> started(double initial_window_packets = 2) {
+std::unique_ptr<CongestionController> started(double initial_window_packets = 2) {
   const Protocol& protocol = find_protocol("xcp");
   auto controller =
       protocol.make(Chosen("protocol", protocol.variants,
@@ -20,35 +20,35 @@ std::unique_ptr<Controller> started(double initial_window_packets = 2) {
   return controller;
 }
 
-Ack with_feedback(double packets) {
-  Ack ack;
-  ack.acknowledged = 1;
-  ack.delivered = 1;
-  ack.feedback_packets = packets;
+AckEvent with_feedback(double packets) {
+  AckEvent ack;
+  ack.newly_acked = 1;
+  ack.newly_delivered = 1;
+  ack.xcp_feedback_packets = packets;
   return ack;
 }
 
 TEST(Xcp, MovesItsWindowByWhatRoutersGrant) {
   const auto xcp = started();
-  EXPECT_EQ(xcp->window_packets(), 2);
-  xcp->acknowledged(with_feedback(3.5));
-  xcp->acknowledged(with_feedback(-1.25));
-  EXPECT_EQ(xcp->window_packets(), 4.25);
-  xcp->acknowledged(with_feedback(-100));
-  EXPECT_EQ(xcp->window_packets(), 1);
+  EXPECT_EQ(xcp->cwnd(), 2);
+  xcp->on_ack(with_feedback(3.5));
+  xcp->on_ack(with_feedback(-1.25));
+  EXPECT_EQ(xcp->cwnd(), 4.25);
+  xcp->on_ack(with_feedback(-100));
+  EXPECT_EQ(xcp->cwnd(), 1);
 }
 
 TEST(Xcp, AnswersALossAsTcpDoes) {
   const auto xcp = started(40);
-  Loss loss;
+  LossEvent loss;
   loss.starts_recovery = true;
-  xcp->lost(loss);
-  EXPECT_EQ(xcp->window_packets(), 20);
+  xcp->on_loss(loss);
+  EXPECT_EQ(xcp->cwnd(), 20);
   loss.starts_recovery = false;
-  xcp->lost(loss);
-  EXPECT_EQ(xcp->window_packets(), 20);
-  xcp->timed_out({});
-  EXPECT_EQ(xcp->window_packets(), 1);
+  xcp->on_loss(loss);
+  EXPECT_EQ(xcp->cwnd(), 20);
+  xcp->on_timeout({});
+  EXPECT_EQ(xcp->cwnd(), 1);
 }
 
 // Sees how long the queue is after a time.
