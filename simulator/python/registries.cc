@@ -114,8 +114,8 @@ void check_choice(std::string_view registry, const Choice& choice) {
 void bind_registries(nb::module_& module) {
   nb::class_<Parameter>(module, "Parameter")
       .def_ro("name", &Parameter::name)
-      .def_ro("meaning", &Parameter::meaning)
-      .def_ro("usual", &Parameter::usual)
+      .def_ro("meaning", &Parameter::description)
+      .def_ro("usual", &Parameter::default_value)
       .def_ro("minimum", &Parameter::minimum)
       .def_ro("maximum", &Parameter::maximum);
   nb::class_<Variant>(module, "Variant")

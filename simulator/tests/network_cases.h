@@ -106,14 +106,14 @@ class RandomNetwork {
     return traffic;
   }
 
-  // Any variant, and parameters up to twice or half of what is usual.
+  // Draws any variant, and parameters between half and twice their defaults.
   Choice choice(std::string_view name, const std::vector<Variant>& variants) {
     const auto last = static_cast<std::uint32_t>(variants.size() - 1);
     const Variant& variant = variants[random_.integer(0, last)];
     Choice choice = {std::string(name), std::string(variant.name), {}};
     for (const Parameter& parameter : variant.parameters) {
       if (random_.chance(0.2)) {
-        const double value = parameter.usual * random_.uniform(0.5, 2);
+        const double value = parameter.default_value * random_.uniform(0.5, 2);
         choice.parameters.emplace_back(parameter.name,
                                        std::clamp(value, parameter.minimum, parameter.maximum));
       }

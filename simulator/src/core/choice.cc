@@ -9,7 +9,7 @@ namespace remy {
 
 namespace {
 
-std::string number(double value) {
+std::string format_number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%g", value);
   return text;
@@ -25,23 +25,24 @@ const Named* find(std::span<const Named> all, std::string_view name) {
 
 Chosen::Chosen(std::string_view kind, std::span<const Variant> variants, const Choice& choice)
     : variant_(choice.variant.empty() ? &variants.front() : find(variants, choice.variant)) {
-  const std::string what = std::string(kind) + " " + choice.name;
+  const std::string subject = std::string(kind) + " " + choice.name;
   if (variant_ == nullptr) {
-    refuse(what + " has no variant \"" + choice.variant + "\"; there are: " + names_of(variants));
+    refuse(subject + " has no variant \"" + choice.variant +
+           "\"; there are: " + names_of(variants));
   }
   for (const Parameter& parameter : variant_->parameters) {
-    values_.push_back(parameter.usual);
+    values_.push_back(parameter.default_value);
   }
   const std::span<const Parameter> parameters(variant_->parameters);
   for (const auto& [name, value] : choice.parameters) {
     const Parameter* const parameter = find(parameters, name);
     if (parameter == nullptr) {
-      refuse(what + ", variant " + std::string(variant_->name) + ", has no parameter \"" + name +
+      refuse(subject + ", variant " + std::string(variant_->name) + ", has no parameter \"" + name +
              "\"; there are: " + names_of(parameters));
     }
     if (!(value >= parameter->minimum && value <= parameter->maximum)) {
-      refuse(what + ": " + name + " must be from " + number(parameter->minimum) + " to " +
-             number(parameter->maximum) + ", not " + number(value));
+      refuse(subject + ": " + name + " must be from " + format_number(parameter->minimum) + " to " +
+             format_number(parameter->maximum) + ", not " + format_number(value));
     }
     values_[static_cast<std::size_t>(parameter - parameters.data())] = value;
   }

@@ -8,46 +8,47 @@
 
 namespace remy {
 
-// A number that a protocol, a body or a queue can be told.
+// A numeric setting of a protocol, transport or queue discipline.
 struct Parameter {
-  std::string_view name;     // with its unit, as in target_ms
-  std::string_view meaning;  // a few words
-  double usual = 0;
+  std::string_view name;         // ends in its unit, as target_ms does
+  std::string_view description;  // a phrase, for documentation
+  double default_value = 0;
   double minimum = 0;
   double maximum = 0;
 };
 
-// A way of doing what a name stands for, by the authority that describes it.
+// One version of a protocol, transport or queue discipline.
 struct Variant {
   std::string_view name;
-  std::string_view source;
+  std::string_view source;  // the document or program that it follows
   std::vector<Parameter> parameters;
 };
 
-// What somebody asks for: a variant, or none for the usual one, and some parameters.
+// A name, variant and parameters as a user gives them. Omitted ones take their defaults.
 struct Choice {
   std::string name;
-  std::string variant;
+  std::string variant;  // empty: the default variant
   std::vector<std::pair<std::string, double>> parameters;
 };
 
-// A choice with all that it left open. Parameters are in the variant's order.
+// A Choice with its defaults filled in.
 class Chosen {
  public:
-  // Throws std::invalid_argument with one sentence if there is no such variant or parameter, or a
-  // parameter is out of its range. `kind` is what the sentence calls it ("protocol").
+  // The first of `variants` is the default. Throws std::invalid_argument if the choice names an
+  // unknown variant or parameter, or a value is out of range; `kind` ("protocol") is the noun in
+  // the error message.
   Chosen(std::string_view kind, std::span<const Variant> variants, const Choice& choice);
 
   std::string_view variant() const { return variant_->name; }
-  // The variant must have it.
+  // The value of a parameter, which the variant must have.
   double operator[](std::string_view parameter) const;
 
  private:
   const Variant* variant_;
-  std::vector<double> values_;
+  std::vector<double> values_;  // in the order of the variant's parameters
 };
 
-// The names in a sentence: "a, b".
+// The names joined by commas: "a, b"; "none" without any.
 template <class Named>
 std::string names_of(std::span<const Named> all) {
   std::string joined;

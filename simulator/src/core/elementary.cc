@@ -65,7 +65,7 @@ inline double logarithm_of_fraction(double fraction) {
   return f - (h - s * (h + r));
 }
 
-// NaN, or one of the limits, where x is not an ordinary positive number.
+// Handles x that is not a positive finite number: sets the logarithm and returns true.
 bool is_special(double x, double& result) {
   if (x > 0 && x < kInfinity) {
     return false;
@@ -85,7 +85,7 @@ double natural_logarithm(double x) {
   return exponent * kLn2High + (exponent * kLn2Low + logarithm_of_fraction(fraction));
 }
 
-// Without a branch, and with nothing that two numbers at a time cannot be used for.
+// Branch-free, so that the compiler vectorizes the loop.
 REMY_WIDE_CLONES
 void natural_logarithms(std::span<const double> numbers, std::span<double> logarithms) {
   // A double of this exponent has whole numbers in its lowest bits.
@@ -137,7 +137,7 @@ double exponential(double x) {
   p = p * r + 1.0 / 6;
   p = p * r + 0.5;
   p = p * r * r + (high - low);
-  // 2^k may lie beyond the largest double while the product does not.
+  // 2^k may exceed the largest double although the product does not.
   const double half = std::floor(k / 2);
   const auto power_of_two = [](double e) {
     return std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<std::int64_t>(e) + 1023)
@@ -149,7 +149,7 @@ double exponential(double x) {
 double power(double x, double y) { return exponential(y * natural_logarithm(x)); }
 
 double normal_distribution(double x) {
-  // Beyond, the rest is less than the error that is allowed.
+  // Beyond this bound the tail is smaller than the permitted error.
   constexpr double kFar = 8;
   if (!(std::fabs(x) < kFar)) {
     return std::isnan(x) ? x : x < 0 ? 0 : 1;
@@ -177,14 +177,14 @@ double cube_root(double x) {
   }
   auto bits = std::bit_cast<std::uint64_t>(magnitude);
   const std::int64_t exponent = static_cast<std::int64_t>(bits >> 52) - 1023;
-  // Rounded down, also below zero: what is left of the number lies in [1, 8).
+  // The exponent divided by 3, rounded towards minus infinity; the remaining fraction is in [1, 8).
   const std::int64_t third = (exponent + 1023) / 3 - 341;
   bits -= static_cast<std::uint64_t>(third * 3) << 52;
   const double fraction = std::bit_cast<double>(bits);
-  // A third of the bits, shifted by two thirds of the exponent's bias, is the root within 4 %.
+  // Dividing the bits by 3 and adding two thirds of the exponent bias gives the root within 4 %.
   double root = std::bit_cast<double>(bits / 3 + 0x2a9f789300000000ULL);
-  // Two steps of Halley's, which triples the digits, and one of Newton's, whose correction is so
-  // small that only its sum is rounded.
+  // Two Halley iterations, each of which triples the number of correct digits, and one Newton step,
+  // whose correction is so small that only the final sum is rounded.
   for (int step = 0; step < 2; ++step) {
     const double cube = root * root * root;
     root = root * ((cube + 2 * fraction) / (2 * cube + fraction));
@@ -196,7 +196,7 @@ double cube_root(double x) {
 }
 
 double exact_sum(std::span<const double> values) {
-  // Numbers that do not overlap, by increasing size: together they are the sum so far, exactly.
+  // Non-overlapping numbers of increasing magnitude, whose exact sum is the sum so far.
   std::vector<double> parts;
   for (double value : values) {
     std::size_t kept = 0;
@@ -222,7 +222,7 @@ double exact_sum(std::span<const double> values) {
   if (parts.empty()) {
     return 0;
   }
-  // Added up from the largest until something is lost.
+  // Adds from the largest until a sum is inexact.
   double sum = parts.back();
   double rest = 0;
   std::size_t left = parts.size() - 1;
@@ -232,7 +232,8 @@ double exact_sum(std::span<const double> values) {
     sum = before + part;
     rest = part - (sum - before);
   }
-  // What is lost may be half a unit: then what lies below decides which way it should have gone.
+  // If the remainder is exactly half a unit, the next smaller part decides the direction of
+  // rounding.
   if (left > 0 && ((rest < 0 && parts[left - 1] < 0) || (rest > 0 && parts[left - 1] > 0))) {
     const double twice = 2 * rest;
     const double other = sum + twice;

@@ -4,36 +4,37 @@
 
 namespace remy {
 
-// Elementary functions built from IEEE 754 additions, multiplications and divisions only. The
-// system's mathematical library chooses among variants by CPU type, and their last bits differ.
-// Each is within 2 units in the last place over its whole range (tests/elementary_test.cc).
+// Elementary functions that give the same bits on every machine: they use only IEEE 754 additions,
+// multiplications and divisions. (The system's math library selects an implementation by CPU type,
+// and the last bits differ.) Errors are at most 2 units in the last place
+// (tests/elementary_test.cc).
 
 // Natural logarithm; -infinity at 0, NaN below.
 double natural_logarithm(double x);
 
-// The same of several numbers that are positive, finite and not subnormal, at a fraction of the
-// time each, in the same bits. `logarithms` is at least as long.
+// Natural logarithms of several numbers, bit-identical to natural_logarithm() but several times
+// faster. The numbers must be positive, finite and not subnormal; `logarithms` must be at least as
+// long.
 void natural_logarithms(std::span<const double> numbers, std::span<double> logarithms);
 
-// Logarithm to base 2, likewise; exact at powers of two.
+// Logarithm to base 2; -infinity at 0, NaN below, exact at powers of two.
 double binary_logarithm(double x);
 
-// e to the x; 0 and infinity beyond the range of double. Results are never subnormal.
+// e to the power x. Overflow gives infinity; results that would be subnormal are 0.
 double exponential(double x);
 
 // x to the y for x > 0: exponential(y * natural_logarithm(x)). The relative error grows with the
 // logarithm of the result.
 double power(double x, double y);
 
-// Cube root; odd, so that of a negative number it is negative.
+// Cube root. The root of a negative number is negative.
 double cube_root(double x);
 
-// Probability that a standard normal variate is at most x; within 2e-15 of it, not in proportion.
+// Probability that a standard normal variate is at most x, with an absolute error below 2e-15.
 double normal_distribution(double x);
 
-// The sum as if it had been computed exactly and then rounded once to nearest, ties to even; not a
-// number if an intermediate sum is not finite (Shewchuk 1997, "Adaptive Precision Floating-Point
-// Arithmetic").
+// The correctly rounded sum: computed exactly, then rounded once to nearest, ties to even (Shewchuk
+// 1997, "Adaptive Precision Floating-Point Arithmetic"). NaN if an intermediate sum is not finite.
 double exact_sum(std::span<const double> values);
 
 }  // namespace remy

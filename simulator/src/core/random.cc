@@ -10,15 +10,15 @@
 namespace remy {
 namespace {
 
-// A candidate point of the square around the unit disk: one coordinate, and the square of the
+// A candidate point in the square around the unit disk: its first coordinate u, and s, the squared
 // distance from the centre.
 struct Point {
   double u;
   double s;
 };
 
-// Each variate owns a stream of candidate points, so that the number of rejections of one does not
-// shift the others.
+// Each variate has its own stream of candidate points, so that rejections for one variate do not
+// shift another.
 constexpr Point candidate_point(std::uint64_t points, std::uint64_t draw) {
   const double u = 2 * unit_interval(random_bits(points, draw)) - 1;
   const double v = 2 * unit_interval(random_bits(points, draw + 1)) - 1;
@@ -27,7 +27,7 @@ constexpr Point candidate_point(std::uint64_t points, std::uint64_t draw) {
 
 constexpr bool is_accepted(double s) { return s > 0 && s < 1; }
 
-// The first point of the open unit disk, without its centre, from draw `first` on: uniformly.
+// The first candidate from draw `first` on that lies in the open unit disk and is not its centre.
 constexpr Point accepted_point(std::uint64_t points, std::uint64_t first) {
   for (std::uint64_t draw = first;; draw += 2) {
     const Point point = candidate_point(points, draw);
@@ -47,7 +47,8 @@ double normal(std::uint64_t key, std::uint64_t counter) {
   return u * std::sqrt(-2 * natural_logarithm(s) / s);
 }
 
-// The first candidates without a branch, several at a time; then others for those rejected.
+// Computes the first candidates in a branch-free loop that the compiler vectorizes, then replaces
+// the rejected ones.
 REMY_WIDE_CLONES
 void normals(std::uint64_t key, std::span<const std::uint64_t> counters, std::span<double> draws) {
   std::array<double, kBlock> coordinates;
@@ -68,10 +69,10 @@ void normals(std::uint64_t key, std::span<const std::uint64_t> counters, std::sp
       rejections += is_accepted(squares[i]) ? 0 : 1;
     }
     for (std::size_t i = 0; i < rejections; ++i) {
-      const std::size_t place = rejected[i];
-      const auto [u, s] = accepted_point(random_bits(key, counter[place]), 2);
-      coordinates[place] = u;
-      squares[place] = s;
+      const std::size_t index = rejected[i];
+      const auto [u, s] = accepted_point(random_bits(key, counter[index]), 2);
+      coordinates[index] = u;
+      squares[index] = s;
     }
     natural_logarithms(std::span(squares).first(size), logarithms);
     double* const draw = draws.data() + first;

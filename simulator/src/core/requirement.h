@@ -7,12 +7,12 @@
 namespace remy {
 
 #if !defined(__cpp_exceptions)
-// Where nothing can be thrown, as in a browser: ends the call with the sentence. Defined by who
-// builds it so (live/live.cc).
+// Replaces exceptions where they are disabled, as in WebAssembly: reports the message and ends the
+// call. Defined by the program (live/live.cc).
 [[noreturn]] void end_call(const std::string& sentence);
 #endif
 
-// Throws Error, with one sentence that says what is wrong and what would be right.
+// Throws Error. The message is one sentence: the offending value, and what is allowed.
 template <class Error = std::invalid_argument>
 [[noreturn]] void refuse(const std::string& sentence) {
 #if defined(__cpp_exceptions)
@@ -22,8 +22,8 @@ template <class Error = std::invalid_argument>
 #endif
 }
 
-// Throws std::invalid_argument with the sentence "`field` is `value` but must be `allowed`" unless
-// the condition holds.
+// Throws std::invalid_argument with the message "`field` is `value` but must be `allowed`" if
+// `condition` is false.
 void require(bool condition, std::string_view field, double value, std::string_view allowed);
 
 bool is_positive(double value);      // and finite

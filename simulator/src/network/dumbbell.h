@@ -331,7 +331,7 @@ class Dumbbell {
   // Every kind of event comes by here in the end: arrivals where the path pauses, drops, switches.
   [[gnu::noinline]] void look(std::uint64_t packets) {
     if (interruption_ != nullptr) {
-      interruption_->look(packets);
+      interruption_->check(packets);
     }
   }
 

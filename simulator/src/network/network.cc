@@ -1134,7 +1134,7 @@ void Network::look() {
     for (const Sender& sender : senders_) {
       packets += sender.results.traffic.packets_received + sender.results.traffic.packets_lost;
     }
-    options_.interruption->look(packets - std::exchange(packets_at_look_, packets));
+    options_.interruption->check(packets - std::exchange(packets_at_look_, packets));
   }
 }
 

@@ -39,7 +39,7 @@ class Fluid {
       const double completion_ms = next_completion_ms();
       const double switch_ms = switches_.earliest();
       if (interruption != nullptr) {
-        interruption->look(0);
+        interruption->check(0);
       }
       if (std::min(completion_ms, switch_ms) > duration_ms) {
         return finish(duration_ms);

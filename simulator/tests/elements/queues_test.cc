@@ -36,8 +36,8 @@ TEST(Queues, AreNamedInOrderAndFound) {
     ASSERT_FALSE(discipline.variants.empty());
     for (const Variant& variant : discipline.variants) {
       for (const Parameter& parameter : variant.parameters) {
-        EXPECT_LE(parameter.minimum, parameter.usual) << parameter.name;
-        EXPECT_LE(parameter.usual, parameter.maximum) << parameter.name;
+        EXPECT_LE(parameter.minimum, parameter.default_value) << parameter.name;
+        EXPECT_LE(parameter.default_value, parameter.maximum) << parameter.name;
       }
     }
   }
