@@ -1,5 +1,5 @@
-"""What remy-farm costs and how exact it is: one figure a module (docs/benchmarks.md).
+"""Measures what remy-farm costs and how exact it is: one benchmark per module (docs/benchmarks.md).
 
-`make bench`, or `python -m benchmarks [--only NAME] [--json]`. The tests assert the figures that do
-not depend on the clock, and define nothing of them again.
+Run them with `make bench`, or `python -m benchmarks [--only NAME] [--json]`. The tests assert the
+results that do not depend on a clock, and call the same modules to get them.
 """

@@ -1,4 +1,4 @@
-"""Prints the figures, each with its method."""
+"""Runs benchmarks and prints their results, each with its method."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from benchmarks import (
     threads,
     worker_overhead,
 )
-from benchmarks.figure import find
+from benchmarks.benchmark import run
 
-FIGURES = {
-    module.FIGURE.name: module.FIGURE
+BENCHMARKS = {
+    module.BENCHMARK.name: module.BENCHMARK
     for module in (
         fidelity,
         published,
@@ -69,21 +69,23 @@ def main() -> int:
     parser.add_argument(
         "--only",
         action="append",
-        choices=FIGURES,
+        choices=BENCHMARKS,
         metavar="NAME",
-        help=f"measure this figure only (may be repeated): {', '.join(FIGURES)}",
+        help=f"run only this benchmark (may be repeated): {', '.join(BENCHMARKS)}",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object, nothing else")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object and nothing else"
+    )
     arguments = parser.parse_args()
 
-    tree = {}
-    for name in arguments.only or FIGURES:
-        finding = find(FIGURES[name])
-        tree[name] = finding.to_tree()
+    results = {}
+    for name in arguments.only or BENCHMARKS:
+        result = run(BENCHMARKS[name])
+        results[name] = result.to_json()
         if not arguments.json:
-            print(finding.to_text(), flush=True)
+            print(result.to_text(), flush=True)
     if arguments.json:
-        print(json.dumps(tree, indent=2))
+        print(json.dumps(results, indent=2))
     return 0
 
 

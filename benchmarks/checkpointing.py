@@ -1,4 +1,4 @@
-"""How much of a design's time goes into keeping it."""
+"""Measures the share of a design's time that checkpoints take."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ from remy_services.stores.contract import CheckpointStore
 from services.tests.coordinator.running_server import RunningServer, settings_for
 
 _RULES = 200
-_KEEPING = ("commit", "snapshots", "prune_snapshots")
+#: The methods of a store that write a checkpoint.
+_CHECKPOINT_METHODS = ("commit", "snapshots", "prune_snapshots")
 
 
 class _Stopwatch:
-    """Adds up the time of calls."""
+    """Sums the wall time of the calls that it wraps."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
-    def timed(self, call: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns the function with its duration added to `seconds` at each call."""
+
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             began = time.perf_counter()
             try:
@@ -38,7 +41,7 @@ class _Stopwatch:
 
 
 class _TimedStore:
-    """A store whose calls that keep a job are timed."""
+    """A checkpoint store that times the calls which write checkpoints."""
 
     def __init__(self, inner: CheckpointStore, stopwatch: _Stopwatch) -> None:
         self._inner = inner
@@ -46,21 +49,21 @@ class _TimedStore:
 
     def __getattr__(self, name: str) -> Any:
         call = getattr(self._inner, name)
-        return self._stopwatch.timed(call) if name in _KEEPING else call
+        return self._stopwatch.wrap(call) if name in _CHECKPOINT_METHODS else call
 
 
 @dataclass(frozen=True)
-class Shares:
-    """Of wall time."""
+class CheckpointShares:
+    """The fractions of wall time that checkpoints take."""
 
-    #: In which the designer writes its state, and can do nothing else.
+    #: The designer serializes its state, and the search waits.
     designer: float
-    #: In which the store is busy with it, beside the next step.
+    #: The store writes the checkpoint, in parallel with the next step.
     store: float
 
 
-def shares_of_checkpoints(folder: Path, *, seconds: float) -> Shares:
-    """Over so many seconds of a design with 200 rules."""
+def measure_checkpoint_shares(folder: Path, *, seconds: float) -> CheckpointShares:
+    """Runs a design with 200 rules and measures it over `seconds` of wall time."""
     spec = small_joint_spec(
         steps=1_000_000,
         first_split=1,
@@ -74,7 +77,7 @@ def shares_of_checkpoints(folder: Path, *, seconds: float) -> Shares:
     settings = settings_for(folder)
     farm = replace(settings.farm, runs=RunSettings())
     original = Designer.checkpoint
-    Designer.checkpoint = designer.timed(original)  # type: ignore[method-assign]
+    Designer.checkpoint = designer.wrap(original)  # type: ignore[method-assign]
     try:
         with RunningServer(replace(settings, farm=farm), around) as server:
             client = server.client()
@@ -84,7 +87,7 @@ def shares_of_checkpoints(folder: Path, *, seconds: float) -> Shares:
             began = time.perf_counter()
             time.sleep(seconds)
             took = time.perf_counter() - began
-            shares = Shares(designer.seconds / took, store.seconds / took)
+            shares = CheckpointShares(designer.seconds / took, store.seconds / took)
             client.call("CancelJob", messages.CancelJobRequest(job=job))
             client.until_final(job)
             return shares

@@ -1,4 +1,4 @@
-"""What the simulator's own reader and writer of Protocol Buffers are worth."""
+"""Compares the simulator's own Protocol Buffers codec with the generated one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.figure import Figure, Row
+from benchmarks.benchmark import Benchmark, Row
 from benchmarks.programs import REMY_FARM, REMY_SIMULATE, network_flags
 from benchmarks.tables import ABSOLUTE
 from remy_proto.dna.v1 import dna_pb2
@@ -20,11 +20,11 @@ from remy_simulator.messages import axis_of, native_action
 _TABLE = ABSOLUTE / "general-purpose-delta1" / "remycc.dna"
 _PROGRAM_RUNS = 5
 _ROUNDS = 9
-_CALLS_A_ROUND = 30
+_CALLS_PER_ROUND = 30
 
 
 def measure() -> list[Row]:
-    """One row a comparison."""
+    """Returns one row per comparison."""
     encoded = _TABLE.read_bytes()
     table, _ = RuleTable.from_dna(encoded)
     message = table.to_message()
@@ -35,18 +35,18 @@ def measure() -> list[Row]:
     return [
         _row(
             "start, read the .dna, simulate 1 ms",
-            *("remy-simulate", _programs([REMY_SIMULATE, *flags])),
-            *("remy-farm simulate", _programs([REMY_FARM, "simulate", *flags])),
+            *("remy-simulate", _seconds_per_process([REMY_SIMULATE, *flags])),
+            *("remy-farm simulate", _seconds_per_process([REMY_FARM, "simulate", *flags])),
         ),
         _row(
             f"table of {table.rule_count} rules from its message",
-            *("native", _calls(lambda: RuleTable.from_message(message))),
-            *("generated code, then objects", _calls(lambda: _from_generated(message))),
+            *("native", _seconds_per_call(lambda: RuleTable.from_message(message))),
+            *("generated code, then objects", _seconds_per_call(lambda: _from_generated(message))),
         ),
         _row(
             f"table of {table.rule_count} rules from its .dna file",
-            *("native, all checks", _calls(lambda: RuleTable.from_dna(encoded))),
-            *("generated code, bare parse", _calls(lambda: _parse(encoded))),
+            *("native, all checks", _seconds_per_call(lambda: RuleTable.from_dna(encoded))),
+            *("generated code, bare parse", _seconds_per_call(lambda: _parse(encoded))),
         ),
     ]
 
@@ -62,8 +62,8 @@ def _row(what: str, ours: str, seconds: float, other: str, others_seconds: float
     }
 
 
-def _programs(command: Sequence[str | Path]) -> float:
-    """User CPU seconds of a program that is to succeed, all its threads: the median of runs."""
+def _seconds_per_process(command: Sequence[str | Path]) -> float:
+    """Runs a program repeatedly and returns the median user CPU seconds of all its threads."""
     spent = []
     for _ in range(_PROGRAM_RUNS):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
@@ -74,14 +74,14 @@ def _programs(command: Sequence[str | Path]) -> float:
     return statistics.median(spent)
 
 
-def _calls(call: Callable[[], object]) -> float:
-    """CPU seconds of a call: the median of rounds."""
+def _seconds_per_call(call: Callable[[], object]) -> float:
+    """Returns the CPU seconds of one call, as the median over rounds."""
     spent = []
     for _ in range(_ROUNDS):
         began = time.thread_time()
-        for _ in range(_CALLS_A_ROUND):
+        for _ in range(_CALLS_PER_ROUND):
             call()
-        spent.append((time.thread_time() - began) / _CALLS_A_ROUND)
+        spent.append((time.thread_time() - began) / _CALLS_PER_ROUND)
     return statistics.median(spent)
 
 
@@ -90,7 +90,7 @@ def _parse(encoded: bytes) -> dna_pb2.WhiskerTree:
 
 
 def _from_generated(encoded: bytes) -> RuleTable:
-    """As it would be done without a reader of the simulator's own."""
+    """Builds a table from the generated message classes, without the simulator's own reader."""
     message = rule_table_pb2.RuleTable.FromString(encoded)
     nodes = [
         (
@@ -103,15 +103,15 @@ def _from_generated(encoded: bytes) -> RuleTable:
     return RuleTable(signals, nodes, message.domain_upper)
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     name="codecs",
     title="The simulator's own codec of Protocol Buffers, and the generated one",
     method=(
         "User CPU time of whole processes (getrusage), the median of 5 runs each; CPU time of "
         "the calling thread, the median of 9 rounds of 30 calls, for the general-purpose RemyCC "
-        "for delta 1 (tests/data/remyccs-absolute). The ratio is what the other way takes over "
-        "what ours takes. The generated code's bare parse of a .dna file leaves undone what the "
-        "native reader includes: its checks, and the table."
+        "for delta 1 (tests/data/remyccs-absolute). The ratio is the generated code's time over "
+        "the simulator's. The bare parse of a .dna file neither checks the file nor builds a "
+        "table; the native reader does both."
     ),
     measure=measure,
 )

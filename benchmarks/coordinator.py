@@ -1,4 +1,4 @@
-"""What a coordinator costs: lists of many jobs, many watchers, checkpoints."""
+"""Measures a coordinator's costs: listing many jobs, serving many watchers, writing checkpoints."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any
 
 import grpc
 
-from benchmarks.checkpointing import shares_of_checkpoints
+from benchmarks.benchmark import Benchmark, Row
+from benchmarks.checkpointing import measure_checkpoint_shares
 from benchmarks.disk import folder_on_disk
-from benchmarks.figure import Figure, Row
 from library.tests.designer.small_joint_spec import small_joint_spec
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.stores.archive import put_archive, read_archive
@@ -35,7 +35,7 @@ _WORKER = Path(sys.executable).with_name("remy-worker")
 
 
 def measure() -> list[Row]:
-    """One row a goal."""
+    """Returns one row per goal."""
     with folder_on_disk() as folder:
         _fill(folder)
         coordinator = Coordinator(
@@ -54,12 +54,12 @@ def measure() -> list[Row]:
             stack.callback(worker.wait)
             stack.callback(worker.terminate)
             client.until(jobs[0], lambda shown: shown.progress.step > 0)
-            rows = [_listing(client), *_watching(client, coordinator, jobs[0])]
-    return [*rows, *_checkpointing()]
+            rows = [_measure_listing(client), *_measure_watching(client, coordinator, jobs[0])]
+    return [*rows, *_measure_checkpoints()]
 
 
 def _fill(folder: Path) -> None:
-    """Finished jobs, all with the history of one."""
+    """Stores many finished jobs, which are copies of one that was run."""
     with RunningServer(settings_for(folder)) as server:
         client = server.client()
         job = client.until_final(client.submit(small_joint_spec()).id).id
@@ -71,7 +71,7 @@ def _fill(folder: Path) -> None:
             put_archive(store, archive)
 
 
-def _listing(client: Client) -> Row:
+def _measure_listing(client: Client) -> Row:
     request = messages.ListJobsRequest(page_size=1000)
     milliseconds = []
     for _ in range(_LISTS):
@@ -93,8 +93,8 @@ def _listing(client: Client) -> Row:
     )
 
 
-def _watching(client: Client, coordinator: Coordinator, job: str) -> list[Row]:
-    """By the CPU time of the coordinator's process, with watchers and without."""
+def _measure_watching(client: Client, coordinator: Coordinator, job: str) -> list[Row]:
+    """Compares the coordinator's CPU time with watchers and without."""
     alone = _cpu_share(coordinator.pid)
     with ExitStack() as stack:
         for _ in range(_WATCHERS):
@@ -103,8 +103,8 @@ def _watching(client: Client, coordinator: Coordinator, job: str) -> list[Row]:
             threading.Thread(target=_drain, args=(stream,), daemon=True).start()
         watched = _cpu_share(coordinator.pid)
     return [
-        _row("at work, nobody watches (% of a core)", 100 * alone, None, None),
-        _row(f"{_WATCHERS} watchers more (% of a core)", 100 * (watched - alone), None, 5.0),
+        _row("running jobs without watchers (% of a core)", 100 * alone, None, None),
+        _row(f"added by {_WATCHERS} watchers (% of a core)", 100 * (watched - alone), None, 5.0),
     ]
 
 
@@ -123,17 +123,17 @@ def _cpu_share(pid: int) -> float:
 
 
 def cpu_seconds(pid: int) -> float:
-    """What a process has used of processors, in seconds."""
+    """Returns the CPU seconds (user and system) that a process has used since its start."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _checkpointing() -> list[Row]:
+def _measure_checkpoints() -> list[Row]:
     with folder_on_disk() as folder:
-        shares = shares_of_checkpoints(folder, seconds=_SECONDS)
+        shares = measure_checkpoint_shares(folder, seconds=_SECONDS)
     return [
         _row("checkpoints: the designer waits (% of wall time)", 100 * shares.designer, None, 1.0),
-        _row("checkpoints: the store is busy beside (%)", 100 * shares.store, None, None),
+        _row("checkpoints: the store writes (% of wall time)", 100 * shares.store, None, None),
     ]
 
 
@@ -147,17 +147,17 @@ def _row(what: str, value: float, highest: float | None, goal: float | None) -> 
     }
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     name="coordinator",
     title="Coordinator",
     method=(
-        f"A coordinator on SQLite with {_FINISHED} finished jobs, {_RUNNING} running ones and a "
-        f"worker of one thread. Listing: all jobs in pages of 1000, {_LISTS} times, median and "
-        f"highest, as a client sees it. Watching: CPU time of the coordinator's process over "
-        f"{_SECONDS:.0f} s with {_WATCHERS} watchers of one running job, less the same without. "
-        f"Checkpoints: a joint design whose table has 200 rules, with a checkpoint each second; "
-        f"wall time in which its designer writes its state, and in which the store commits it and "
-        f"reads it back, which goes on beside the next step."
+        f"A coordinator on SQLite has {_FINISHED} finished jobs, {_RUNNING} running ones and a "
+        f"worker with one thread. Listing: a client lists all jobs in pages of 1000, {_LISTS} "
+        f"times; median and maximum. Watching: the coordinator's CPU time over {_SECONDS:.0f} s "
+        f"with {_WATCHERS} watchers of one running job, minus that without watchers. Checkpoints: "
+        f"a joint design of 200 rules writes a checkpoint each second. The designer serializes its "
+        f"state while the search waits; the store commits it and reads it back in parallel with "
+        f"the next step."
     ),
     measure=measure,
 )

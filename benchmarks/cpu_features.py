@@ -1,4 +1,4 @@
-"""A CPU that can do less, as far as the C library knows."""
+"""Hides CPU features from the C library, to test that results do not depend on them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-# Both notations: that of glibc before 2.33, and that of today.
+# glibc before 2.33 names features with the suffix _Usable, later versions without.
 _FEATURES = "AVX AVX2 AVX512F AVX512VL FMA FMA4".split()
 _OFF = ",".join(f"-{feature}{suffix}" for feature in _FEATURES for suffix in ("_Usable", ""))
 
@@ -21,15 +21,15 @@ print(digest.hexdigest()[:16])
 
 
 def environment_with_features_off() -> dict[str, str]:
-    """This process's environment, for one whose C library may not use AVX, FMA and the like."""
+    """Returns this process's environment plus a setting that makes glibc ignore AVX and FMA."""
     return os.environ | {"GLIBC_TUNABLES": f"glibc.cpu.hwcaps={_OFF}"}
 
 
 def system_functions_digest(environment: dict[str, str] | None = None) -> str:
-    """16 hexadecimal digits of what the C library's own log, exp and pow return.
+    """Hashes results of the C library's log, exp and pow into 16 hexadecimal digits.
 
-    Where it has variants for the CPU's features, switching these off changes the digest: the
-    control of an experiment in which ours must not change.
+    This is the control of an experiment: the C library chooses variants of these functions by CPU
+    feature, so its digest changes if hiding features took effect, while ours must not change.
     """
     return subprocess.run(
         [sys.executable, "-I", "-c", _SYSTEM_FUNCTIONS],

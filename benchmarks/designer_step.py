@@ -1,4 +1,4 @@
-"""What a designer itself takes between the simulations of two steps."""
+"""Measures the designer's own CPU time between the simulations of two steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from benchmarks.figure import Figure, Row
+from benchmarks.benchmark import Benchmark, Row
 from benchmarks.programs import ROOT
 from benchmarks.tables import ABSOLUTE
 
@@ -17,12 +17,12 @@ _NAME = "general-purpose-delta1"
 _PAIRS = 16
 _STEPS = 10
 _ROUNDS = 3
-#: Names the folder of another version's checkout, with its `.venv`.
+#: The environment variable that names another version's checkout, which has its own `.venv`.
 BESIDE: Final = "REMY_BENCHMARK_BESIDE"
 
 
 def measure() -> list[Row]:
-    """A row for each table, of this version; and with another one beside it, of that."""
+    """Returns one row per table and version: this one, and the one that BESIDE names, if any."""
     versions = {"this": Path(sys.executable)}
     if os.environ.get(BESIDE):
         versions["other"] = Path(os.environ[BESIDE]) / ".venv" / "bin" / "python"
@@ -36,15 +36,15 @@ def measure() -> list[Row]:
             for version, python in versions.items():
                 spent[version] += _steps(python, remycc)
         for version, steps in spent.items():
-            ask, hear = (min(values) for values in zip(*steps, strict=True))
+            request_ms, receive_ms = (min(values) for values in zip(*steps, strict=True))
             rows.append(
                 {
                     "table": name,
                     "version": version,
-                    "ms to ask": ask,
-                    "ms to hear": hear,
-                    "ms": ask + hear,
-                    "ratio": (ask + hear) / float(str(rows[-1]["ms"]))
+                    "ms to make the request": request_ms,
+                    "ms to process the outcome": receive_ms,
+                    "ms": request_ms + receive_ms,
+                    "ratio": (request_ms + receive_ms) / float(str(rows[-1]["ms"]))
                     if version == "other"
                     else None,
                 }
@@ -53,21 +53,22 @@ def measure() -> list[Row]:
 
 
 def _steps(python: Path, remycc: list[Path]) -> list[tuple[float, float]]:
+    """Returns each step's milliseconds for making the request and for processing the outcome."""
     script = ROOT / "benchmarks" / "steps_of_a_design.py"
     spec = ABSOLUTE / _NAME / "spec.yaml"
     command: list[str | Path] = [python, script, spec, str(_PAIRS), str(_STEPS), *remycc]
     printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd="/").stdout
-    return [(ask, hear) for ask, hear in json.loads(printed)]
+    return [(request_ms, receive_ms) for request_ms, receive_ms in json.loads(printed)]
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     "designer-step",
-    "A designer's own time for a step",
-    f"Joint designs of tests/data/remyccs-absolute/{_NAME} with {_PAIRS} antithetic pairs a step "
-    "(32 simulations), of one rule and of the table that is there. CPU time of the designer's "
-    "thread, to ask for a step and to make something of the answer, without the simulations in "
-    f"between: the least of {_ROUNDS} rounds of {_STEPS} steps each, which other programs "
-    f"disturb least. Another version, whose folder {BESIDE} names, runs the same program in "
-    "turns; the ratio is what it takes over what this one takes.",
+    "The designer's own CPU time per step",
+    f"Joint designs of tests/data/remyccs-absolute/{_NAME} with {_PAIRS} antithetic pairs per step "
+    "(32 simulations), starting from one rule and from the table in that folder. Measured is the "
+    "CPU time of the designer's thread for making the request and for processing the outcome, "
+    f"without the simulations in between: the minimum of {_ROUNDS} rounds of {_STEPS} steps each, "
+    f"which other programs disturb least. If {BESIDE} names another version's checkout, both "
+    "versions run alternately; the ratio is the other version's time over this one's.",
     measure,
 )

@@ -1,4 +1,4 @@
-"""Whether results depend on the number of threads, or on what the CPU can do."""
+"""Checks that results depend neither on the number of threads nor on the CPU's features."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from benchmarks.benchmark import Benchmark, Row
 from benchmarks.cpu_features import environment_with_features_off, system_functions_digest
-from benchmarks.figure import Figure, Row
 from benchmarks.programs import REMY_FARM, ROOT, run_json
 from benchmarks.tables import write_eight_rules
 
@@ -15,28 +15,29 @@ _SPECIMENS = 16
 
 
 def measure() -> list[Row]:
-    """One row a run; the control last."""
-    less = environment_with_features_off()
+    """Returns one row per run; the control is last."""
+    features_off = environment_with_features_off()
     with tempfile.TemporaryDirectory() as folder:
         remycc = write_eight_rules(Path(folder))
         runs = {
             "1 thread": evaluation_digest(remycc, threads=1),
             "2 threads": evaluation_digest(remycc, threads=2),
             "7 threads": evaluation_digest(remycc, threads=7),
-            "CPU features off": evaluation_digest(remycc, threads=2, environment=less),
+            "CPU features off": evaluation_digest(remycc, threads=2, environment=features_off),
         }
     expected = runs["1 thread"]
     rows: list[Row] = [
         {"run": run, "digest": digest, "same": digest == expected} for run, digest in runs.items()
     ]
-    control, control_with_less = system_functions_digest(), system_functions_digest(less)
+    control = system_functions_digest()
+    control_with_features_off = system_functions_digest(features_off)
     return [
         *rows,
         {"run": "C library's log, exp, pow", "digest": control, "same": None},
         {
             "run": "... with CPU features off",
-            "digest": control_with_less,
-            "same": control_with_less == control,
+            "digest": control_with_features_off,
+            "same": control_with_features_off == control,
         },
     ]
 
@@ -44,8 +45,8 @@ def measure() -> list[Row]:
 def evaluation_digest(
     remycc: Path, *, threads: int, environment: Mapping[str, str] | None = None
 ) -> str:
-    """What `remy-farm evaluate` prints for 16 specimens of the general-purpose design."""
-    tree = run_json(
+    """Returns the digest of `remy-farm evaluate` on 16 specimens of the general-purpose design."""
+    scores = run_json(
         REMY_FARM,
         "evaluate",
         f"--remycc={remycc}",
@@ -55,10 +56,10 @@ def evaluation_digest(
         f"--threads={threads}",
         environment=environment,
     )
-    return str(tree["digest"])
+    return str(scores["digest"])
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     name="digests",
     title="Digests of one evaluation",
     method=(

@@ -1,4 +1,4 @@
-"""Folders for what is measured on a disk."""
+"""Makes temporary directories on a real disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.programs import ROOT
 
 @contextmanager
 def folder_on_disk() -> Iterator[Path]:
-    """On the disk that the repository is on: a folder for temporary files may be in memory."""
+    """Yields a temporary directory on the repository's disk, because /tmp may be in memory."""
     (ROOT / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ROOT / "build") as folder:
         yield Path(folder)

@@ -1,13 +1,13 @@
-"""How close the simulator comes to the reference implementation."""
+"""Compares the simulator with the reference implementation's measurements."""
 
 from __future__ import annotations
 
-from benchmarks.figure import Figure, Row
+from benchmarks.benchmark import Benchmark, Row
 from benchmarks.goldens import read_goldens
 
 
 def measure() -> list[Row]:
-    """One row a network and measure."""
+    """Returns one row per network and measure."""
     return [
         {
             "network": golden.name,
@@ -23,7 +23,7 @@ def measure() -> list[Row]:
     ]
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     name="fidelity",
     title="Fidelity to the reference implementation",
     method=(

@@ -1,4 +1,4 @@
-"""What the reference implementation measured, and how close ours must come to it."""
+"""Reads the reference implementation's measurements and compares the simulator with them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.figure import Unavailable
+from benchmarks.benchmark import Unavailable
 from benchmarks.programs import REMY_SIMULATE, network_flags, run_json
 from benchmarks.tables import REFERENCE
 
@@ -23,7 +23,7 @@ _ABSOLUTE = {"normalized_score_per_sender": 0.02}
 
 @dataclass(frozen=True)
 class Comparison:
-    """One measure on one network."""
+    """One measure on one network: the simulator's value and the reference's."""
 
     measure: str
     ours: float
@@ -33,7 +33,7 @@ class Comparison:
 
     @property
     def difference(self) -> float:
-        """Ours minus the reference's."""
+        """The simulator's value minus the reference's."""
         return self.ours - self.reference
 
     @property
@@ -44,28 +44,28 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Golden:
-    """One network that the reference implementation has simulated several times."""
+    """One network with the reference implementation's measurements over several runs."""
 
     entry: dict[str, Any]
 
     @property
     def name(self) -> str:
-        """RemyCC and network in a few words."""
+        """A short description of the RemyCC and the network."""
         entry = self.entry
-        words = [
+        parts = [
             entry["remycc"].removesuffix(".dna").removeprefix("RemyCC-"),
             f"{entry['senders']} senders",
             f"{entry['link_packets_per_ms'] * _MBPS_PER_PACKET_PER_MS:.4g} Mbit/s",
             f"{entry['rtt_ms']} ms",
         ]
         if entry["buffer_packets"] is not None:
-            words.append(f"buffer {entry['buffer_packets']}")
+            parts.append(f"buffer {entry['buffer_packets']}")
         if entry["loss_rate"]:
-            words.append(f"loss {entry['loss_rate']:.0%}")
-        return ", ".join(words)
+            parts.append(f"loss {entry['loss_rate']:.0%}")
+        return ", ".join(parts)
 
     def compare(self) -> list[Comparison]:
-        """Simulates the network for as long as one of the reference's runs."""
+        """Simulates the network for the duration of one reference run and compares all measures."""
         entry = self.entry
         ours = run_json(
             REMY_SIMULATE,
@@ -91,9 +91,7 @@ class Golden:
 
 
 def read_goldens() -> list[Golden]:
-    """All entries. Raises Unavailable."""
+    """Returns all networks with reference measurements. Raises Unavailable."""
     if not GOLDENS.exists():
-        raise Unavailable(
-            f"REMY_REFERENCE_DIR names no folder with the reference's figures ({GOLDENS.name})."
-        )
+        raise Unavailable(f"REMY_REFERENCE_DIR names no directory that has {GOLDENS.name}.")
     return [Golden(entry) for entry in json.loads(GOLDENS.read_text(encoding="utf-8"))["entries"]]

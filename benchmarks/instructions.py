@@ -1,4 +1,4 @@
-"""What a packet costs."""
+"""Counts the instructions that the simulator executes per delivered packet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.figure import Figure, Row, Unavailable
+from benchmarks.benchmark import Benchmark, Row, Unavailable
 from benchmarks.programs import (
     BUFFER_PACKETS,
     REMY_SIMULATE,
@@ -31,13 +31,13 @@ _RTT_MS = 150
 
 @dataclass(frozen=True)
 class _Setting:
-    """RemyCCs on datagrams, on the dumbbell."""
+    """A dumbbell whose senders run a RemyCC on datagrams."""
 
     remycc: str
     senders: int
     link_mbps: float
     on_off_ms: float
-    #: Instructions a packet of the reference implementation, and our goal.
+    #: Instructions per packet: the reference implementation's, and our goal.
     reference: int
     goal: int
 
@@ -48,23 +48,22 @@ _SETTINGS = (
     _Setting("RemyCC-2013-delta0.1.dna", 16, 15, 5000, reference=13_400, goal=250),
 )
 
-#: Flows on the transport body, on the general network.
+#: Protocols whose flows run over TCP on the general network.
 _PROTOCOLS = ("newreno", "cubic")
 _GOALS_BY_QUEUE = {"drop-tail": 400, "codel": 500, "sfq-codel": 700}
 _FLOWS = 8
 _FLOWS_LINK_MBPS = 15
 
 
-#: What a packet of the first protocol over other links than one of a constant rate may cost, in
-#: that of one over such a link.
-_MOST_OF_ONE_LINK = 1.6
-#: Opportunities of the trace in 4 ms, ms: in a mean of 0.8 ms, as on the other links.
+#: The maximum cost of a packet over a trace or over two links, relative to one constant-rate link.
+_MAX_RATIO_TO_ONE_LINK = 1.6
+#: Delivery opportunities within each 4 ms of the trace: one per 0.8 ms, as on the other links.
 _OPPORTUNITIES_MS = (0, 0, 1, 3, 3)
-_TRACE_LASTS_MS = 100_000
+_TRACE_DURATION_MS = 100_000
 
 
 def measure() -> list[Row]:
-    """One row a setting."""
+    """Returns one row per setting."""
     if shutil.which("valgrind") is None:
         raise Unavailable("valgrind is not installed (package valgrind).")
     rows = [_remycc_row(setting, published(setting.remycc)) for setting in _SETTINGS]
@@ -84,10 +83,10 @@ def _remycc_row(setting: _Setting, remycc: Path) -> Row:
         )
         return [REMY_SIMULATE, *flags, "--json"]
 
-    # The figures of others hold for their RemyCC only.
+    # The goal and the reference's count are known for this RemyCC only.
     is_same = remycc.name == setting.remycc
     return {
-        # Designs of ours are directories, all with a file of the same name.
+        # A design of ours is named by its directory: the file is always remycc.json.
         "sender": remycc.stem if is_same else remycc.parent.name,
         "queue": "infinite",
         "senders": setting.senders,
@@ -100,7 +99,7 @@ def _remycc_row(setting: _Setting, remycc: Path) -> Row:
 
 
 def _network_rows() -> list[Row]:
-    """What protocols cost over each queue, links of other kinds, and a second one on the way."""
+    """Returns a row per protocol and queue, then one for a trace and one for two links."""
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         for queue, goal in _GOALS_BY_QUEUE.items():
@@ -115,7 +114,7 @@ def _network_rows() -> list[Row]:
             ("two links", [_link()] * 2),
         ):
             path = _network(Path(folder), protocol, links)
-            goal = round(_MOST_OF_ONE_LINK * one_link)
+            goal = round(_MAX_RATIO_TO_ONE_LINK * one_link)
             rows.append(_network_row(path, protocol, f"drop-tail, {name}", goal))
     return rows
 
@@ -157,10 +156,10 @@ def _link(**others: object) -> dict[str, object]:
 
 
 def _traced_link(folder: Path) -> dict[str, object]:
-    """One of the same mean rate that follows a trace, which is written into the folder."""
+    """Returns a link that follows a trace of the same mean rate; writes the trace into `folder`."""
     times_ms = (
         begin_ms + each_ms
-        for begin_ms in range(1, _TRACE_LASTS_MS, 4)
+        for begin_ms in range(1, _TRACE_DURATION_MS, 4)
         for each_ms in _OPPORTUNITIES_MS
     )
     (folder / "link.trace").write_text("".join(f"{time_ms}\n" for time_ms in times_ms))
@@ -170,7 +169,7 @@ def _traced_link(folder: Path) -> dict[str, object]:
 
 
 def _network(folder: Path, protocol: str, links: list[dict[str, object]]) -> Path:
-    """Flows without end that start one after the other over all of the links, as a file."""
+    """Writes a network file: endless flows that cross all links and start one after the other."""
     senders = [
         {
             "sender": protocol,
@@ -186,7 +185,7 @@ def _network(folder: Path, protocol: str, links: list[dict[str, object]]) -> Pat
 
 
 def _difference(command: Callable[[int], list[str | Path]]) -> Row:
-    """What a long run of a command has beyond a short one."""
+    """Returns the packets and instructions of a long run minus those of a short one."""
     short_packets, short_instructions = _run(command(_SHORT_SECONDS))
     long_packets, long_instructions = _run(command(_LONG_SECONDS))
     packets = long_packets - short_packets
@@ -195,35 +194,36 @@ def _difference(command: Callable[[int], list[str | Path]]) -> Row:
 
 
 def _run(command: list[str | Path]) -> tuple[int, int]:
-    """Packets received, and instructions executed."""
+    """Runs a command under callgrind; returns packets received and instructions executed."""
     with tempfile.TemporaryDirectory() as folder:
         counts = Path(folder) / "callgrind"
         printed = subprocess.run(
             ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={counts}", *command],
-            # Else Python's start, too, is another one each time.
+            # A random hash seed would vary the instructions of Python's start.
             env={**os.environ, "PYTHONHASHSEED": "0"},
             check=True,
             capture_output=True,
         ).stdout
         totals = re.search(r"^(?:summary|totals): (\d+)", counts.read_text(), re.MULTILINE)
     assert totals is not None, "callgrind wrote no total"
-    tree = json.loads(printed)
-    kinds = tree.get("kinds", [tree])
+    outcome = json.loads(printed)
+    kinds = outcome.get("kinds", [outcome])
     return sum(kind["packets_received"] for kind in kinds), int(totals[1])
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     name="instructions",
     title="Instructions per delivered packet",
     method=(
-        "Instructions that valgrind's callgrind counts in remy-simulate, or of protocols in "
-        "benchmarks.network_run, of a run of 1,000 simulated seconds minus one of 100, over the "
-        "packets received, likewise: start and end cancel. Repeatable whatever else the machine "
-        "does; it depends on the compiler. RTT 150 ms, seed 1. RemyCCs: exponential on and off "
-        "times of the given mean. Protocols, on the tcp body: flows without end that start "
-        f"{STARTS_APART_MS} ms apart, a buffer of {BUFFER_PACKETS} packets; at last on a link that "
-        "follows a trace (in ns-2's semantics), and on two in a row of the same rate: "
-        f"at most {_MOST_OF_ONE_LINK} times what the one link costs."
+        "valgrind's callgrind counts the instructions of a run of 1,000 simulated seconds and of "
+        "one of 100 s; their difference is divided by the difference in packets received, so that "
+        "start and end cancel. RemyCCs run in remy-simulate, protocols in benchmarks.network_run. "
+        "The count is repeatable under any load of the machine and depends on the compiler. RTT "
+        "150 ms, seed 1. RemyCCs have exponential on and off times of the given mean. Protocols "
+        f"run over tcp: endless flows start {STARTS_APART_MS} ms apart, and the buffer holds "
+        f"{BUFFER_PACKETS} packets. The last two rows have a link that follows a trace (in ns-2's "
+        "semantics) and two links of the same rate in a row; they may cost "
+        f"{_MAX_RATIO_TO_ONE_LINK} times as much as one constant-rate link."
     ),
     measure=measure,
 )

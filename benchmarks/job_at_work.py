@@ -1,4 +1,4 @@
-"""What a coordinator commits of a joint search with a large table."""
+"""Builds the commits that a coordinator makes for a joint search with a large table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VALIDATION_SPECIMENS = 512
 
 
 def step_commit(job_id: str, revision: int, rules: int) -> Commit:
-    """The commit of one step: record, one event and the designer's state, of their real sizes."""
+    """Returns a step's commit: record, event and checkpoint, with random data of realistic size."""
     numbers = random.Random(revision)
     step = progress_pb2.StepFinished(
         purpose=progress_pb2.STEP_PURPOSE_CLIMB,
@@ -76,7 +76,7 @@ def _snapshot(numbers: random.Random, step: int, rules: int) -> bytes:
 
 
 def _table(rules: int) -> RuleTable:
-    """At least so many rules: the first one is divided on all signals over and over."""
+    """Returns a table of at least `rules` rules: its first rule is split repeatedly."""
     table = RuleTable(list(range(_SIGNALS)), [([], (1.0, 1.0, 3.0))])
     threshold = 8192.0
     size = 1

@@ -1,4 +1,4 @@
-"""How large a joint search's steps must be to keep a fleet busy, and what crosses the network."""
+"""Measures how large a joint search's steps must be to keep a fleet of workers busy."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 import remy_simulator
-from benchmarks.figure import Figure, Row
-from benchmarks.stand_in_farm import Measures, in_a_process_of_its_own, stand_ins
+from benchmarks.benchmark import Benchmark, Row
+from benchmarks.stand_in_farm import Measures, run_in_new_process, stand_ins
 from benchmarks.tables import ABSOLUTE, EXAMPLES
 from benchmarks.worker_farm import WorkerFarm
 from remy_farm.designer import Designer
@@ -30,19 +30,19 @@ _NEVER = 10_000_000
 
 @dataclass(frozen=True)
 class Load:
-    """Designs that go on at once."""
+    """Concurrent joint designs and the fleet that evaluates for them."""
 
     name: str
     simulated_seconds: float
     jobs: int
-    #: Antithetic pairs of each step.
+    #: Antithetic pairs per step.
     pairs: int
     workers: int = 200
-    #: Steps under way at once.
+    #: Steps that are evaluated concurrently.
     in_flight: int = 1
-    #: How many lie between two validations.
+    #: Steps between two validations.
     steps_per_epoch: int = _NEVER
-    #: Where its specification and table are: in absolute units, or scale-free.
+    #: The directory of its specification and table, in absolute units or scale-free.
     tables: Path = ABSOLUTE
 
 
@@ -80,28 +80,28 @@ LOADS: Final = (
 
 
 def measure() -> list[Row]:
-    """A row for each load."""
-    return [in_a_process_of_its_own(row, load) for load in LOADS]
+    """Returns one row per load."""
+    return [run_in_new_process(row, load) for load in LOADS]
 
 
 @dataclass
-class _Steps:
-    """What the drivers of all designs have seen."""
+class _StepTimes:
+    """The durations of all designs' steps, shared by the threads that drive these designs."""
 
-    ended: threading.Event = field(default_factory=threading.Event)
-    #: Wall seconds of each step: in all, and of these in the designer.
+    stop: threading.Event = field(default_factory=threading.Event)
+    #: Wall seconds of each step: in total, and in the designer.
     seconds: list[tuple[float, float]] = field(default_factory=list)
 
 
 def row(load: Load) -> Row:
-    """What a fleet does for designs with real designers."""
+    """Measures a fleet of stand-in workers that serves real designers."""
     spec, table = design(load)
-    recorded = _seconds_per_packet(spec, table)
-    steps = _Steps()
+    seconds_per_packet = _seconds_per_packet(spec, table)
+    steps = _StepTimes()
     with (
         ThreadPoolExecutor(load.jobs) as pool,
         WorkerFarm() as farm,
-        stand_ins(farm, load.workers, recorded),
+        stand_ins(farm, load.workers, seconds_per_packet),
     ):
         for number in range(load.jobs):
             spec.search.seed = number + 1
@@ -113,8 +113,8 @@ def row(load: Load) -> Row:
         before = Measures.of(farm)
         time.sleep(_MEASURED_SECONDS)
         after = Measures.of(farm)
-        seen = list(steps.seconds)
-        steps.ended.set()
+        step_seconds = list(steps.seconds)
+        steps.stop.set()
     seconds = after.seconds - before.seconds
     worker_seconds = after.worker_seconds - before.worker_seconds
     simulations = after.simulations - before.simulations
@@ -129,8 +129,12 @@ def row(load: Load) -> Row:
         "workers": load.workers,
         "ms per simulation": 1000 * worker_seconds / simulations,
         "busy": worker_seconds / (load.workers * seconds),
-        "s per step": statistics.median(whole for whole, _ in seen) if seen else None,
-        "s in the designer": statistics.median(own for _, own in seen) if seen else None,
+        "s per step": statistics.median(total for total, _ in step_seconds)
+        if step_seconds
+        else None,
+        "s in the designer": statistics.median(own for _, own in step_seconds)
+        if step_seconds
+        else None,
         "simulations per s": simulations / seconds,
         "coordinator CPUs": (after.cpu_seconds - before.cpu_seconds) / seconds,
         "task bytes per pair": 2 * (after.task_bytes - before.task_bytes) / simulations,
@@ -139,9 +143,9 @@ def row(load: Load) -> Row:
 
 
 def design(load: Load) -> tuple[spec_pb2.DesignSpec, RuleTable]:
-    """A joint design, and the table that it made to go on from.
+    """Returns a joint design's specification, and the table that it starts from.
 
-    The table grows no more, since stand-ins do not tell what memory values rules see.
+    The table does not grow: stand-ins report no memory values, which choose the rules to divide.
     """
     spec = load_spec(load.tables / load.name / "spec.yaml")
     spec.search.simulated_seconds = load.simulated_seconds
@@ -153,32 +157,32 @@ def design(load: Load) -> tuple[spec_pb2.DesignSpec, RuleTable]:
     return spec, read_remycc(load.tables / load.name / "remycc.json").table
 
 
-def _drive(farm: WorkerFarm, job_id: str, designer: Designer, steps: _Steps) -> None:
-    """Makes one step after the other until the farm closes."""
-    under_way: dict[int, Future[Evaluation]] = {}
+def _drive(farm: WorkerFarm, job_id: str, designer: Designer, steps: _StepTimes) -> None:
+    """Makes one step after another until `steps.stop` is set or the farm closes."""
+    in_flight: dict[int, Future[Evaluation]] = {}
 
-    def begin(request: evaluation_pb2.EvaluationRequest) -> None:
-        if id(request) not in under_way:
-            under_way[id(request)] = farm.begin(farm.fleet.evaluate(Share(job_id), request))
+    def submit(request: evaluation_pb2.EvaluationRequest) -> None:
+        if id(request) not in in_flight:
+            in_flight[id(request)] = farm.begin(farm.fleet.evaluate(Share(job_id), request))
 
     with suppress(CancelledError):
-        while not steps.ended.is_set():
-            began = time.monotonic()
+        while not steps.stop.is_set():
+            started = time.monotonic()
             request = designer.next_request()
             assert request is not None
-            begin(request)
+            submit(request)
             for following in designer.requests_ahead():
-                begin(following)
-            asked = time.monotonic()
-            outcome = under_way.pop(id(request)).result().outcome
-            answered = time.monotonic()
+                submit(following)
+            submitted = time.monotonic()
+            outcome = in_flight.pop(id(request)).result().outcome
+            evaluated = time.monotonic()
             designer.receive(outcome)
             ended = time.monotonic()
-            steps.seconds.append((ended - began, (asked - began) + (ended - answered)))
+            steps.seconds.append((ended - started, (submitted - started) + (ended - evaluated)))
 
 
 def _seconds_per_packet(spec: spec_pb2.DesignSpec, table: RuleTable) -> float:
-    """CPU time of the design's own simulations over what their links could carry."""
+    """Measures the CPU seconds of simulating a packet, at full utilization of the links."""
     small = spec_pb2.DesignSpec()
     small.CopyFrom(spec)
     small.search.specimens = 64
@@ -191,14 +195,13 @@ def _seconds_per_packet(spec: spec_pb2.DesignSpec, table: RuleTable) -> float:
     return seconds / (rates * request.duration_ms * len(request.candidates))
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     "joint-scale",
-    "How large a joint search's steps must be to keep a fleet busy",
-    "Joint designs of tests/data/remyccs-absolute, or of data/remyccs, with "
-    "that folder's RemyCC as their first table and with designers as they are, on "
-    "stand-in workers of one thread on the same machine, which answer after what it takes for such "
-    "simulations. Busy is the share of the workers' time that they say they simulated for. Seconds "
-    "of a step are medians, in all and in the designer. Bytes are those of messages, without what "
-    "gRPC adds.",
+    "Step size that keeps a fleet busy in a joint search",
+    "Joint designs of tests/data/remyccs-absolute or data/remyccs start from that directory's "
+    "RemyCC. The designers are real; the workers are stand-ins with one thread each on the same "
+    "machine, which simulate nothing and answer after as long as the simulations would take. Busy "
+    "is the fraction of the workers' time that they report as spent simulating. Seconds per step "
+    "are medians, in total and in the designer. Bytes are message sizes without gRPC's framing.",
     measure,
 )

@@ -1,4 +1,4 @@
-"""What it costs a coordinator to have Kubernetes run its workers: start and memory."""
+"""Measures start time and memory of a coordinator that runs its workers on Kubernetes."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import re
 import statistics
 import time
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.benchmark import Benchmark, Row, Unavailable
 from benchmarks.coordinator import cpu_seconds
 from benchmarks.disk import folder_on_disk
-from benchmarks.figure import Figure, Row, Unavailable
 from services.tests.cli.service.real_coordinator import Coordinator
 from services.tests.kubernetes.control_plane import PROGRAMS, ControlPlane, programs
 
 _STARTS = 5
-#: After the start, for what is imported and listed beside it.
+#: After a start, background imports and the first listing of pods need this long to finish.
 _SETTLING_SECONDS = 5.0
 _WORKERS = """
 instance: farm
@@ -25,17 +26,19 @@ template: {spec: {template: {spec: {containers: [{name: worker, image: "localhos
 
 
 def measure() -> list[Row]:
-    """A row without workers on Kubernetes, and one with."""
+    """Returns two rows: a coordinator without Kubernetes workers, and one with them."""
     missing = sorted(set(PROGRAMS) - set(programs()))
     if missing:
-        raise Unavailable(f"{', '.join(missing)}: neither in KUBEBUILDER_ASSETS nor in PATH")
+        raise Unavailable(
+            f"{', '.join(missing)} was found neither in KUBEBUILDER_ASSETS nor in PATH."
+        )
     with folder_on_disk() as folder:
         (folder / "workers.yaml").write_text(_WORKERS)
         with ControlPlane(folder) as cluster:
             os.environ["KUBECONFIG"] = str(cluster.kubeconfig)
-            found: dict[str, list[tuple[float, float, float]]] = {"none": [], "on Kubernetes": []}
+            starts_by_workers: dict[str, list[_Start]] = {"none": [], "on Kubernetes": []}
             for number in range(_STARTS):
-                for workers, starts in found.items():
+                for workers, starts in starts_by_workers.items():
                     flags = ["--kubernetes-workers", str(folder / "workers.yaml")]
                     coordinator = Coordinator(
                         folder / f"{number}-{workers}",
@@ -43,36 +46,46 @@ def measure() -> list[Row]:
                         *(flags if workers != "none" else []),
                     )
                     with closing(coordinator):
-                        starts.append(_start(coordinator))
+                        starts.append(_measure_start(coordinator))
     return [
         {
             "workers": workers,
-            "s until it serves": statistics.median(each[0] for each in starts),
-            "CPU s": statistics.median(each[1] for each in starts),
-            "MiB": statistics.median(each[2] for each in starts),
+            "s until it serves": statistics.median(start.wall_seconds for start in starts),
+            "CPU s": statistics.median(start.cpu_seconds for start in starts),
+            "MiB": statistics.median(start.resident_mib for start in starts),
         }
-        for workers, starts in found.items()
+        for workers, starts in starts_by_workers.items()
     ]
 
 
-def _start(coordinator: Coordinator) -> tuple[float, float, float]:
+@dataclass(frozen=True)
+class _Start:
+    """What one start of a coordinator took."""
+
+    wall_seconds: float
+    cpu_seconds: float
+    resident_mib: float
+
+
+def _measure_start(coordinator: Coordinator) -> _Start:
     began = time.perf_counter()
     coordinator.start()
     seconds = time.perf_counter() - began
     time.sleep(_SETTLING_SECONDS)
     status = Path(f"/proc/{coordinator.pid}/status").read_text()
-    found = re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)
-    assert found is not None
-    return seconds, cpu_seconds(coordinator.pid), int(found.group(1)) / 1024
+    resident_kib = re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)
+    assert resident_kib is not None
+    return _Start(seconds, cpu_seconds(coordinator.pid), int(resident_kib[1]) / 1024)
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     name="launcher",
     title="A coordinator that has Kubernetes run its workers",
     method=(
-        f"Medians of {_STARTS} starts of an idle coordinator, in turn without and with workers on "
-        "Kubernetes, from the start of the process until it serves; CPU time and resident "
-        f"memory {_SETTLING_SECONDS:g} s later. The API server, etcd and the controllers are real."
+        f"Medians of {_STARTS} starts of an idle coordinator, alternately without and with workers "
+        "on Kubernetes: wall time from the start of the process until it serves, and CPU time and "
+        f"resident memory {_SETTLING_SECONDS:g} s later. The API server, etcd and the controllers "
+        "are real."
     ),
     measure=measure,
 )

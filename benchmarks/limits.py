@@ -1,4 +1,4 @@
-"""Measures tables and protocols on nine networks unlike those of any design (docs/limits.md)."""
+"""Measures tables and protocols on nine networks outside every design's range (docs/limits.md)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pandas as pd
 import yaml
 
 import remy_farm as rf
-from benchmarks.figure import Figure, Row
+from benchmarks.benchmark import Benchmark, Row
 from benchmarks.programs import ROOT
 from remy_laboratory.kernel.measuring import jain
 
 NETWORKS: Final = ROOT / "examples" / "networks" / "limits"
-#: By the name of a column: the keys that take the place of `table: ENTRANT` in a network's file.
+#: The sender's keys that replace `table: ENTRANT` in a network file, by column name.
 ENTRANTS: Final[Mapping[str, str]] = {
     "generalist-remembering": "table: generalist-remembering",
     "general-purpose-realistic": "table: general-purpose-realistic",
@@ -29,35 +29,35 @@ _EVERY_MS: Final = 10.0
 
 @dataclass(frozen=True)
 class Limit:
-    """A case outside of the model, and what is measured of it."""
+    """A network outside the design's model, and the quantity measured on it."""
 
-    #: The name of the network's file.
+    #: The stem of the network file's name.
     name: str
-    #: The measured quantities with their units, as the row's heading prints them.
+    #: The measured quantities with their units, as the table prints them.
     what: str
     seconds: float
     measure: Callable[[rf.Run], str]
 
 
 def _mbps(run: rf.Run, first_s: float, last_s: float, sender: int = 0) -> float:
-    """A sender's mean receiving rate between two times, Mbit/s."""
-    rows = _rows(run, first_s, last_s, sender)
+    """Returns the mean rate, Mbit/s, at which a sender's packets arrive between two times."""
+    rows = _samples(run, first_s, last_s, sender)
     return float(rows["rate_mbps"].mean())
 
 
-def _rows(run: rf.Run, first_s: float, last_s: float, sender: int) -> pd.DataFrame:
+def _samples(run: rf.Run, first_s: float, last_s: float, sender: int) -> pd.DataFrame:
     rows = run.over_time().to_pandas()
     time_s = rows["time_ms"] / 1000
     return rows[(rows["sender"] == sender) & (time_s > first_s) & (time_s <= last_s)]
 
 
 def _rtt_95(run: rf.Run) -> float:
-    """The 95th percentile of the first sender's RTT, ms, looked at every 10 ms after 1 s."""
-    return float(np.nanpercentile(_rows(run, 1, 1e9, 0)["rtt_ms"].astype(float), 95))
+    """Returns the 95th percentile of the first sender's RTT, ms, over samples every 10 ms."""
+    return float(np.nanpercentile(_samples(run, 1, 1e9, 0)["rtt_ms"].astype(float), 95))
 
 
 def _loss(run: rf.Run) -> str:
-    """The share of all senders' packets that were lost."""
+    """Returns the fraction of all senders' packets that were lost, as a percentage."""
     rows = run.to_pandas()
     lost, received = rows["packets_lost"].sum(), rows["packets_received"].sum()
     return f"{lost / (lost + received):.1%}"
@@ -70,7 +70,7 @@ def _jain(run: rf.Run) -> float:
 LIMITS: Final = (
     Limit(
         "rtt-step",
-        "Mbit/s in the last 20 s, after the RTT has risen by 5 ms for good (of 24)",
+        "Mbit/s in the last 20 s, after the RTT has risen by 5 ms permanently (link: 24)",
         60,
         lambda run: f"{_mbps(run, 40, 60):.2f}",
     ),
@@ -82,7 +82,7 @@ LIMITS: Final = (
     ),
     Limit(
         "beside-cubic",
-        "Mbit/s beside one Cubic flow (half is 24)",
+        "Mbit/s beside one Cubic flow (fair share: 24)",
         65,
         lambda run: f"{_mbps(run, 5, 65):.2f}",
     ),
@@ -95,7 +95,7 @@ LIMITS: Final = (
     Limit("policer", "packets lost", 30, _loss),
     Limit(
         "rate-step",
-        "Mbit/s while the link has 10; in the 10 s after it has 100 again",
+        "Mbit/s while the link's rate is 10; in the first 10 s after it returns to 100",
         50,
         lambda run: f"{_mbps(run, 20, 40):.1f}; {_mbps(run, 40, 50):.0f}",
     ),
@@ -107,7 +107,7 @@ LIMITS: Final = (
     ),
     Limit(
         "held-acks",
-        "Mbit/s with ACKs every 50 ms (of 48)",
+        "Mbit/s with ACKs every 50 ms (link: 48)",
         30,
         lambda run: f"{_mbps(run, 5, 30):.1f}",
     ),
@@ -121,14 +121,14 @@ LIMITS: Final = (
 
 
 def measure_limit(limit: Limit, entrant: str) -> str:
-    """Simulates an entrant, one of the values of ENTRANTS, on a network, and measures it there."""
+    """Simulates an entrant (a value of ENTRANTS) on the limit's network and measures it there."""
     text = (NETWORKS / f"{limit.name}.yaml").read_text(encoding="utf-8")
     network = rf.Network(**yaml.safe_load(text.replace("table: ENTRANT", entrant)))
     return limit.measure(rf.simulate(network, seconds=limit.seconds, record_every_ms=_EVERY_MS))
 
 
 def measure() -> list[Row]:
-    """One row for each limit."""
+    """Returns one row per limit."""
     return [
         {
             "network": limit.name,
@@ -139,13 +139,13 @@ def measure() -> list[Row]:
     ]
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     name="limits",
-    title="Outside of the model",
+    title="Outside the model",
     method=(
-        "Each sender alone or among its like on a network of examples/networks/limits, whose "
-        "ENTRANT it takes the place of, on the transport tcp,variant=linux, with packets of "
-        "1500 bytes; one run each, seed 1. Rates are of what receivers could hand on in order."
+        "Each entrant replaces ENTRANT in the networks of examples/networks/limits, over the "
+        "transport tcp,variant=linux with packets of 1500 bytes; one run per network, seed 1. "
+        "Rates count packets that receivers delivered in order."
     ),
     measure=measure,
 )

@@ -1,44 +1,48 @@
-"""What a simulation holds in memory."""
+"""Measures the peak memory of a simulation."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
 
-from benchmarks.figure import Figure, Row
+from benchmarks.benchmark import Benchmark, Row
 from benchmarks.peak_memory import peak_mebibytes
 from benchmarks.programs import REMY_SIMULATE, network_flags
 from benchmarks.tables import write_eight_rules, write_flood
 
 
 def measure() -> list[Row]:
-    """One row a length."""
+    """Returns one row per table and simulated time."""
     with tempfile.TemporaryDirectory() as folder:
-        usual, flood = write_eight_rules(Path(folder)), write_flood(Path(folder))
+        eight_rules, flood = write_eight_rules(Path(folder)), write_flood(Path(folder))
         return [
-            {"load": "usual", "simulated s": 100, "peak MiB": peak_of(usual, 100)},
-            {"load": "usual", "simulated s": 10_000, "peak MiB": peak_of(usual, 10_000)},
-            {"load": "flood", "simulated s": 100, "peak MiB": peak_of(flood, 100)},
+            {"table": "eight rules", "simulated s": 100, "peak MiB": peak_mib(eight_rules, 100)},
+            {
+                "table": "eight rules",
+                "simulated s": 10_000,
+                "peak MiB": peak_mib(eight_rules, 10_000),
+            },
+            {"table": "flood", "simulated s": 100, "peak MiB": peak_mib(flood, 100)},
         ]
 
 
-def peak_of(remycc: Path, seconds: int) -> float:
-    """The peak, in MiB, of simulating 16 senders for so long."""
+def peak_mib(remycc: Path, seconds: int) -> float:
+    """Returns the peak memory, MiB, of simulating 16 senders for `seconds` of simulated time."""
     return peak_mebibytes(
         REMY_SIMULATE,
         *network_flags(remycc=remycc, senders=16, seconds=seconds),
     )
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     name="memory",
     title="Peak memory of a simulation",
     method=(
-        "Largest resident set of remy-simulate, as the operating system reports it when the "
-        "process has ended (getrusage), with 16 senders at 15 Mbit/s and an infinite buffer. The "
-        "goal is 100 MiB whatever the length. In a flood no sender waits for anything, and the "
-        "queue is as long as it can get. Less than about 8 MiB cannot be told: that is the "
-        "launcher's own."
+        "The maximum resident set of remy-simulate, as getrusage reports it at the process's end, "
+        "with 16 senders at 15 Mbit/s and an infinite buffer. The goal is 100 MiB for any "
+        "simulated time. The flood is a table whose window never limits a sender, so that the "
+        "queue is as long as it can get. Values below some 8 MiB are not measurable, because the "
+        "process that starts remy-simulate uses as much."
     ),
     measure=measure,
 )

@@ -1,4 +1,4 @@
-"""What a packet costs beside ns-3."""
+"""Compares the CPU time per delivered packet with ns-3's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.figure import Figure, Row, Unavailable
+from benchmarks.benchmark import Benchmark, Row, Unavailable
 from benchmarks.programs import (
     BUFFER_PACKETS,
     PACKET_BYTES,
@@ -27,17 +27,18 @@ _SENDERS = 8
 _LINK_MBPS = 15
 _RTT_MS = 150
 _SECONDS = 100
-#: How long both simulate to be compared in throughput and RTT: what flows lose when they start all
-#: at once is then a small part.
+#: The simulated time of the runs that compare throughput and RTT. It is long, so that losses at the
+#: start matter little.
 _LONG_SECONDS = 300
-_SERVICE_MS = PACKET_BYTES * 8 / (_LINK_MBPS * 1000)
+_TRANSMISSION_MS = PACKET_BYTES * 8 / (_LINK_MBPS * 1000)
 
-#: Our words, and ns-3's class.
+#: Our name of a protocol, and ns-3's class.
 _PROTOCOLS = (("newreno", "TcpNewReno"), ("cubic,variant=linux", "TcpCubic"))
-#: Whether every end of a flow has a link of its own beside the one that all share.
+#: Whether each end of a flow has an access link besides the shared link.
 _TOPOLOGIES = {"one link": False, "dumbbell": True}
 
-#: Where the wheel is. Debian's 3.37 has headers that GCC 12 does not take for C++20.
+#: The environment variable that names the wheel's directory. Debian's ns-3.37 cannot be used: GCC
+#: 12 does not compile its headers as C++20.
 _FOLDER = "REMY_NS3"
 _MODULES = (
     *("applications", "internet", "bridge", "traffic-control", "point-to-point"),
@@ -46,7 +47,7 @@ _MODULES = (
 
 
 class _Run(NamedTuple):
-    #: That came to a receiver in order.
+    #: Packets that receivers delivered in order.
     packets: int
     cpu_seconds: float
 
@@ -56,7 +57,7 @@ class _Run(NamedTuple):
 
 
 def measure() -> list[Row]:
-    """A row a protocol and topology of ns-3."""
+    """Returns one row per protocol and topology of ns-3."""
     with tempfile.TemporaryDirectory() as folder:
         program = _build(Path(folder))
         return [
@@ -68,17 +69,17 @@ def measure() -> list[Row]:
 
 
 def _build(folder: Path) -> Path:
-    """The scenario, compiled against what is installed."""
+    """Compiles the scenario against the installed ns-3 wheel and returns the program's path."""
     compiler = shutil.which("c++")
     if compiler is None:
-        raise Unavailable("there is no C++ compiler (package g++).")
+        raise Unavailable("A C++ compiler is not installed (package g++).")
     prefix = Path(os.environ.get(_FOLDER, "."))
     if not (prefix / "include" / "ns3" / "core-module.h").exists():
         raise Unavailable(
-            f"{_FOLDER} does not name the folder site-packages/ns3 of the wheel ns3, which may be "
-            "installed in any environment."
+            f"{_FOLDER} does not name the directory site-packages/ns3 of the wheel ns3, which may "
+            "be installed in any environment."
         )
-    # Their names tell the version, as libns3.44-core.so.
+    # A library's name has the version in it, for example libns3.44-core.so.
     libraries = {
         path.stem.partition("-")[2]: path for path in (prefix / "lib64").glob("libns3.*.so")
     }
@@ -100,8 +101,8 @@ def _build(folder: Path) -> Path:
 def _costs(program: Path, ours: str, theirs: str, topology: str) -> Row:
     pairs = []
     for _ in range(_PAIRS):
-        tree = _ours(ours, _SECONDS)
-        here = _Run(_in_order(tree), tree["cpu_seconds"])
+        outcome = _ours(ours, _SECONDS)
+        here = _Run(_packets_in_order(outcome), outcome["cpu_seconds"])
         there = _Run(**_ns3(program, theirs, _SECONDS, topology))
         pairs.append((here, there))
     ratios = sorted(there.seconds_per_million / here.seconds_per_million for here, there in pairs)
@@ -121,13 +122,13 @@ def _costs(program: Path, ours: str, theirs: str, topology: str) -> Row:
 
 def _agreement(program: Path, ours: str, theirs: str) -> Row:
     here = _ours(ours, _LONG_SECONDS)
-    # Links of no delay that never queue change nothing here.
+    # Access links without delay never queue, so that one link gives the same result as a dumbbell.
     there = _ns3(program, theirs, _LONG_SECONDS, "one link", "--waiting=1")
     return {
-        "Mbit/s": _mbps(_in_order(here)),
+        "Mbit/s": _mbps(_packets_in_order(here)),
         "ns-3's Mbit/s": _mbps(there["packets"]),
         "RTT ms": here["kinds"][0]["delay_ms"],
-        "ns-3's RTT ms": _RTT_MS + _SERVICE_MS + there["waiting_ms"],
+        "ns-3's RTT ms": _RTT_MS + _TRANSMISSION_MS + there["waiting_ms"],
     }
 
 
@@ -135,8 +136,8 @@ def _mbps(packets: int) -> float:
     return packets * PACKET_BYTES * 8 / _LONG_SECONDS / 1e6
 
 
-def _in_order(tree: dict[str, Any]) -> int:
-    packets = tree["kinds"][0]["packets_in_order"]
+def _packets_in_order(outcome: dict[str, Any]) -> int:
+    packets = outcome["kinds"][0]["packets_in_order"]
     assert isinstance(packets, int)
     return packets
 
@@ -168,25 +169,25 @@ def _ns3(program: Path, protocol: str, seconds: int, topology: str, *more: str) 
         check=True,
         stdout=subprocess.PIPE,
     ).stdout
-    tree = json.loads(printed)
-    assert isinstance(tree, dict)
-    return tree
+    outcome = json.loads(printed)
+    assert isinstance(outcome, dict)
+    return outcome
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     name="ns3",
-    title="CPU time per delivered packet beside ns-3",
+    title="CPU time per delivered packet, compared with ns-3",
     method=(
         f"{_SENDERS} bulk flows that start {STARTS_APART_MS} ms apart, {_LINK_MBPS} Mbit/s, "
         f"{_RTT_MS} ms, a drop-tail queue of {BUFFER_PACKETS} packets, packets of "
-        f"{PACKET_BYTES} bytes, an ACK for each, {_SECONDS} s; ours and ns-3 in turns, "
-        f"{_PAIRS} times each. CPU time is that of simulating alone, without start and set-up of "
-        "either; packets are those that came to a receiver in order; the ratio is the median of "
-        "the pairs. ns-3's program is compiled with optimization against the libraries as "
-        "installed. 'One link' has all flows between two nodes, the least that ns-3 can be asked "
-        "to do; 'dumbbell' has a link for each end of a flow, too. Throughput and mean RTT are of "
-        f"one more run each of {_LONG_SECONDS} s, not timed; ns-3's RTT is the mean time in the "
-        "queue and what the link takes."
+        f"{PACKET_BYTES} bytes, an ACK for each, {_SECONDS} s; our simulator and ns-3 run "
+        f"alternately, {_PAIRS} times each. CPU time covers the simulation alone, without the "
+        "start and set-up of either; packets are those that a receiver delivered in order; the "
+        "ratio is the median of the pairs. ns-3's program is compiled with optimization against "
+        "the installed libraries. 'One link' has all flows between two nodes, which is the least "
+        "work for ns-3; 'dumbbell' adds a link for each end of a flow. Throughput and mean RTT "
+        f"come from one more untimed run each of {_LONG_SECONDS} s; ns-3's RTT is the mean "
+        "queueing time plus the link's delay and transmission time."
     ),
     measure=measure,
 )

@@ -1,4 +1,4 @@
-"""What it costs to evaluate elsewhere, beside threads of this process."""
+"""Compares evaluation on a farm with evaluation on threads of this process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from benchmarks.figure import Row
+from benchmarks.benchmark import Row
 from benchmarks.programs import ROOT
 from benchmarks.threads import batch
 from benchmarks.worker_farm import Fleet
@@ -22,16 +22,16 @@ from remy_simulator.columns import pack_specimens, unpack_specimens
 
 _PAIRS = 7
 _JOBS = 3
-# Antithetic pairs of a design, in however many steps.
+# Antithetic pairs of a design, over all its steps.
 _JOB_PAIRS = 2048
-#: By name: simulations of each step, and steps.
+#: Simulations per step and the number of steps, by name.
 STEPS: Final = {"short": (16, 40), "long": (192, 4), "longer": (768, 2)}
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
 class _Cost:
-    """Seconds of one run."""
+    """The wall and CPU seconds of one run, and the steps that it made."""
 
     steps: int
     wall: float
@@ -41,14 +41,14 @@ class _Cost:
 def job_row(
     name: str, layout: str, pairs: int, local: Fleet, farm: Fleet, pids: Callable[[], list[int]]
 ) -> Row:
-    """The same for a short joint design, with its designer, of so many pairs a step."""
+    """Compares a farm with local threads on a short joint design of `pairs` pairs per step."""
     spec = load_spec(ROOT / "examples" / "general-purpose-delta1.yaml")
     spec.search.specimens = pairs
     spec.search.joint.steps = _JOB_PAIRS // pairs
     return _row(
         name,
         layout,
-        f"a design, {pairs} pairs a step",
+        f"a design, {pairs} pairs per step",
         [(_job_cost(local, spec, pids), _job_cost(farm, spec, pids)) for _ in range(_JOBS)],
     )
 
@@ -56,9 +56,9 @@ def job_row(
 def overhead_row(
     name: str, layout: str, steps: str, local: Fleet, farm: Fleet, pids: Callable[[], list[int]]
 ) -> Row:
-    """The same steps on local threads and on a farm called `name`, in turns.
+    """Evaluates the same steps alternately on local threads and on a farm called `name`.
 
-    CPU is that of this process and of those that `pids` names.
+    CPU time is that of this process and of the processes that `pids` returns.
     """
     requests = _requests(steps)
     for fleet in (local, farm):
@@ -68,7 +68,7 @@ def overhead_row(
 
 
 def _row(name: str, layout: str, steps: str, pairs: Sequence[tuple[_Cost, _Cost]]) -> Row:
-    """Of costs on threads and elsewhere, each in turn."""
+    """Formats pairs of costs, on local threads and on the farm."""
     walls = sorted(remote.wall / threads.wall for threads, remote in pairs)
     return {
         "layout": layout,
@@ -83,17 +83,17 @@ def _row(name: str, layout: str, steps: str, pairs: Sequence[tuple[_Cost, _Cost]
 
 
 def _requests(steps: str) -> list[evaluation_pb2.EvaluationRequest]:
-    """Steps that differ in their seeds."""
+    """Returns requests that differ in their seeds."""
     simulations, count = STEPS[steps]
-    found = []
+    requests = []
     for seed in range(1, count + 1):
         request = batch()
-        known = unpack_specimens(request.specimen_columns)
-        specimens = [known[number % 64] for number in range(simulations)]
+        batch_specimens = unpack_specimens(request.specimen_columns)
+        specimens = [batch_specimens[number % 64] for number in range(simulations)]
         request.seed = seed
         request.specimen_columns.CopyFrom(pack_specimens(specimens))
-        found.append(request)
-    return found
+        requests.append(request)
+    return requests
 
 
 def _cost(
@@ -106,7 +106,7 @@ def _cost(
             fleet.evaluate(request)
         return len(requests)
 
-    return _measured(evaluate_all, pids)
+    return _measure(evaluate_all, pids)
 
 
 def _job_cost(fleet: Fleet, spec: spec_pb2.DesignSpec, pids: Callable[[], list[int]]) -> _Cost:
@@ -117,11 +117,11 @@ def _job_cost(fleet: Fleet, spec: spec_pb2.DesignSpec, pids: Callable[[], list[i
             steps += 1
         return steps
 
-    return _measured(design, pids)
+    return _measure(design, pids)
 
 
-def _measured(run: Callable[[], int], pids: Callable[[], list[int]]) -> _Cost:
-    """Of a run that returns how many steps it took."""
+def _measure(run: Callable[[], int], pids: Callable[[], list[int]]) -> _Cost:
+    """Measures a function that returns the number of steps it made."""
     began, began_cpu = time.monotonic(), _cpu_seconds([os.getpid(), *pids()])
     steps = run()
     cpu = _cpu_seconds([os.getpid(), *pids()]) - began_cpu

@@ -1,4 +1,4 @@
-"""How quick the pages are: packets in the browser beside native ones, frames, a thousand jobs."""
+"""Measures the web pages: packets simulated in a browser, frame rate, a list of 1,000 jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figure import Figure, Row, Unavailable
+from benchmarks.benchmark import Benchmark, Row, Unavailable
 from benchmarks.programs import ROOT
 from library.tests.designer.small_joint_spec import small_joint_spec
 from remy_cli.play import page_server
@@ -30,26 +30,29 @@ from tests.live.pages import CHROMIUM, chromium
 from tests.live.stages import NativeStage, WasmStage, table_numbers
 
 _TABLE = ROOT / "data/remyccs/general-purpose-delta1/remycc.json"
-#: Seed; 100 Mbit/s in packets of 1500 bytes a ms, 80 ms, two BDPs, no loss.
+#: Seed; link rate in packets of 1500 bytes per ms (100 Mbit/s); RTT in ms; buffer in packets (two
+#: BDPs); loss probability.
 _LINK = [1.0, 100 / 12, 80.0, 1333.0, 0.0]
-#: Jitter, and mean on and off times that nobody is left to.
+#: Jitter in ms; mean on and off times in ms, which do not matter to senders switched on by hand.
 _TRAFFIC = [0.0, 1000.0, 1000.0]
 _SENDERS = 8
 _SIMULATED_MS = 60_000.0
 _ROUNDS = 7
-#: The last counts: a browser optimizes what has run for a while.
+#: Only the last run counts: a browser optimizes code that has run for a while.
 _RUNS = 4
 _FRAME_SECONDS = 10
 _JOBS = 1000
-#: Of a machine that does something else, too.
-_PATIENCE_MS = 120_000
+#: Long enough for a busy machine.
+_TIMEOUT_MS = 120_000
 _LOADS = 5
-#: Longer than the page's server asks for who has left.
+#: Longer than the page's server keeps its subscriptions for a user who has left.
 _AWAY_SECONDS = 12.0
 _UI = "from remy_cli.main import main; main()"
-_FORGETS = "from remy_services.web import feed; feed._KEPT_SECONDS = 0.0"
+#: A statement that makes the page's server forget the jobs as soon as nobody watches them.
+_EXPIRE_AT_ONCE = "from remy_services.web import feed; feed._KEPT_SECONDS = 0.0"
 
-# The numbers before the first packets received in a sample, and those of a sender.
+# The layout of a sample: so many numbers for the link, then so many per sender, of which one, at
+# index _RECEIVED, is the number of packets received.
 _LINK_NUMBERS, _SENDER_NUMBERS, _RECEIVED = 4, 13, 5
 
 _IN_THE_BROWSER = """async ([wasm, table, network, senders, untilMs, rounds]) => {
@@ -85,7 +88,7 @@ _FRAMES = """seconds => new Promise(done => {
   };
   requestAnimationFrame(frame);
 })"""
-# The first row is there, and the browser has drawn it and is idle again.
+# Sets `window.interactive` when the browser has drawn the first row and is idle again.
 _INTERACTIVE = """() => {
   new MutationObserver((_, watched) => {
     if (!document.querySelector("tr[data-job]")) return;
@@ -96,18 +99,18 @@ _INTERACTIVE = """() => {
 
 
 def measure() -> list[Row]:
-    """One row a question."""
+    """Returns one row per measured quantity."""
     if CHROMIUM is None:
-        raise Unavailable("Debian's chromium is not installed; CHROMIUM may name another")
+        raise Unavailable("Chromium is not installed (package chromium); CHROMIUM may name one.")
     with chromium() as browser:
-        rows = [*_packets(browser), _frames(browser)]
+        rows = [*_measure_packets(browser), _measure_frames(browser)]
     for evaluator in ("workers", "local"):
         with chromium() as browser:
-            rows += _jobs(browser, evaluator)
+            rows += _measure_job_list(browser, evaluator)
     return rows
 
 
-def _packets(browser: Any) -> Iterator[Row]:
+def _measure_packets(browser: Any) -> Iterator[Row]:
     wasm = base64.b64encode((BUILT / "simulator.wasm").read_bytes()).decode()
     page = browser.new_page()
     queue = float(_names("queues").index("drop-tail"))
@@ -115,8 +118,8 @@ def _packets(browser: Any) -> Iterator[Row]:
         network = [*_LINK, queue, *_TRAFFIC, float(_SENDERS), *[float(number)] * _SENDERS]
         ratios, rates = [], []
         for _ in range(_ROUNDS):
-            given = [wasm, table_numbers(_TABLE), network, _SENDERS, _SIMULATED_MS, _RUNS]
-            times, digest = page.evaluate(_IN_THE_BROWSER, given)
+            arguments = [wasm, table_numbers(_TABLE), network, _SENDERS, _SIMULATED_MS, _RUNS]
+            times, digest = page.evaluate(_IN_THE_BROWSER, arguments)
             seconds, packets, native_digest = _native(network)
             assert digest.zfill(16) == native_digest
             ratios.append(seconds / times[-1])
@@ -135,7 +138,7 @@ def _names(of: str) -> list[str]:
 
 
 def _native(network: list[float]) -> tuple[float, float, str]:
-    """Seconds of the second of two runs, packets received in it, and its digest."""
+    """Runs the network twice natively; returns the second run's seconds, packets and digest."""
     stage = NativeStage()
     first = stage.call("add_table", stage.put(table_numbers(_TABLE)))
     runs = [each + first if each >= 0 else each for each in network[-_SENDERS:]]
@@ -152,12 +155,12 @@ def _native(network: list[float]) -> tuple[float, float, str]:
     return seconds, sum(received), f"{stage.call('digest') & (2**64 - 1):016x}"
 
 
-def _frames(browser: Any) -> Row:
+def _measure_frames(browser: Any) -> Row:
     server = page_server(live_network_page({"table": read_remycc(_TABLE)}), 0)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     page = browser.new_page(viewport={"width": 1400, "height": 880})
-    page.set_default_timeout(_PATIENCE_MS)
+    page.set_default_timeout(_TIMEOUT_MS)
     page.goto(f"http://127.0.0.1:{server.server_port}/")
     page.get_by_label("Preset").select_option("Dumbbell of 8")
     rate = page.get_by_role("slider", name="Link rate")
@@ -181,16 +184,20 @@ def _frames(browser: Any) -> Row:
     }
 
 
-def _jobs(browser: Any, evaluator: str) -> Iterator[Row]:
-    """The coordinator simulates here ("local"), or waits for workers, which are elsewhere."""
-    where = {"local": "simulations here", "workers": "elsewhere"}[evaluator]
+def _measure_job_list(browser: Any, evaluator: str) -> Iterator[Row]:
+    """Measures how fast the list of jobs loads.
+
+    With the evaluator "local" the coordinator also simulates on this machine's CPUs; with
+    "workers" it waits for workers that never come.
+    """
+    where = {"local": "simulating here", "workers": "simulating elsewhere"}[evaluator]
     with tempfile.TemporaryDirectory() as folder:
         settings = settings_for(Path(folder), evaluator=evaluator)
         farm = replace(settings.farm, jobs=QueueLimits(1, 1))
         assert isinstance(farm, FarmSettings)
         with RunningServer(replace(settings, farm=farm)) as coordinator:
             client = coordinator.client()
-            # The first goes on for as long as it takes; the others wait.
+            # The first job runs for the whole measurement; the others are queued.
             spec = small_joint_spec(
                 steps=1_000_000, simulated_seconds=1, edition=2, signals="rtt_ratio"
             )
@@ -198,22 +205,24 @@ def _jobs(browser: Any, evaluator: str) -> Iterator[Row]:
                 client.submit(spec, name=f"job-{number}")
             shown = client.call("ListJobs", messages.ListJobsRequest(page_size=_JOBS)).jobs
             assert len(shown) == _JOBS
-            firsts = []
-            for who, program in (("back soon", []), ("back later", [_FORGETS])):
-                with _page(coordinator.address, program) as address:
-                    first, *took = _loads(browser, address)
-                firsts.append(first)
-                yield _row(f"ms until a list of {_JOBS} jobs is interactive, {who}, {where}", took)
-            yield _row(f"ms of the first, with signing in, {where}", firsts)
+            first_loads_ms = []
+            for cache, program in (("cached", []), ("not cached", [_EXPIRE_AT_ONCE])):
+                with _page_server(coordinator.address, program) as address:
+                    first_ms, *loads_ms = _load_repeatedly(browser, address)
+                first_loads_ms.append(first_ms)
+                yield _row(
+                    f"ms until a list of {_JOBS} jobs is interactive, {cache}, {where}", loads_ms
+                )
+            yield _row(f"ms of the first load, which signs in, {where}", first_loads_ms)
 
 
-def _row(what: str, took: list[float]) -> Row:
-    return {"what": what, "value": statistics.median(took), "goal": "300", "of native": None}
+def _row(what: str, values_ms: list[float]) -> Row:
+    return {"what": what, "value": statistics.median(values_ms), "goal": "300", "of native": None}
 
 
 @contextmanager
-def _page(coordinator: str, program: list[str]) -> Iterator[str]:
-    """The address of a page's server."""
+def _page_server(coordinator: str, program: list[str]) -> Iterator[str]:
+    """Runs `remy-farm ui`, after the statements of `program`, and yields the page's address."""
     command = [sys.executable, "-c", "; ".join([*program, _UI]), "ui", "--no-browser"]
     command += ["--coordinator", coordinator, "--listen", "127.0.0.1:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -224,36 +233,38 @@ def _page(coordinator: str, program: list[str]) -> Iterator[str]:
             process.terminate()
 
 
-def _loads(browser: Any, address: str) -> list[float]:
-    """Milliseconds of each, of one browser."""
+def _load_repeatedly(browser: Any, address: str) -> list[float]:
+    """Loads the page several times in one browser; returns each load's ms until interactive."""
     context = browser.new_context()
     context.add_init_script(f"({_INTERACTIVE})()")
-    took = []
+    loads_ms = []
     for _ in range(1 + _LOADS):
         page = context.new_page()
-        page.set_default_timeout(_PATIENCE_MS)
+        page.set_default_timeout(_TIMEOUT_MS)
         page.goto(address)
         page.wait_for_function("() => window.interactive")
-        took.append(page.evaluate("window.interactive"))
+        loads_ms.append(page.evaluate("window.interactive"))
         page.get_by_text(f"{_JOBS} of {_JOBS} jobs").wait_for()
         page.close()
         time.sleep(_AWAY_SECONDS)
     context.close()
-    return took
+    return loads_ms
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     name="pages",
     title="The live network and the farm's page in a browser",
     method=(
-        "Headless Chromium. Packets: 60 s of 8 senders on 100 Mbit/s and 80 ms, simulated natively "
-        "and in the browser in turns, 7 times, each the last of several runs, since a browser "
-        "optimizes what has run for a while; the medians, and of the ratios; digests are equal. "
-        "Frames: times of 10 s of animation frames of the whole page. Jobs: from the navigation to "
-        "the first row drawn, with 1,000 jobs at a real coordinator, of which one runs, by workers "
-        "elsewhere or in the coordinator on these processors, 12 s after the load before, by "
-        "somebody who is signed in, the medians of 5 loads (of 2 with signing in): what the page's "
-        "server knew is there at once for ten minutes, and is asked for behind them."
+        "Headless Chromium. Packets: 60 s of 8 senders on 100 Mbit/s and 80 ms, simulated "
+        "alternately natively and in the browser, 7 times; each time the last of several runs "
+        "counts, because a browser optimizes code that has run for a while. Values and ratios are "
+        "medians; the digests are equal. Frames: intervals between the animation frames of the "
+        "whole page over 10 s. Jobs: time from the navigation to the first drawn row, with 1,000 "
+        "jobs at a real coordinator, of which one runs. It runs on workers elsewhere, or in the "
+        "coordinator on this machine. Medians of 5 loads by a user who is signed in, 12 s apart, "
+        "and of 2 first loads, which sign in. The page's server caches the jobs for ten minutes "
+        "after the last user has left and refreshes them in the background; 'not cached' means "
+        "that it forgets them at once."
     ),
     measure=measure,
 )

@@ -1,4 +1,4 @@
-"""The peak memory of a program."""
+"""Measures the peak memory of a program."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-# A process inherits the peak of the one that started it, so that a small one has to: a bare Python,
-# whose own peak of some 8 MiB is the least that can be seen.
+# A process inherits the peak memory of its parent. A bare Python starts the program, because its
+# own peak is small: some 8 MiB, below which nothing can be measured.
 _LAUNCHER = """
 import os, sys
 silent = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
@@ -19,7 +19,10 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 
 def peak_mebibytes(program: Path, *arguments: str) -> float:
-    """The largest resident set, in MiB, of a run of the program that succeeds."""
+    """Runs a program and returns its maximum resident set size in MiB.
+
+    Raises CalledProcessError if the program fails.
+    """
     printed = subprocess.run(
         [sys.executable, "-I", "-S", "-c", _LAUNCHER, program, *arguments],
         check=True,

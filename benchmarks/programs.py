@@ -1,4 +1,4 @@
-"""The programs that are measured, as `make build` leaves them."""
+"""Runs the programs that `make build` installs, and builds their arguments."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ _BIN = Path(sys.executable).parent
 REMY_FARM = _BIN / "remy-farm"
 REMY_SIMULATE = _BIN / "remy-simulate"
 
-#: Of bulk flows.
+#: The network of bulk flows.
 BUFFER_PACKETS = 1000
 STARTS_APART_MS = 200
 PACKET_BYTES = 1500
-#: As long as any run.
+#: Longer than any run.
 _ALWAYS_ON_MS = 1e12
 
 
 def run_json(*command: str | Path, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The one JSON object that the command (which is to succeed) prints when given --json."""
+    """Runs a command with --json and returns the JSON object that it prints.
+
+    Raises CalledProcessError if the command fails.
+    """
     output = subprocess.run(
         [*command, "--json"], env=environment, check=True, stdout=subprocess.PIPE
     ).stdout
-    tree = json.loads(output)
-    assert isinstance(tree, dict)
-    return tree
+    printed = json.loads(output)
+    assert isinstance(printed, dict)
+    return printed
 
 
 def network_flags(
@@ -46,9 +49,9 @@ def network_flags(
     buffer_packets: int | None = None,
     loss_probability: float = 0,
 ) -> list[str]:
-    """A network as the flags that `remy-farm simulate` and `remy-simulate` share.
+    """Returns a network as flags that both `remy-farm simulate` and `remy-simulate` accept.
 
-    Unless told otherwise it is in the middle of the general-purpose ranges.
+    The defaults are the middle of the ranges of the general-purpose design.
     """
     values: dict[str, object] = {
         "remycc": remycc,
@@ -63,13 +66,13 @@ def network_flags(
     }
     if buffer_packets is not None:
         values["buffer-packets"] = buffer_packets
-    return [word for name, value in values.items() for word in (f"--{name}", str(value))]
+    return [argument for name, value in values.items() for argument in (f"--{name}", str(value))]
 
 
 def bulk_flow_flags(
     protocol: str, *, senders: int, rate_mbps: float, rtt_ms: float, seconds: float
 ) -> list[str]:
-    """Flows without end that start one after the other, as flags of `remy-farm simulate`."""
+    """Returns flags of `remy-farm simulate` for endless flows that start one after the other."""
     values: dict[str, object] = {
         "sender": f"{protocol}={senders}",
         "rate-mbps": rate_mbps,
@@ -81,4 +84,4 @@ def bulk_flow_flags(
         "off-ms": 1,
         "seconds": seconds,
     }
-    return [word for name, value in values.items() for word in (f"--{name}", str(value))]
+    return [argument for name, value in values.items() for argument in (f"--{name}", str(value))]

@@ -1,4 +1,4 @@
-"""Compares our tables with published ones on the networks for which those were designed."""
+"""Compares our tables with published ones on the networks that the published ones are made for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from benchmarks.figure import Figure, Row, Unavailable
+from benchmarks.benchmark import Benchmark, Row, Unavailable
 from benchmarks.programs import ROOT
 from remy_farm.analysis.explain import NetworkSample
 from remy_farm.evaluation.local import LocalEvaluator
@@ -19,14 +19,14 @@ from remy_farm.specification.reading import Tree
 _SPECIMENS: Final = 256
 _SEED: Final = 20130812
 _FLAGSHIP: Final = "generalist-remembering"
-# Bytes of a packet of ours, and of the 10,000 bits for which published tables were trained.
 _OUR_PACKET_BYTES: Final = 1500
+# Published tables were trained with packets of 10,000 bits.
 _THEIR_PACKET_BYTES: Final = 1250
-# The study's rate in Mbit/s that our examples round to 31.6. A table that knows its link to the
-# last digit builds up a queue where the link is slower by a thousandth.
+# The study's exact rates in Mbit/s, by the rounded rate of our examples. The rounding matters: a
+# table trained for one exact rate builds up a queue if the link is slower by a thousandth.
 _EXACT_RATES: Final[dict[float, float]] = {31.6: 1000**0.5}
 
-#: By our example and table: the published table for the same networks.
+#: The published table for the networks of an example of ours, by the example's name.
 _PUBLISHED: Final = {
     "general-purpose-delta1": "RemyCC-2013-delta1",
     "general-purpose-delta0.1": "RemyCC-2013-delta0.1",
@@ -46,10 +46,10 @@ _PUBLISHED: Final = {
 
 
 def measure() -> list[Row]:
-    """One row for each published table."""
+    """Returns one row per published table."""
     folder = Path(os.environ.get("REMY_REFERENCE_DIR") or os.devnull) / "remyccs"
     if not folder.is_dir():
-        raise Unavailable("REMY_REFERENCE_DIR names no folder whose subfolder remyccs is there.")
+        raise Unavailable("REMY_REFERENCE_DIR names no directory with a subdirectory remyccs.")
     evaluator = LocalEvaluator(len(os.sched_getaffinity(0)))
     try:
         return [
@@ -61,7 +61,7 @@ def measure() -> list[Row]:
 
 def _row(name: str, published: Path, evaluator: LocalEvaluator) -> Row:
     tree = load_tree(ROOT / "examples" / f"{name}.yaml")
-    tree = vary(tree, "network.rate_mbps", _as_many_packets(tree))
+    tree = vary(tree, "network.rate_mbps", _rates_for_our_packets(tree))
     spec = spec_of_tree(tree, name)
     sample = NetworkSample(spec, _SEED, _SPECIMENS, evaluator.evaluate)
     theirs, ours, flagship = (
@@ -71,15 +71,15 @@ def _row(name: str, published: Path, evaluator: LocalEvaluator) -> Row:
     )
     return {
         "networks": name,
-        "published": _shown(theirs.summary().score),
-        "ours": _shown(ours.summary().score),
-        "ours - published": _shown(sample.scores(theirs, ours).difference),
-        "flagship - published": _shown(sample.scores(theirs, flagship).difference),
+        "published": _format(theirs.summary().score),
+        "ours": _format(ours.summary().score),
+        "ours - published": _format(sample.scores(theirs, ours).difference),
+        "flagship - published": _format(sample.scores(theirs, flagship).difference),
     }
 
 
-def _as_many_packets(tree: Tree) -> Tree:
-    """The rates at which our packets come as often as theirs at the rates of the study."""
+def _rates_for_our_packets(tree: Tree) -> Tree:
+    """Scales a specification's rates so that links carry as many packets per ms as in the study."""
     assert isinstance(tree, dict)
     network = tree["network"]
     assert isinstance(network, dict)
@@ -98,23 +98,23 @@ def _scaled(rates: Tree) -> Tree:
     raise TypeError(f"a link rate is {rates!r}")
 
 
-def _shown(estimate: Estimate | None) -> str:
+def _format(estimate: Estimate | None) -> str:
     if estimate is None:
         return "-"
     return f"{estimate.mean:.3f} \N{PLUS-MINUS SIGN} {estimate.standard_error or 0:.3f}"
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     name="published",
-    title="Tables beside published ones",
+    title="Our tables and published ones",
     method=(
-        f"Published tables were trained for packets of {_THEIR_PACKET_BYTES} bytes; a packet of "
-        f"ours has {_OUR_PACKET_BYTES}. So the link rates of our examples are multiplied by "
-        f"{_OUR_PACKET_BYTES / _THEIR_PACKET_BYTES:g}: as many packets per ms as the published "
-        "table was trained for. Scores are of the example's objective (natural logarithms) on "
-        f"{_SPECIMENS} networks of seed {_SEED}; differences are paired, network by network, with "
-        "their standard error. Ours is the table of data/remyccs of the example's name, the "
-        f"flagship {_FLAGSHIP}."
+        f"Published tables were trained with packets of {_THEIR_PACKET_BYTES} bytes; ours are "
+        f"trained with {_OUR_PACKET_BYTES}. The link rates of our examples are therefore "
+        f"multiplied by {_OUR_PACKET_BYTES / _THEIR_PACKET_BYTES:g}, so that a link carries as "
+        "many packets per ms as in the published table's training. Scores are of the example's "
+        f"objective (natural logarithms) on {_SPECIMENS} networks of seed {_SEED}; differences are "
+        "paired by network and have their standard error. Our table is that of data/remyccs with "
+        f"the example's name; the flagship is {_FLAGSHIP}."
     ),
     measure=measure,
 )

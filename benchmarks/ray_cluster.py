@@ -1,4 +1,4 @@
-"""A Ray cluster on this machine, whose parts can be ended and started again one by one."""
+"""Runs a Ray cluster on this machine whose nodes can be killed and restarted one by one."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-# Machines that run tests are slow and busy.
-_PATIENCE_SECONDS = 180.0
-_MOST_STARTS = 4
+# Long enough for a busy machine.
+_TIMEOUT_SECONDS = 180.0
+_MAX_STARTS = 4
 _ROOT = Path(__file__).resolve().parent.parent
 
 
 class NodeNotStarted(Exception):
-    """Ray gave the start of a node up."""
+    """Ray gave up starting a node."""
 
 
 class RayNode:
-    """A node's processes."""
+    """One node of a Ray cluster, and its processes."""
 
     def __init__(self, environment: Mapping[str, str], settings: dict[str, Any]) -> None:
-        """Returns when the node is there. Raises NodeNotStarted."""
+        """Starts the node and waits until it is ready. Raises NodeNotStarted."""
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.ray_node", json.dumps(settings)],
             cwd=_ROOT,
@@ -46,28 +46,28 @@ class RayNode:
         if not line:
             self.kill()
             raise NodeNotStarted
-        there = json.loads(line)
-        self.address: str = there["address"]
-        self._pids = there["processes"]
+        ready = json.loads(line)
+        self.address: str = ready["address"]
+        self._pids = ready["processes"]
 
     @property
     def raylet(self) -> int:
-        """The process that all others of a node end with, but for the head's books."""
+        """The raylet's PID; its end ends all processes of the node except the head's GCS."""
         return self._pids["raylet"][0]
 
     @property
     def actors(self) -> list[int]:
-        """Processes that simulate, or could."""
+        """The PIDs of the node's evaluation actors."""
         return [pid for pid, name in _children(self.raylet) if name.startswith("ray::Evaluation")]
 
     @property
     def processes(self) -> list[int]:
-        """All that there are of it."""
+        """The PIDs of all processes of the node."""
         own = [pid for group in self._pids.values() for pid in group]
         return own + [pid for parent in own for pid, _ in _children(parent)]
 
     def kill(self) -> None:
-        """As a machine goes that is switched off."""
+        """Kills all processes at once, as if the machine were switched off."""
         for pid in self.processes:
             _kill(pid)
         self._process.kill()
@@ -77,7 +77,7 @@ class RayNode:
                 pipe.close()
 
     def close(self) -> None:
-        """Ends it in order, then what is left of it."""
+        """Shuts the node down, then kills the processes that remain."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
@@ -87,15 +87,18 @@ class RayNode:
 
 
 class RayCluster:
-    """A head and other nodes, all on the loopback address.
+    """A head node and other nodes, all on the loopback address.
 
-    All but the head have the resource "evaluation".
+    Nodes other than the head have the resource "evaluation".
     """
 
     def __init__(self, nodes: int = 1, *, cpus: int = 1, **settings: str) -> None:
-        """`cpus` are those of each node; `settings` are Ray's, as RAY_NAME in the environment."""
+        """Starts all nodes, each with `cpus` CPUs.
+
+        `settings` are passed to Ray as environment variables RAY_<name>.
+        """
         self._cpus = cpus
-        # The path of a socket must be short.
+        # Linux limits the length of a Unix socket's path.
         self._folder = Path(tempfile.mkdtemp(prefix="ry", dir="/tmp"))
         token = self._folder / "token"
         token.write_text(secrets.token_hex(32), encoding="ascii")
@@ -103,7 +106,7 @@ class RayCluster:
         self.environment = {
             **os.environ,
             "RAY_USAGE_STATS_ENABLED": "0",
-            # Ray would take the machine's own address in place of the loopback one.
+            # Without this Ray replaces the loopback address by the machine's own.
             "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN_PATH": str(token),
@@ -128,22 +131,22 @@ class RayCluster:
 
     @property
     def nodes(self) -> list[RayNode]:
-        """All that there are."""
+        """All nodes, the head first."""
         return [self.head, *self.others]
 
     @property
     def actors(self) -> list[int]:
-        """Processes of all nodes that simulate, or could."""
+        """The PIDs of the evaluation actors of all nodes."""
         return [pid for node in self.nodes for pid in node.actors]
 
     @property
     def processes(self) -> list[int]:
-        """Everything that makes up the cluster, actors too."""
+        """The PIDs of all processes of the cluster, actors included."""
         return [pid for node in self.nodes for pid in node.processes]
 
     @contextlib.contextmanager
     def as_environment(self) -> Iterator[None]:
-        """Has processes that are started meanwhile find the cluster."""
+        """Sets environment variables with which child processes find the cluster."""
         before = dict(os.environ)
         os.environ.update(self.environment)
         try:
@@ -153,12 +156,12 @@ class RayCluster:
             os.environ.update(before)
 
     def replace_node(self) -> None:
-        """Another machine takes the place of one that is gone without notice."""
+        """Kills a node without notice and starts another one."""
         self.others.pop(0).kill()
         self.others.append(self._start(self.address))
 
     def replace_all(self) -> None:
-        """The head is gone, and all that it knew; everything is started anew where it was."""
+        """Kills all nodes and starts new ones; the new head has the same port and no state."""
         for node in self.nodes:
             node.kill()
         port = int(self.address.rpartition(":")[2])
@@ -170,36 +173,36 @@ class RayCluster:
             "gcs_address": gcs_address,
             "port": port,
             "cpus": self._cpus,
-            # So that nodes can be told apart by what they have.
+            # Actors ask for this resource, so that they do not run on the head.
             "resources": {} if gcs_address is None else {"evaluation": 1},
             "folder": str(self._folder),
         }
-        # Ray waits 30 s for a raylet, which is too short where others want all processors.
-        for _ in range(_MOST_STARTS - 1):
+        # Ray waits 30 s for a raylet, which is too short on a machine whose CPUs are all busy.
+        for _ in range(_MAX_STARTS - 1):
             with contextlib.suppress(NodeNotStarted):
                 return RayNode(self.environment, settings)
         return RayNode(self.environment, settings)
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """Returns once a condition holds."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+    """Returns once the condition is true. Raises TimeoutError, which names `what` is awaited."""
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
     while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"not within {_PATIENCE_SECONDS} s: {what}")
+            raise TimeoutError(f"after {_TIMEOUT_SECONDS} s there are still not {what}")
         time.sleep(0.05)
 
 
 def _children(parent: int) -> list[tuple[int, str]]:
-    """The processes that a process started, and their titles."""
-    found = []
+    """Returns the PIDs and titles of a process's children."""
+    children = []
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{parent}/task").iterdir():
-            for word in (task / "children").read_text().split():
+            for pid in (task / "children").read_text().split():
                 with contextlib.suppress(OSError):
-                    title = Path(f"/proc/{word}/cmdline").read_bytes().decode(errors="replace")
-                    found.append((int(word), title))
-    return found
+                    title = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+                    children.append((int(pid), title))
+    return children
 
 
 def _kill(pid: int) -> None:

@@ -1,4 +1,4 @@
-"""A fleet on a Ray cluster from ordinary code."""
+"""Evaluates on a Ray cluster from synchronous code."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from remy_services.transport.ray import RayFleet, RaySettings
 
 
 class RayFarm(Fleet):
-    """Evaluates on a cluster that is there, through a driver of its own."""
+    """Evaluates on a running Ray cluster through its own driver process."""
 
     def __init__(
         self, cluster: RayCluster, settings: RaySettings | None = None, **options: Any
     ) -> None:
-        """`options` are RayFleet's."""
+        """`options` are passed to RayFleet."""
         super().__init__(self._make_fleet)
         self._cluster = cluster
         self._settings = settings or RaySettings(address=cluster.address, log_level="warning")
@@ -24,14 +24,15 @@ class RayFarm(Fleet):
 
     @property
     def fleet(self) -> RayFleet:
-        """The evaluator."""
+        """The Ray evaluator; call it in the event loop only."""
         assert isinstance(self._evaluator, RayFleet)
         return self._evaluator
 
     def wait_for_workers(self, count: int) -> None:
-        """Returns once exactly so many actors work."""
+        """Returns once exactly `count` actors are connected."""
         wait_until(
-            lambda: self.now(self.fleet.snapshot).workers == count, f"{count} actors at work"
+            lambda: self.call_in_loop(self.fleet.snapshot).workers == count,
+            f"{count} connected actors",
         )
 
     def _make_fleet(self) -> SharedEvaluator:

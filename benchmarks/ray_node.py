@@ -1,4 +1,4 @@
-"""A node of a Ray cluster on this machine: `python -m benchmarks.ray_node`, until its input ends.
+"""Runs a node of a Ray cluster until standard input is closed: `python -m benchmarks.ray_node`.
 
 `ray start` cannot start several nodes on the loopback address, and its nodes outlive it.
 """
@@ -16,7 +16,7 @@ _STORE_BYTES = 80_000_000
 
 
 def main() -> None:
-    """Takes settings as one JSON object; prints another one when the node is there."""
+    """Reads settings from a JSON argument; prints a JSON line when the node is ready."""
     settings: dict[str, Any] = json.loads(sys.argv[1])
     gcs_address = settings.get("gcs_address")
     parameters = RayParams(

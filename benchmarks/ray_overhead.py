@@ -1,11 +1,11 @@
-"""What evaluation on a Ray cluster costs beside threads of one process."""
+"""Compares evaluation on a Ray cluster with threads of one process."""
 
 from __future__ import annotations
 
 import importlib.util
 from typing import TYPE_CHECKING
 
-from benchmarks.figure import Figure, Row, Unavailable
+from benchmarks.benchmark import Benchmark, Row, Unavailable
 from benchmarks.overhead import STEPS, overhead_row
 from benchmarks.worker_farm import Fleet
 from remy_farm.evaluation.local import ThreadPoolEvaluator
@@ -19,9 +19,9 @@ _LAYOUTS = {"2 actors of 1 thread": 1, "1 actor of 2 threads": 2}
 
 
 def measure() -> list[Row]:
-    """A row for each layout of actors and length of steps."""
+    """Returns one row per layout of actors and length of steps."""
     if importlib.util.find_spec("ray") is None:
-        raise Unavailable("Ray is not installed (remy-farm-worker with its extra 'ray')")
+        raise Unavailable("Ray is not installed (remy-farm-worker with its extra 'ray').")
     from benchmarks.ray_cluster import RayCluster
     from benchmarks.ray_farm import RayFarm
 
@@ -48,12 +48,12 @@ def _pids(farm: RayFarm) -> list[int]:
     return [] if driver is None else [driver]
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     "ray",
-    "Evaluation on Ray beside the threads of one process",
-    "The same evaluations, one after the other as the steps of a search, on two threads of one "
-    "process and on the actors of a Ray cluster of two CPUs on the same machine, in turns. CPU is "
-    "that of all processes of the cluster, the driver, and the process that asks. Ratios are "
-    "medians of the pairs.",
+    "Evaluation on Ray and on the threads of one process",
+    "The same evaluations run one after another, like the steps of a search, alternately on two "
+    "threads of one process and on the actors of a Ray cluster of two CPUs on the same machine. "
+    "CPU time is that of all processes of the cluster, of the driver and of the calling process. "
+    "Ratios are medians of the pairs.",
     measure,
 )

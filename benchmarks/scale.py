@@ -1,4 +1,4 @@
-"""How many workers one coordinator keeps busy, and how many tasks it hands out."""
+"""Measures how many workers one coordinator keeps busy, and how many tasks per second it leases."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from array import array
 from dataclasses import dataclass
 from typing import Final
 
-from benchmarks.figure import Figure, Row
+from benchmarks.benchmark import Benchmark, Row
 from benchmarks.stand_in_farm import (
     Measures,
-    in_a_process_of_its_own,
-    largest_resident_bytes,
+    peak_resident_bytes,
+    run_in_new_process,
     stand_ins,
 )
 from benchmarks.tables import eight_rules
@@ -36,21 +36,21 @@ _JOBS = 4
 _WARM_UP_SECONDS = 10.0
 _MEASURED_SECONDS = 15.0
 _SENDERS = 8
-# One packet a millisecond: a simulation's expected packets are its milliseconds.
+# With one packet per millisecond, a simulation has as many expected packets as milliseconds.
 _LINK_RATE_PACKETS_PER_MS = 1.0
 _SIMULATED_MS = 100_000.0
-# What each request is for all workers together. Tasks get shorter towards its end.
+# How long all workers together take for a request. Tasks get shorter towards a request's end.
 _SECONDS_PER_REQUEST = 8.0
 
 
 @dataclass(frozen=True)
 class Load:
-    """What stand-ins are asked for."""
+    """The work that stand-in workers are given."""
 
     name: str
-    #: Recorded, of one simulation.
+    #: How long a stand-in takes for one simulation.
     simulation_seconds: float
-    #: Of a task, at most.
+    #: The maximum duration of a task.
     task_seconds: float = 1.0
 
 
@@ -64,27 +64,27 @@ LOADS: Final = (
 
 
 def measure() -> list[Row]:
-    """A row for each load."""
-    return [in_a_process_of_its_own(row, load) for load in LOADS]
+    """Returns one row per load."""
+    return [run_in_new_process(row, load) for load in LOADS]
 
 
 def row(load: Load) -> Row:
-    """What a fleet does under a load."""
+    """Measures a fleet under a load."""
     settings = WorkerFleetSettings(SchedulerSettings(longest_task_seconds=load.task_seconds))
     seconds_per_packet = load.simulation_seconds / (_LINK_RATE_PACKETS_PER_MS * _SIMULATED_MS)
     request = _request(load)
     with WorkerFarm(settings) as farm, stand_ins(farm, _WORKERS, seconds_per_packet):
-        asking = [
-            farm.begin(_ask_for_ever(farm, f"job-{number}", request, (number + 1) / _JOBS))
+        jobs = [
+            farm.begin(_request_forever(farm, f"job-{number}", request, (number + 1) / _JOBS))
             for number in range(_JOBS)
         ]
         time.sleep(_WARM_UP_SECONDS)
         before = Measures.of(farm)
         time.sleep(_MEASURED_SECONDS)
         after = Measures.of(farm)
-        for each in asking:
-            each.cancel()
-        largest_bytes = largest_resident_bytes()
+        for job in jobs:
+            job.cancel()
+        peak_bytes = peak_resident_bytes()
     seconds = after.seconds - before.seconds
     worker_seconds = after.worker_seconds - before.worker_seconds
     tasks = after.tasks - before.tasks
@@ -95,29 +95,30 @@ def row(load: Load) -> Row:
         "tasks per s": tasks / seconds,
         "simulations per s": (after.simulations - before.simulations) / seconds,
         "coordinator CPUs": (after.cpu_seconds - before.cpu_seconds) / seconds,
-        "MiB": largest_bytes / 2**20,
+        "MiB": peak_bytes / 2**20,
     }
 
 
-async def _ask_for_ever(
-    farm: WorkerFarm, job_id: str, request: evaluation_pb2.EvaluationRequest, first: float
+async def _request_forever(
+    farm: WorkerFarm, job_id: str, request: evaluation_pb2.EvaluationRequest, first_share: float
 ) -> None:
-    """Always one request on the scheduler, and the next one right after it.
+    """Evaluates the request again and again, until it is cancelled.
 
-    The first one is a part of the others, so that jobs do not all end a request at once.
+    The first request is a fraction, `first_share`, of the others, so that the jobs' requests do not
+    end at the same time.
     """
     part = shared_part(request)
-    some = Slice(range(2), range(int(specimen_count(request) * first)))
+    some = Slice(range(2), range(int(specimen_count(request) * first_share)))
     part.MergeFrom(slice_request(request, some))
     await farm.fleet.evaluate(Share(job_id), part)
     while True:
         await farm.fleet.evaluate(Share(job_id), request)
-        # Others are to have their turn even if everything is there at once.
+        # Yields to other jobs even if the outcome is available at once.
         await asyncio.sleep(0)
 
 
 def _request(load: Load) -> evaluation_pb2.EvaluationRequest:
-    """A job's share of the work of all workers for some seconds."""
+    """Returns a request that keeps a job's share of the workers busy for _SECONDS_PER_REQUEST."""
     simulations = int(_WORKERS * _SECONDS_PER_REQUEST / load.simulation_seconds / _JOBS)
     specimens = simulations // 2
     one = evaluation_pb2.Specimen(
@@ -132,7 +133,7 @@ def _request(load: Load) -> evaluation_pb2.EvaluationRequest:
             )
         ],
     )
-    # Not packed one by one: that many messages would take more memory than all that is measured.
+    # One specimen is repeated in its packed form, because that many messages would dominate memory.
     columns = pack_specimens([one])
     columns.keys = array("Q", range(specimens)).tobytes()
     columns.link_rates_packets_per_ms *= specimens
@@ -149,14 +150,14 @@ def _request(load: Load) -> evaluation_pb2.EvaluationRequest:
     )
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     "scale",
     "Workers that one coordinator keeps busy",
-    f"{_WORKERS:,} stand-in workers of one thread, in four processes on the same machine, speak "
-    "the real protocol over gRPC and answer after a recorded time instead of simulating; their "
-    f"results are checked like all others. {_JOBS} jobs ask for more all the time, in requests "
-    f"that last about {_SECONDS_PER_REQUEST:.0f} s. Busy is the share of the workers' time that "
-    "they say they simulated for. CPUs and the largest resident memory are those of the "
-    f"coordinator's process, a new one for each load, over {_MEASURED_SECONDS:.0f} s.",
+    f"{_WORKERS:,} stand-in workers with one thread each, in four processes on the same machine, "
+    "use the real protocol over gRPC and answer after a fixed time instead of simulating; their "
+    f"results are checked like all others. Each of {_JOBS} jobs always has a request pending, and "
+    f"a request takes about {_SECONDS_PER_REQUEST:.0f} s. Busy is the fraction of the workers' "
+    "time that they report as spent simulating. CPUs and peak resident memory are those of the "
+    f"coordinator's process, a new one per load, over {_MEASURED_SECONDS:.0f} s.",
     measure,
 )

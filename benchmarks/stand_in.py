@@ -1,4 +1,4 @@
-"""Workers that speak the real protocol and answer after a stated time instead of simulating."""
+"""Implements workers that use the real protocol but answer after a set time without simulating."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from services.tests.transport.greeting import hello, make_stub
 
 _CHANNEL_OPTIONS = (("grpc.use_local_subchannel_pool", 1),)
 
-#: A task's time in seconds, by what it has in common with others and by its slice.
+#: A function of a task's shared part and of its slice that returns the task's duration in seconds.
 Duration = Callable[[evaluation_pb2.EvaluationRequest, evaluation_pb2.EvaluationRequest], float]
 
 
 def possible_outcome(
     shared: evaluation_pb2.EvaluationRequest, part: evaluation_pb2.EvaluationRequest, rules: int
 ) -> bytes:
-    """A serialized outcome that passes for that of a slice."""
+    """Returns a serialized outcome that passes the coordinator's checks for a slice."""
     specimens = specimen_count(part)
     simulations = len(part.candidates) * specimens
-    # Every kind of specimen has one group of senders here.
+    # A specimen has one group of senders here.
     counts = part.specimen_columns.sender_counts
     outcome = evaluation_pb2.EvaluationOutcome(
         packets_sent=[31_999 * count for count in counts] * len(part.candidates)
@@ -57,28 +57,29 @@ _SCORE = struct.pack("<d", -0.31)
 
 @dataclass
 class StandIn:
-    """One worker. It has threads only in so far as it answers so many tasks at a time."""
+    """One stand-in worker. It processes `threads` tasks concurrently, without real threads."""
 
     worker_id: str
     duration: Duration
     threads: int = 1
-    #: Tasks for each thread that wait their turn.
+    #: Queued tasks per thread, beside the one in progress.
     reserve: int = 1
-    #: CPU seconds that it says a task took, as a multiple of its duration.
+    #: The CPU seconds that it reports for a task, as a multiple of the task's duration.
     cpu_share: float = 1.0
+    #: Fields of the Hello message that differ from a real worker's.
     changes: dict[str, Any] = field(default_factory=dict)
-    #: Seconds that its threads had something to do, together.
+    #: The seconds of all tasks done so far.
     busy_seconds: float = 0.0
     tasks_done: int = 0
     connected: bool = False
-    _tasks_at_beat: int = 0
+    _tasks_at_heartbeat: int = 0
     _free_at: list[float] = field(default_factory=list)
-    #: Of each shared part: what it says, and how many rules its table has.
+    #: Shared parts by digest, each with the number of rules of its table.
     _shared: dict[bytes, tuple[evaluation_pb2.EvaluationRequest, int]] = field(default_factory=dict)
     _outbox: asyncio.Queue[worker_service_pb2.WorkRequest] = field(default_factory=asyncio.Queue)
 
     async def work(self, port: int) -> None:
-        """Calls a coordinator on this machine, and works until the call ends."""
+        """Connects to a coordinator on this machine and serves it until the call ends."""
         self._free_at = [0.0] * self.threads
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", _CHANNEL_OPTIONS) as channel:
             call = make_stub(channel).Work()
@@ -88,7 +89,7 @@ class StandIn:
             writing = asyncio.create_task(self._write(call))
             try:
                 async for response in call:
-                    self._hear(response)
+                    self._on_response(response)
             finally:
                 self.connected = False
                 writing.cancel()
@@ -98,35 +99,39 @@ class StandIn:
         while True:
             await call.write(await self._outbox.get())
 
-    def _hear(self, response: worker_service_pb2.WorkResponse) -> None:
+    def _on_response(self, response: worker_service_pb2.WorkResponse) -> None:
         match response.WhichOneof("message"):
             case "welcome":
                 self.connected = True
-                self._beat(response.welcome.heartbeat_seconds)
+                self._send_heartbeat_if_idle(response.welcome.heartbeat_seconds)
             case "shared":
                 shared = evaluation_pb2.EvaluationRequest.FromString(response.shared.request)
                 self._shared[response.shared.digest] = shared, rule_count(shared.tables[0])
             case "tasks":
                 for task in response.tasks.tasks:
-                    self._begin(response.tasks.shared_digest, task)
+                    self._start_task(response.tasks.shared_digest, task)
 
-    def _beat(self, seconds: float) -> None:
+    def _send_heartbeat_if_idle(self, interval_seconds: float) -> None:
+        """Sends a heartbeat if no result was sent since the last call, and schedules the next."""
         if not self.connected:
             return
-        quiet, self._tasks_at_beat = self._tasks_at_beat == self.tasks_done, self.tasks_done
-        if quiet:
+        is_idle = self._tasks_at_heartbeat == self.tasks_done
+        self._tasks_at_heartbeat = self.tasks_done
+        if is_idle:
             heartbeat = worker_service_pb2.Heartbeat()
             self._outbox.put_nowait(worker_service_pb2.WorkRequest(heartbeat=heartbeat))
-        asyncio.get_running_loop().call_later(seconds, self._beat, seconds)
+        asyncio.get_running_loop().call_later(
+            interval_seconds, self._send_heartbeat_if_idle, interval_seconds
+        )
 
-    def _begin(self, digest: bytes, task: worker_service_pb2.Task) -> None:
+    def _start_task(self, digest: bytes, task: worker_service_pb2.Task) -> None:
         loop = asyncio.get_running_loop()
         thread = min(range(self.threads), key=self._free_at.__getitem__)
         seconds = self.duration(self._shared[digest][0], task.slice)
         self._free_at[thread] = max(self._free_at[thread], loop.time()) + seconds
-        loop.call_at(self._free_at[thread], self._end, digest, task, seconds)
+        loop.call_at(self._free_at[thread], self._finish_task, digest, task, seconds)
 
-    def _end(self, digest: bytes, task: worker_service_pb2.Task, seconds: float) -> None:
+    def _finish_task(self, digest: bytes, task: worker_service_pb2.Task, seconds: float) -> None:
         shared, rules = self._shared[digest]
         outcome = possible_outcome(shared, task.slice, rules)
         result = worker_service_pb2.TaskResult(

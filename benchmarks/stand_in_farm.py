@@ -1,4 +1,4 @@
-"""A coordinator's fleet with stand-in workers, and what it got out of them."""
+"""Runs a coordinator's fleet with stand-in workers and reads its counters."""
 
 from __future__ import annotations
 
@@ -22,29 +22,30 @@ from benchmarks.worker_farm import WorkerFarm
 
 _PROCESSES = 4
 
-_Given = TypeVar("_Given")
-_Found = TypeVar("_Found")
+_Argument = TypeVar("_Argument")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
 class Measures:
-    """Counts at one moment."""
+    """A farm's counters at one moment. Differences between two moments are measurements."""
 
+    #: The monotonic clock.
     seconds: float
     tasks: int
     simulations: int
-    #: That workers say they simulated for.
+    #: The seconds that workers report as spent simulating.
     worker_seconds: float
-    #: Of this process.
+    #: The CPU seconds of this process.
     cpu_seconds: float
-    #: Of messages with tasks, and of those with results.
+    #: The bytes of messages that carry tasks, and of those that carry results.
     task_bytes: int
     result_bytes: int
 
     @classmethod
     def of(cls, farm: WorkerFarm) -> Measures:
-        """Now."""
-        counts = farm.now(farm.fleet.snapshot).counts
+        """Reads a farm's counters."""
+        counts = farm.call_in_loop(farm.fleet.snapshot).counts
         return cls(
             time.monotonic(),
             counts.tasks_done,
@@ -56,52 +57,52 @@ class Measures:
         )
 
 
-def in_a_process_of_its_own(function: Callable[[_Given], _Found], given: _Given) -> _Found:
-    """What a function of a module returns, without what earlier ones have left in memory."""
+def run_in_new_process(function: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
+    """Calls a module's function in a new process, whose memory holds nothing from earlier calls."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, initializer=_prepare) as pool:
-        return pool.submit(function, given).result()
+        return pool.submit(function, argument).result()
 
 
 def _prepare() -> None:
-    # A thousand workers come and go.
+    # A thousand workers would log each connection.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(WARNING))
     raise_limit_of_files()
 
 
 def raise_limit_of_files() -> None:
-    """Lets this process have as many connections as the system allows it."""
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    """Raises this process's limit of open files, and so of connections, to the hard limit."""
+    hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
 
 
 @contextlib.contextmanager
 def stand_ins(farm: WorkerFarm, count: int, seconds_per_packet: float) -> Iterator[None]:
-    """So many stand-in workers of one thread, in a few processes, all connected."""
-    each = -(-count // _PROCESSES)
-    started = []
+    """Runs `count` connected stand-in workers with one thread each, in a few processes."""
+    per_process = -(-count // _PROCESSES)
+    processes = []
     try:
         for number in range(_PROCESSES):
             flags = {
                 "port": farm.port,
-                "workers": min(each, count - each * number),
+                "workers": min(per_process, count - per_process * number),
                 "name": f"stand-in-{number}",
                 "seconds-per-packet": seconds_per_packet,
             }
-            words = [f"--{name}={value}" for name, value in flags.items()]
-            command = [sys.executable, "-m", "benchmarks.stand_in_process", *words]
-            started.append(subprocess.Popen(command, cwd=ROOT))
+            arguments = [f"--{name}={value}" for name, value in flags.items()]
+            command = [sys.executable, "-m", "benchmarks.stand_in_process", *arguments]
+            processes.append(subprocess.Popen(command, cwd=ROOT))
         farm.wait_for_workers(count)
         yield
     finally:
-        for process in started:
+        for process in processes:
             process.kill()
             process.wait()
 
 
-def largest_resident_bytes() -> int:
-    """The largest resident set that this process has had."""
+def peak_resident_bytes() -> int:
+    """Returns the maximum resident set size of this process so far."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
-    raise RuntimeError("/proc/self/status does not tell VmHWM")
+    raise RuntimeError("/proc/self/status has no line VmHWM")

@@ -1,8 +1,8 @@
-"""Many stand-in workers in one process.
+"""Runs many stand-in workers in one process.
 
     python -m benchmarks.stand_in_process --port PORT --workers N --name NAME --seconds-per-packet X
 
-Each answers a task after what a simulation of its specimens' expected packets was recorded to take.
+Each answers a task after X seconds per packet that the task's links could carry.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from benchmarks.stand_in import StandIn
 from benchmarks.stand_in_farm import raise_limit_of_files
 from remy_proto.v1 import evaluation_pb2
 
-# Workers that start at once are met one after the other by a coordinator anyway.
+# A coordinator accepts connections one after another, so that a burst of them gains nothing.
 _STARTED_PER_SECOND = 200
 
 
-def recorded_seconds(
+def task_seconds(
     shared: evaluation_pb2.EvaluationRequest,
     part: evaluation_pb2.EvaluationRequest,
     seconds_per_packet: float,
 ) -> float:
-    """What a slice takes on one thread."""
+    """Returns the duration of a slice on one thread."""
     rates = sum(memoryview(part.specimen_columns.link_rates_packets_per_ms).cast("d"))
     return rates * shared.duration_ms * len(part.candidates) * seconds_per_packet
 
@@ -33,7 +33,7 @@ async def _run(arguments: argparse.Namespace) -> None:
     for number in range(arguments.workers):
         stand_in = StandIn(
             f"{arguments.name}-{number}",
-            lambda shared, part: recorded_seconds(shared, part, arguments.seconds_per_packet),
+            lambda shared, part: task_seconds(shared, part, arguments.seconds_per_packet),
             reserve=arguments.reserve,
         )
         workers.append(asyncio.create_task(stand_in.work(arguments.port)))

@@ -1,9 +1,10 @@
-"""Times a designer's own work between the simulations of its steps: a program of its own.
+"""Times a designer's own work between the simulations of its steps.
 
     PYTHON benchmarks/steps_of_a_design.py SPEC.yaml PAIRS STEPS [REMYCC.dna]
 
-It uses nothing but what all versions have, so that two of them can be timed by the same code.
-Prints, as JSON, the milliseconds of CPU that each step took: to ask, and to hear the answer.
+It uses only functions that all versions have, so that the same program times any two versions.
+It prints, as JSON, each step's CPU milliseconds for making the request and for processing the
+outcome.
 """
 
 from __future__ import annotations
@@ -31,23 +32,23 @@ def main(spec_file: str, pairs: str, steps: str, remycc: str | None = None) -> N
         specification = import_module("remy_services.spec")
     spec = specification.load_spec(Path(spec_file))
     spec.search.specimens = int(pairs)
-    # The table stays as it is, and no epoch ends.
+    # The table is never divided, and no epoch ends.
     for name in ("first_split", "steps", "steps_per_epoch"):
         setattr(spec.search.joint, name, _NEVER)
     table = None if remycc is None else read_remycc(Path(remycc)).table
     designer = Designer(spec, first_table=table)
-    # The first request is for the validation of the table that the search begins with.
+    # The first request validates the initial table; it is not timed.
     designer.receive(evaluate(designer.next_request()))
     spent = []
     for _ in range(int(steps)):
-        began = time.thread_time()
+        started = time.thread_time()
         request = designer.next_request()
-        asked = time.thread_time()
+        requested = time.thread_time()
         outcome = evaluate(request)
-        answered = time.thread_time()
+        evaluated = time.thread_time()
         designer.receive(outcome)
-        ended = time.thread_time()
-        spent.append((1000 * (asked - began), 1000 * (ended - answered)))
+        received = time.thread_time()
+        spent.append((1000 * (requested - started), 1000 * (received - evaluated)))
     print(json.dumps(spent))
 
 

@@ -1,4 +1,4 @@
-"""What a commit costs."""
+"""Measures the latency of a commit to SQLite and to Redis."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import statistics
 import time
 from contextlib import closing
 
+from benchmarks.benchmark import Benchmark, Row, Unavailable
 from benchmarks.disk import folder_on_disk
-from benchmarks.figure import Figure, Row, Unavailable
 from benchmarks.job_at_work import step_commit
 from remy_services.stores import open_store
 from remy_services.stores.contract import CheckpointStore, retire_snapshots
@@ -23,7 +23,7 @@ _JOBS = 1020
 
 
 def measure() -> list[Row]:
-    """One row a store."""
+    """Returns one row per store."""
     with folder_on_disk() as folder, closing(SqliteStore(folder / "jobs.db")) as store:
         rows = [_row(store)]
     if shutil.which(PROGRAM) is None:
@@ -64,7 +64,7 @@ def _row(store: CheckpointStore) -> Row:
         "snapshot bytes": len(commit.snapshot),
         "commit ms: p50": statistics.median(commits_ms),
         "p99": _p99(commits_ms),
-        "highest": max(commits_ms),
+        "maximum": max(commits_ms),
         "goal (p99)": 10,
         "read back and retire ms: p50": statistics.median(retirements_ms),
         f"list {_JOBS} jobs ms": statistics.median(listings_ms),
@@ -76,16 +76,16 @@ def _p99(values: list[float]) -> float:
     return statistics.quantiles(values, n=100)[98]
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     name="stores",
-    title="A commit",
+    title="Commit latency",
     method=(
         f"Wall time of each of {_COMMITS} commits, one after another, to a store on this "
-        "repository's disk: a job's record, one event, and the state of a joint search whose "
-        f"table has {_RULES} rules and more, forced to the disk before the call returns. After "
-        "each, the snapshot is read back and the one before the last removed, as a coordinator "
-        f"does. Then {_JOBS} jobs are listed. Whatever else uses the disk or "
-        "the processors counts too: look at the load."
+        "repository's disk. A commit holds a job's record, one event, and the state of a joint "
+        f"search whose table has at least {_RULES} rules; it is durable on disk before the call "
+        "returns. After each commit the snapshot is read back and the last but one is removed, as "
+        f"a coordinator does. Then {_JOBS} jobs are listed. Other users of the disk and the CPUs "
+        "raise the times, so the load average is in the table."
     ),
     measure=measure,
 )

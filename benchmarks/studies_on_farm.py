@@ -1,4 +1,4 @@
-"""What killed workers leave in the data of studies: nothing."""
+"""Checks that studies give the same files on a farm whose workers are killed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from benchmarks.benchmark import Benchmark, Row
 from benchmarks.disk import folder_on_disk
-from benchmarks.figure import Figure, Row
 from benchmarks.programs import REMY_FARM, ROOT
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.client.design_client import DesignClient
@@ -24,30 +24,32 @@ _SECONDS_BETWEEN_KILLS = 60.0
 
 
 def measure() -> list[Row]:
-    """A row for each way to simulate them."""
+    """Returns one row per run: on this machine, on the farm, and on the farm again."""
     with folder_on_disk() as folder, ExitStack() as stack:
-        here = _reproduce(folder / "here")
-        made = files_of(folder / "here")
-        rows = [_row("here, on all CPUs", here, True)]
+        local_run = _reproduce(folder / "here")
+        local_files = files_of(folder / "here")
+        rows = [_row("here, on all CPUs", local_run, True)]
         coordinator = Coordinator(folder / "farm", "--evaluator", "workers")
         stack.callback(coordinator.close)
         coordinator.start()
         workers = _Workers(coordinator.address, folder, stack)
-        killer = threading.Thread(target=workers.kill_again_and_again, daemon=True)
+        killer = threading.Thread(target=workers.kill_periodically, daemon=True)
         killer.start()
-        for name in ("on 2 workers, one killed each minute", "again, from another folder"):
+        for name in ("on 2 workers, one killed each minute", "again, from another directory"):
             killed, evaluated = workers.killed, _evaluations(coordinator.address)
             out = folder / f"there-{len(rows)}"
-            found = _reproduce(out, "--coordinator", coordinator.address)
-            row = _row(name, found, files_of(out) == made)
+            farm_run = _reproduce(out, "--coordinator", coordinator.address)
+            row = _row(name, farm_run, files_of(out) == local_files)
             row["evaluations"] = _evaluations(coordinator.address) - evaluated
             rows.append(row | {"kills": workers.killed - killed})
-        workers.ended.set()
+        workers.stop.set()
         killer.join()
     return rows
 
 
 class _Workers:
+    """Worker processes, one of which is killed and replaced periodically."""
+
     def __init__(self, coordinator: str, folder: Path, stack: ExitStack) -> None:
         self._coordinator = coordinator
         self._folder = folder
@@ -55,10 +57,11 @@ class _Workers:
         self._number = 0
         self._workers = [self._start() for _ in range(_WORKERS)]
         self.killed = 0
-        self.ended = threading.Event()
+        self.stop = threading.Event()
 
-    def kill_again_and_again(self) -> None:
-        while not self.ended.wait(_SECONDS_BETWEEN_KILLS):
+    def kill_periodically(self) -> None:
+        """Kills and replaces a worker every _SECONDS_BETWEEN_KILLS until `stop` is set."""
+        while not self.stop.wait(_SECONDS_BETWEEN_KILLS):
             self._workers.pop(0).kill()
             self.killed += 1
             self._workers.append(self._start())
@@ -70,7 +73,7 @@ class _Workers:
 
 
 def _evaluations(address: str) -> int:
-    """Made on the farm so far."""
+    """Returns the number of evaluations that the farm has made so far."""
     with connect(address) as connection:
         jobs = DesignClient(connection).list(messages.ListJobsRequest()).jobs
     return sum(job.progress.evaluations for job in jobs)
@@ -83,12 +86,12 @@ def _reproduce(out: Path, *flags: str) -> dict[str, Any]:
     done = subprocess.run(
         [*command, "--out", str(out)], cwd=ROOT, check=True, stdout=subprocess.PIPE
     )
-    tree: dict[str, Any] = json.loads(done.stdout)
-    return tree | {"seconds": time.monotonic() - began}
+    counts: dict[str, Any] = json.loads(done.stdout)
+    return counts | {"seconds": time.monotonic() - began}
 
 
 def files_of(out: Path) -> dict[str, bytes]:
-    """Data, pictures and pages, without what has been simulated."""
+    """Returns all data, pictures and pages by path; the database of simulated cells is left out."""
     return {
         str(path.relative_to(out)): path.read_bytes()
         for path in out.rglob("*")
@@ -96,23 +99,23 @@ def files_of(out: Path) -> dict[str, bytes]:
     }
 
 
-def _row(name: str, tree: dict[str, Any], is_equal: bool) -> Row:
+def _row(name: str, counts: dict[str, Any], is_equal: bool) -> Row:
     return {
         "simulated": name,
-        "cells": tree["cells_simulated"] + tree["cells_found"],
-        "evaluations": tree["cells_simulated"],
+        "cells": counts["cells_simulated"] + counts["cells_found"],
+        "evaluations": counts["cells_simulated"],
         "kills": 0,
-        "seconds": tree["seconds"],
+        "seconds": counts["seconds"],
         "same_files": is_equal,
     }
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     "studies-on-farm",
     "Studies on workers that are killed",
-    "Every figure by `remy-farm reproduce`: on this machine, on workers of a coordinator, one of "
-    "which is killed each minute and another takes its place, and once more by a client that has "
-    "nothing kept. Evaluations are simulations made for the run; the files are compared byte by "
-    "byte: data, pictures and pages.",
+    "`remy-farm reproduce` makes every figure three times: on this machine; on workers of a "
+    "coordinator, one of which is killed and replaced each minute; and on the same farm once more "
+    "from an empty directory. Evaluations are simulations made during the run. Data, pictures and "
+    "pages are compared byte by byte.",
     measure,
 )

@@ -1,50 +1,53 @@
-"""The RemyCCs that are measured with."""
+"""Provides the RemyCCs that benchmarks use."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from benchmarks.figure import Unavailable
+from benchmarks.benchmark import Unavailable
 from benchmarks.programs import ROOT
 from remy_farm.remycc import RemyCC, write_remycc
 from remy_simulator import RuleTable
 
-# Where no folder is named there is none: nothing is below a file.
+# If the variable is not set, this is a path below which no file can exist.
 REFERENCE = Path(os.environ.get("REMY_REFERENCE_DIR") or os.devnull)
 
-#: Our tables in absolute units, as .dna files too, each with the specification that made it.
+#: Tables of ours in absolute units, also as .dna files, each with its specification.
 ABSOLUTE = ROOT / "tests" / "data" / "remyccs-absolute"
-#: Those that are shipped, each with the specification that made it.
+#: The shipped tables, each with its specification.
 EXAMPLES = ROOT / "data" / "remyccs"
 
 
 def published(name: str) -> Path:
-    """A published RemyCC of the reference folder, else one of ours. Raises Unavailable."""
+    """Returns a published RemyCC's file, or one of ours if there is none. Raises Unavailable."""
     candidates = [REFERENCE / "remyccs" / name, *sorted(ABSOLUTE.rglob("*.dna"))]
     for path in candidates:
         if path.exists():
             return path
     raise Unavailable(
-        f"neither the subfolder remyccs of REMY_REFERENCE_DIR nor {ABSOLUTE} has a RemyCC."
+        f"Neither the subdirectory remyccs of REMY_REFERENCE_DIR nor {ABSOLUTE} has a RemyCC."
     )
 
 
 def eight_rules() -> RuleTable:
-    """Keeps the link busy and the queue short: grows below 1.2 times the RTT, shrinks above."""
+    """Returns a table that keeps the link busy and the queue short.
+
+    Its window grows while the RTT is below 1.2 times the minimum RTT and shrinks above.
+    """
     grow, grow_gently, shrink = (1.0, 1.0, 0.25), (1.0, 1.0, 1.0), (0.9, 1.0, 2.0)
     table = RuleTable([0, 1, 2], [([], grow)]).split(0, [(0, 1.0), (1, 2.0), (2, 1.2)])
-    # Bits of a child's number: 0 and 1 for the times between packets, 2 for the ratio.
+    # Bit k of a child's index is set if signal k is above its threshold. Bit 2 is the RTT ratio.
     return table.with_actions([grow, grow, grow_gently, grow_gently, *[shrink] * 4])
 
 
 def write_eight_rules(folder: Path) -> Path:
-    """The same as a .dna file in the folder."""
+    """Writes the table of `eight_rules` as a .dna file into the folder; returns its path."""
     return _write(folder / "eight-rules.dna", eight_rules())
 
 
 def write_flood(folder: Path) -> Path:
-    """A .dna file of one rule that sends all that a window may hold, at once."""
+    """Writes a .dna file whose one rule has the maximum window and no pacing; returns its path."""
     return _write(folder / "flood.dna", RuleTable([0], [([], (1.0, 1e6, 0.0))]))
 
 

@@ -1,4 +1,4 @@
-"""What exporting metrics costs a coordinator."""
+"""Measures what metrics cost a coordinator."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from benchmarks.figure import Figure, Row
+from benchmarks.benchmark import Benchmark, Row
 from benchmarks.programs import ROOT
 from remy_farm.evaluation.interface import (
     Evaluation,
@@ -29,7 +29,7 @@ from remy_services.telemetry.telemetry import Telemetry, served
 _RUNNING, _FINISHED, _WORKERS = 20, 1000, 200
 _SCRAPES = 40
 _STEPS = 2000
-_STEPS_A_SECOND = 20
+_STEPS_PER_SECOND = 20
 _INTERVAL_SECONDS = 15.0
 _CLIENT = """\
 import sys, urllib.request
@@ -40,7 +40,7 @@ print(size)
 
 
 class _Fleet:
-    """Answers at once; its scheduler has as many workers as a farm."""
+    """An evaluator that answers at once and whose scheduler has as many workers as a farm."""
 
     def __init__(self) -> None:
         self._scheduler = TaskScheduler(SchedulerSettings())
@@ -77,7 +77,7 @@ class _Fleet:
 
 
 def measure() -> list[Row]:
-    """A row for what a scrape costs, and one for what watching a step costs."""
+    """Returns two rows: the cost of a scrape, and the cost of instrumenting a step."""
     return asyncio.run(_measure())
 
 
@@ -86,9 +86,9 @@ async def _measure() -> list[Row]:
     evaluator = telemetry.evaluator(_Fleet())
     jobs = list(_jobs())
     telemetry.watch(asyncio.get_running_loop(), lambda: _as_shown(jobs))
-    watched = await _cpu_seconds_of_steps(telemetry, evaluator, jobs[0])
+    instrumented = await _cpu_seconds_of_steps(telemetry, evaluator, jobs[0])
     plain = await _cpu_seconds_of_steps(None, _Fleet(), jobs[0])
-    step_seconds = max(watched - plain, 0.0) / _STEPS
+    step_seconds = max(instrumented - plain, 0.0) / _STEPS
     with served(telemetry.registry, "127.0.0.1", 0) as port:
         address = f"http://127.0.0.1:{port}/metrics"
         await asyncio.to_thread(_scrape, address, 2)
@@ -102,15 +102,15 @@ async def _measure() -> list[Row]:
             "% of a core": 100 * scrape_seconds / _INTERVAL_SECONDS,
         },
         {
-            "what": f"watching a step, {_STEPS_A_SECOND} a second",
+            "what": f"instrumenting a step, {_STEPS_PER_SECOND} per second",
             "CPU ms": 1000 * step_seconds,
-            "% of a core": 100 * step_seconds * _STEPS_A_SECOND,
+            "% of a core": 100 * step_seconds * _STEPS_PER_SECOND,
         },
     ]
 
 
 def _scrape(address: str, times: int) -> int:
-    """Scrapes from another process; the size of the last answer in bytes."""
+    """Scrapes `times` times from another process; returns the last response's size in bytes."""
     done = subprocess.run(
         [sys.executable, "-c", _CLIENT, address, str(times)],
         capture_output=True,
@@ -123,7 +123,7 @@ def _scrape(address: str, times: int) -> int:
 async def _cpu_seconds_of_steps(
     telemetry: Telemetry | None, evaluator: SharedEvaluator, job: job_pb2.Job
 ) -> float:
-    """CPU time of steps that consist of nothing but what is watched of them."""
+    """Returns the CPU seconds of empty steps, with instrumentation unless `telemetry` is None."""
     observer = JobObserver() if telemetry is None else telemetry.observer()
     request = evaluation_pb2.EvaluationRequest(duration_ms=1000)
     share = Share(job.id)
@@ -153,7 +153,7 @@ def _jobs() -> Iterator[job_pb2.Job]:
 
 
 def _as_shown(jobs: Sequence[job_pb2.Job]) -> Iterator[job_pb2.Job]:
-    """As a coordinator shows them: copies of those that are at work."""
+    """Yields the jobs as a coordinator does: running ones are copies."""
     for job in jobs:
         if job.state == job_pb2.JOB_STATE_RUNNING:
             shown = job_pb2.Job()
@@ -163,14 +163,14 @@ def _as_shown(jobs: Sequence[job_pb2.Job]) -> Iterator[job_pb2.Job]:
             yield job
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     name="telemetry",
-    title="What it costs to be watched",
+    title="Cost of metrics",
     method=(
         f"CPU time of a process that serves the metrics of a coordinator with {_RUNNING} running "
         f"jobs, {_FINISHED:,} finished ones and {_WORKERS} workers, while another process scrapes "
-        f"it {_SCRAPES} times; and of {_STEPS:,} empty steps with all that watches them minus the "
-        "same without. The goal is less than 1 % of a core for both together."
+        f"it {_SCRAPES} times; and CPU time of {_STEPS:,} empty steps with instrumentation minus "
+        "that without. The goal is less than 1 % of a core for both together."
     ),
     measure=measure,
 )

@@ -1,4 +1,4 @@
-"""What a second thread brings."""
+"""Measures the speed-up of a second thread."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 import remy_simulator
-from benchmarks.figure import Figure, Row
+from benchmarks.benchmark import Benchmark, Row
 from benchmarks.programs import REMY_FARM, ROOT
 from benchmarks.tables import eight_rules
 from remy_farm.evaluation.local import LocalEvaluator
@@ -32,14 +32,14 @@ _Run = Callable[[], object]
 
 @dataclass(frozen=True)
 class _Seconds:
-    """Wall and CPU time of one evaluation."""
+    """The wall and CPU seconds of one run."""
 
     wall: float
     cpu: float
 
 
 def measure() -> list[Row]:
-    """Rows for the simulator's threads, for those that `remy-farm` runs it on, and for a design."""
+    """Returns three rows: the simulator's own threads, the evaluator's threads, a whole design."""
     request = batch()
     remy_simulator.evaluate_columns(request, 1)
     with closing(LocalEvaluator(1)) as one, closing(LocalEvaluator(2)) as two:
@@ -63,7 +63,7 @@ def measure() -> list[Row]:
 
 
 def batch() -> evaluation_pb2.EvaluationRequest:
-    """64 networks of the general-purpose design for 100 s each."""
+    """Returns a request for 64 networks of the general-purpose design, 100 s each."""
     spec = load_spec(ROOT / "examples" / "general-purpose-delta1.yaml")
     return evaluation_pb2.EvaluationRequest(
         tables=[from_native(eight_rules())],
@@ -75,7 +75,7 @@ def batch() -> evaluation_pb2.EvaluationRequest:
 
 
 def _design(threads: int) -> None:
-    """From the command to the last file: start, search, checkpoints, report."""
+    """Runs the demo's design as a command, from its start to the last file of its report."""
     with tempfile.TemporaryDirectory() as folder:
         flags = ["--out", folder, "--threads", str(threads), "--quiet"]
         command = [str(REMY_FARM), "design", str(ROOT / "examples" / "demo.yaml"), *flags]
@@ -90,8 +90,8 @@ def _row(name: str, count: int, goal: float, with_one: _Run, with_two: _Run) -> 
         "1 thread s": statistics.median(one.wall for one, _ in pairs),
         "2 threads s": statistics.median(two.wall for _, two in pairs),
         "ratio (median)": statistics.median(ratios),
-        "lowest": ratios[0],
-        "highest": ratios[-1],
+        "minimum": ratios[0],
+        "maximum": ratios[-1],
         "goal": goal,
         "CPU time, 2 over 1": statistics.median(two.cpu / one.cpu for one, two in pairs),
         "CPUs": len(os.sched_getaffinity(0)),
@@ -106,20 +106,20 @@ def _time(run: _Run) -> _Seconds:
 
 
 def _cpu_seconds() -> float:
-    """Of this process and of those that it has waited for."""
+    """Returns the CPU seconds of this process and of its finished children."""
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     name="threads",
     title="Two threads over one",
     method=(
         "Wall time of one evaluation of 64 specimens of examples/general-purpose-delta1.yaml for "
-        f"100 s each, with one thread and with two, in turn (A B A B ...); the median of {_PAIRS} "
-        f"ratios. Then the same for the command that makes the demo, {_DESIGN_PAIRS} times "
-        "each, with its start, checkpoints and report. Anything else that runs lowers it: look at "
-        "the load, and at the CPU time of both threads over that of one, which should be 1."
+        f"100 s each, alternately with one thread and with two (A B A B ...); the median of "
+        f"{_PAIRS} ratios. The command that makes the demo is timed in the same way, "
+        f"{_DESIGN_PAIRS} times each, with its start, checkpoints and report. Other programs "
+        "lower the ratio: watch the load average, and the ratio of CPU times, which should be 1."
     ),
     measure=measure,
 )

@@ -1,4 +1,4 @@
-"""Shared evaluators from ordinary code: a fleet in an event loop of its own, and its workers."""
+"""Runs asynchronous evaluators, and worker processes for them, from synchronous code."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from remy_services.transport.grpc import WorkerFleet, WorkerFleetSettings
 
 REMY_WORKER = Path(sys.executable).with_name("remy-worker")
 
-# Machines that run tests are slow and busy.
-_PATIENCE_SECONDS = 120.0
+# Long enough for a busy machine.
+_TIMEOUT_SECONDS = 120.0
 
 _T = TypeVar("_T")
 
 
 class Fleet:
-    """A shared evaluator as an Evaluator: every call waits for its outcome."""
+    """A synchronous Evaluator over an asynchronous one, which runs in an event loop in a thread."""
 
-    def __init__(self, make: Callable[[], SharedEvaluator]) -> None:
-        """`make` is called in the event loop."""
-        self._make = make
+    def __init__(self, make_evaluator: Callable[[], SharedEvaluator]) -> None:
+        """`make_evaluator` is called in the event loop."""
+        self._make_evaluator = make_evaluator
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fleet", daemon=True)
         self._evaluator: SharedEvaluator | None = None
@@ -52,15 +52,15 @@ class Fleet:
         self.close()
 
     def call(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        """What a coroutine of the event loop returns."""
+        """Runs a coroutine in the event loop and returns its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def begin(self, coroutine: Coroutine[Any, Any, _T]) -> Future[_T]:
-        """Has the event loop run a coroutine; it can be cancelled."""
+        """Starts a coroutine in the event loop; the returned future can be cancelled."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
-    def now(self, function: Callable[[], _T]) -> _T:
-        """What a function returns when it is called in the event loop."""
+    def call_in_loop(self, function: Callable[[], _T]) -> _T:
+        """Calls a plain function in the event loop's thread and returns its result."""
 
         async def call() -> _T:
             return function()
@@ -70,7 +70,7 @@ class Fleet:
     def evaluate(
         self, request: evaluation_pb2.EvaluationRequest, on_progress: OnProgress | None = None
     ) -> evaluation_pb2.EvaluationOutcome:
-        """See Evaluator."""
+        """Implements Evaluator."""
         return self.share(Share("job"), request, on_progress).outcome
 
     def share(
@@ -79,12 +79,12 @@ class Fleet:
         request: evaluation_pb2.EvaluationRequest,
         on_progress: OnProgress | None = None,
     ) -> Evaluation:
-        """See SharedEvaluator."""
+        """Evaluates for a job, and returns the outcome with its cost. See SharedEvaluator."""
         assert self._evaluator is not None
         return self.call(self._evaluator.evaluate(share, request, on_progress))
 
     def close(self) -> None:
-        """Ends the event loop and all that is in it."""
+        """Closes the evaluator and stops the event loop."""
         if self._thread.is_alive():
             self.call(self._close())
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -92,7 +92,7 @@ class Fleet:
             self._loop.close()
 
     async def _open(self) -> None:
-        self._evaluator = self._make()
+        self._evaluator = self._make_evaluator()
 
     async def _close(self) -> None:
         if self._evaluator is not None:
@@ -100,12 +100,12 @@ class Fleet:
 
 
 class WorkerFarm(Fleet):
-    """A fleet of workers behind a gRPC server on this machine, and processes that work for it."""
+    """A gRPC server for workers, and worker processes, all on this machine."""
 
     def __init__(
         self, settings: WorkerFleetSettings | None = None, *, port: int = 0, **options: Any
     ) -> None:
-        """On any port by default. `options` are WorkerFleet's."""
+        """Listens on `port`; 0 chooses a free one. `options` are passed to WorkerFleet."""
         super().__init__(self._make_fleet)
         self._settings = settings
         self._options = options
@@ -115,7 +115,7 @@ class WorkerFarm(Fleet):
 
     @property
     def fleet(self) -> WorkerFleet:
-        """The evaluator."""
+        """The evaluator of workers; call it in the event loop only."""
         assert isinstance(self._evaluator, WorkerFleet)
         return self._evaluator
 
@@ -126,7 +126,10 @@ class WorkerFarm(Fleet):
         port: int | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
-        """A worker's process; it is ended with the farm. `port`: of a proxy in between."""
+        """Starts a worker process, which `close` kills.
+
+        `port` is the port that the worker connects to; by default that of this farm's server.
+        """
         process = subprocess.Popen(
             [
                 REMY_WORKER,
@@ -140,18 +143,18 @@ class WorkerFarm(Fleet):
         self._processes.append(process)
         return process
 
-    def disown(self, process: subprocess.Popen[bytes]) -> None:
-        """A worker's process is not ended with the farm."""
+    def detach(self, process: subprocess.Popen[bytes]) -> None:
+        """Leaves a worker process running when this farm is closed."""
         self._processes.remove(process)
 
-    def adopt(self, process: subprocess.Popen[bytes]) -> None:
-        """Another farm's worker process is ended with this one."""
+    def take_over(self, process: subprocess.Popen[bytes]) -> None:
+        """Kills another farm's worker process when this farm is closed."""
         self._processes.append(process)
 
-    def abandon(
+    def start_and_cancel(
         self, share: Share, request: evaluation_pb2.EvaluationRequest, after_tasks: int
     ) -> None:
-        """Begins an evaluation, and cancels it once so many tasks are done."""
+        """Starts an evaluation and cancels it once `after_tasks` of its tasks are done."""
 
         async def begin_and_cancel() -> None:
             done = self.fleet.snapshot().counts.tasks_done
@@ -164,15 +167,19 @@ class WorkerFarm(Fleet):
         self.call(begin_and_cancel())
 
     def wait_for_workers(self, count: int) -> None:
-        """Returns once exactly so many are connected."""
+        """Returns once exactly `count` workers are connected."""
         self.wait_until(lambda: self.fleet.snapshot().workers == count)
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Returns once a condition holds that is looked at in the event loop."""
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while not self.now(condition):
+        """Returns once the condition is true; it is evaluated in the event loop.
+
+        Raises TimeoutError with the fleet's state.
+        """
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
+        while not self.call_in_loop(condition):
             if time.monotonic() > deadline:
-                raise TimeoutError(f"not within {_PATIENCE_SECONDS} s: {self.fleet.snapshot()}")
+                snapshot = self.fleet.snapshot()
+                raise TimeoutError(f"after {_TIMEOUT_SECONDS} s the farm's state is {snapshot}")
             time.sleep(0.02)
 
     def close(self) -> None:

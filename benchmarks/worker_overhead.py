@@ -1,22 +1,22 @@
-"""What evaluation on gRPC workers costs beside threads of one process."""
+"""Compares evaluation on gRPC workers with threads of one process."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from benchmarks.figure import Figure, Row
+from benchmarks.benchmark import Benchmark, Row
 from benchmarks.overhead import STEPS, job_row, overhead_row
 from benchmarks.worker_farm import Fleet, WorkerFarm
 from remy_farm.evaluation.local import ThreadPoolEvaluator
 
 _THREADS = 2
-_PAIRS_OF_A_STEP: Final = (16, 128)
-#: Threads of each worker.
+_PAIRS_PER_STEP: Final = (16, 128)
+#: Threads per worker, by layout.
 _LAYOUTS: Final = {"2 workers of 1 thread": 1, "1 worker of 2 threads": 2}
 
 
 def measure() -> list[Row]:
-    """A row for each layout of workers and length of steps."""
+    """Returns one row per layout of workers and length of steps."""
     rows = []
     with Fleet(lambda: ThreadPoolEvaluator(_THREADS)) as local:
         for layout, threads in _LAYOUTS.items():
@@ -30,17 +30,17 @@ def measure() -> list[Row]:
                 ]
                 rows += [
                     job_row("workers", layout, pairs, local, farm, pids.copy)
-                    for pairs in _PAIRS_OF_A_STEP
+                    for pairs in _PAIRS_PER_STEP
                 ]
     return rows
 
 
-FIGURE = Figure(
+BENCHMARK = Benchmark(
     "workers",
-    "Evaluation on workers beside the threads of one process",
-    "The same evaluations, one after the other as the steps of a search, and the same short joint "
-    "designs of examples/general-purpose-delta1.yaml, on two threads of one process and on workers "
-    "of two threads together on the same machine, in turns. CPU is that of the workers and of the "
-    "process that asks. Ratios are medians of the pairs.",
+    "Evaluation on workers and on the threads of one process",
+    "The same evaluations, one after another like the steps of a search, and the same short joint "
+    "designs of examples/general-purpose-delta1.yaml run alternately on two threads of one process "
+    "and on workers that have two threads together, on the same machine. CPU time is that of the "
+    "workers and of the calling process. Ratios are medians of the pairs.",
     measure,
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import FIGURES
+from benchmarks.__main__ import BENCHMARKS
 from benchmarks.programs import ROOT
 from tests.headings import anchors
 
@@ -48,7 +48,7 @@ def test_the_architecture_names_every_layer(layer: str) -> None:
     assert layer in first_column(ROOT / "docs" / "architecture.md")
 
 
-@pytest.mark.parametrize("figure", FIGURES)
+@pytest.mark.parametrize("figure", BENCHMARKS)
 def test_the_method_of_every_figure_is_written_down(figure: str) -> None:
     assert f"## {figure}\n" in (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
 

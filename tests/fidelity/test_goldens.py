@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.figure import Unavailable
+from benchmarks.benchmark import Unavailable
 from benchmarks.goldens import Golden, read_goldens
 
 

@@ -154,7 +154,7 @@ def test_so_many_points_are_met_as_are_claimed() -> None:
     assert len(errors) > 100
     # Of more runs 84 % (`python -m benchmarks --only ns2-points`).
     assert (errors <= 0.03).mean() >= 0.8
-    assert np.mean([point.has_the_rtt for point in _points()]) >= 0.97
+    assert np.mean([point.is_rtt_equal for point in _points()]) >= 0.97
     assert (errors <= 0.1).mean() >= 0.96
     assert (errors <= 0.2).all()
     full = np.array([abs(point.ratio - 1) for point in _points() if point.overflows])

@@ -63,7 +63,7 @@ class Faults:
         wait_until(lambda: self._tasks_done() >= done, "tasks done after a fault")
 
     def _tasks_done(self) -> int:
-        return self._farm.now(self._farm.fleet.snapshot).counts.tasks_done
+        return self._farm.call_in_loop(self._farm.fleet.snapshot).counts.tasks_done
 
     def _signal_an_actor(self, number: int) -> int:
         while True:

@@ -53,7 +53,7 @@ def test_a_design_is_the_same_bytes_whatever_is_lost_on_the_way(
             assert design(spec, farm) == expected
         faults.finish()
         assert design(spec, farm) == expected
-        assert farm.now(farm.fleet.snapshot).counts.quarantined_tasks == 0
+        assert farm.call_in_loop(farm.fleet.snapshot).counts.quarantined_tasks == 0
     assert faults.done == count
 
 
@@ -78,11 +78,11 @@ def test_a_task_that_keeps_ending_actors_is_given_up(
                 outcome.append(error)
 
         def actors_lost() -> int:
-            return farm.now(farm.fleet.snapshot).counts.workers_left["lost"]
+            return farm.call_in_loop(farm.fleet.snapshot).counts.workers_left["lost"]
 
         def is_over_or_lost_more_than(count: int) -> bool:
             # Whenever it runs, since those that it ran on a moment ago may be gone already.
-            if farm.now(farm.fleet.snapshot).tasks_running:
+            if farm.call_in_loop(farm.fleet.snapshot).tasks_running:
                 for actor in ray_cluster.actors:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(actor, signal.SIGKILL)

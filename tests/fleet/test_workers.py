@@ -250,10 +250,10 @@ def test_a_worker_calls_again_until_its_coordinator_is_back() -> None:
         first.wait_for_workers(1)
         port = first.port
         # Its farm ends it at the end; this one has to outlive the first coordinator.
-        first.disown(worker)
+        first.detach(worker)
     assert worker.poll() is None
     with WorkerFarm(port=port) as second:
-        second.adopt(worker)
+        second.take_over(worker)
         request = requests("joint", 1)[0]
         assert second.evaluate(request) == remy_simulator.evaluate_columns(request)
         assert worker.poll() is None
@@ -265,9 +265,9 @@ def test_a_simulation_for_a_coordinator_that_is_gone_makes_room_for_the_next_one
         _begin(first, _endless_request())
         first.wait_until(lambda: first.fleet.snapshot().tasks_running > 0)
         port = first.port
-        first.disown(worker)
+        first.detach(worker)
     with WorkerFarm(port=port) as second:
-        second.adopt(worker)
+        second.take_over(worker)
         request = requests("joint", 1)[0]
         running = _begin(second, request)
         assert running.result(_PATIENCE_SECONDS).outcome == remy_simulator.evaluate_columns(request)
@@ -278,7 +278,7 @@ def test_a_withdrawn_request_leaves_workers_to_others(farm: WorkerFarm) -> None:
     farm.start_worker()
     farm.wait_for_workers(1)
     with ThreadPoolExecutor(1) as pool:
-        abandoned = pool.submit(farm.abandon, Share("job"), _long_request(), 3)
+        abandoned = pool.submit(farm.start_and_cancel, Share("job"), _long_request(), 3)
         abandoned.result(_PATIENCE_SECONDS)
     request = requests("joint", 1)[0]
     assert farm.evaluate(request) == remy_simulator.evaluate_columns(request)
