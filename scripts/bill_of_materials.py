@@ -1,9 +1,9 @@
-"""Writes what an image consists of, in CycloneDX's JSON: `bill_of_materials.py ARCHIVE OUT`.
+"""Writes an image's bill of materials (CycloneDX JSON): `bill_of_materials.py ARCHIVE OUT`.
 
-ARCHIVE is an image as `docker save` writes it. The bill lists what the image itself says is
-installed: the distribution, its packages by the database of dpkg, and Python's by their metadata.
-What was compiled into a wheel is part of that wheel, and not listed on its own. Equal archives give
-equal bills: the time in them is SOURCE_DATE_EPOCH.
+ARCHIVE is an image as `docker save` writes it. The bill lists the distribution, the packages in
+dpkg's database, and the Python packages by their metadata. Code that was compiled into a wheel is
+part of that wheel and not listed separately. Equal archives give equal bills: their timestamp is
+SOURCE_DATE_EPOCH.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from packageurl import PackageURL
 _OS_RELEASE = "usr/lib/os-release"
 _DPKG_STATUS = "var/lib/dpkg/status"
 _PYTHON_METADATA = re.compile(r".*\.dist-info/METADATA")
-#: Names by which a layer says that what was below is gone: one file, or all of the folder.
-_REMOVED, _ALL_REMOVED = ".wh.", ".wh..wh..opq"
-#: Longer ones are whole texts, which some put where the name of a licence belongs.
-_LONGEST_LICENSE = 100
+#: Whiteout markers in a layer: one removes a file of lower layers, the other a directory's content.
+_WHITEOUT, _OPAQUE_WHITEOUT = ".wh.", ".wh..wh..opq"
+#: Some packages put a licence's whole text where its name belongs; longer texts are left out.
+_MAX_LICENSE_LENGTH = 100
 
 
 def main() -> None:
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def bill_of(archive: Path) -> str:
-    """The bill of the one image in the archive."""
+    """Returns the bill of the archive's only image, as JSON."""
     with tarfile.open(archive) as image:
         (manifest,) = json.loads(_read(image, "manifest.json"))
         files = _files(image, manifest["Layers"])
@@ -72,38 +72,38 @@ def bill_of(archive: Path) -> str:
 
 
 def _read(archive: tarfile.TarFile, name: str) -> bytes:
-    found = archive.extractfile(name)
-    assert found is not None, f"{name} is no file"
-    return found.read()
+    file = archive.extractfile(name)
+    assert file is not None, f"{name} is not a regular file"
+    return file.read()
 
 
 def _files(image: tarfile.TarFile, layers: list[str]) -> dict[str, bytes]:
-    """What tells of packages in the image, by path: later layers replace and remove."""
+    """Returns the image's files with package metadata, by path, after all layers."""
     files: dict[str, bytes] = {}
     for layer in layers:
         below = dict(files)
         with tarfile.open(fileobj=image.extractfile(layer)) as contents:
             for member in contents:
                 path = PurePosixPath(member.name)
-                if path.name == _ALL_REMOVED:
+                if path.name == _OPAQUE_WHITEOUT:
                     _remove(files, below, f"{path.parent}/")
-                elif path.name.startswith(_REMOVED):
-                    gone = str(path.with_name(path.name.removeprefix(_REMOVED)))
-                    _remove(files, below, gone)
-                elif member.isfile() and _tells(str(path)):
+                elif path.name.startswith(_WHITEOUT):
+                    removed = str(path.with_name(path.name.removeprefix(_WHITEOUT)))
+                    _remove(files, below, removed)
+                elif member.isfile() and _is_package_metadata(str(path)):
                     files[str(path)] = _read(contents, member.name)
     return files
 
 
-def _remove(files: dict[str, bytes], below: dict[str, bytes], gone: str) -> None:
-    """Removes a file, or a folder with what lower layers have in it."""
+def _remove(files: dict[str, bytes], below: dict[str, bytes], removed: str) -> None:
+    """Removes a file or a directory that lower layers have; files of the same layer stay."""
     for path, content in below.items():
-        inside = path == gone or path.startswith(f"{gone.rstrip('/')}/")
-        if inside and files.get(path) is content:
+        is_removed = path == removed or path.startswith(f"{removed.rstrip('/')}/")
+        if is_removed and files.get(path) is content:
             del files[path]
 
 
-def _tells(path: str) -> bool:
+def _is_package_metadata(path: str) -> bool:
     return path in (_OS_RELEASE, _DPKG_STATUS) or _PYTHON_METADATA.fullmatch(path) is not None
 
 
@@ -129,7 +129,8 @@ def _components(files: dict[str, bytes]) -> Iterator[Component]:
 
 def _component_of_dpkg(package: Message, distributor: str, distribution: str) -> Component:
     qualifiers = {"arch": package["Architecture"], "distro": distribution}
-    # Advisories go by the source: "gcc-12 (12.2.0-14)", the version where it is another one.
+    # Advisories name the source package, for example "gcc-12 (12.2.0-14)"; the version is given
+    # only if it differs from the binary package's.
     if source := package["Source"]:
         name, _, version = source.partition(" ")
         qualifiers["upstream"] = f"{name}@{version.strip('()')}" if version else name
@@ -138,11 +139,11 @@ def _component_of_dpkg(package: Message, distributor: str, distribution: str) ->
 
 def _component_of_python(package: Message) -> Component:
     name = re.sub(r"[-_.]+", "-", package["Name"]).lower()
-    found = _library("pypi", None, name, package["Version"])
+    component = _library("pypi", None, name, package["Version"])
     license_text = package["License-Expression"] or package["License"] or ""
-    if 0 < len(license_text) <= _LONGEST_LICENSE and "\n" not in license_text:
-        found.licenses.add(LicenseFactory().make_from_string(license_text))
-    return found
+    if 0 < len(license_text) <= _MAX_LICENSE_LENGTH and "\n" not in license_text:
+        component.licenses.add(LicenseFactory().make_from_string(license_text))
+    return component
 
 
 def _library(kind: str, space: str | None, name: str, version: str, rest: Any = None) -> Component:

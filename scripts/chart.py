@@ -1,7 +1,7 @@
-"""Makes what the Helm chart holds of other files: `scripts/chart.py [--check]`.
+"""Generates files of the Helm chart: `scripts/chart.py [--check]`.
 
-From charts/remy-farm/values.schema.yaml the JSON schema that Helm checks values against, and the
-table in the chart's README.
+From charts/remy-farm/values.schema.yaml it generates the JSON schema by which Helm checks values,
+and the table of values in the chart's README.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def files() -> dict[Path, str]:
-    """Every generated file, as it should be."""
+    """Returns the content of every generated file."""
     source = yaml.safe_load((CHART / "values.schema.yaml").read_text())
     defaults = yaml.safe_load((CHART / "values.yaml").read_text())
     definitions = source.pop("$defs")
@@ -52,7 +52,7 @@ def files() -> dict[Path, str]:
 
 
 def resolve(node: Any, definitions: dict[str, Any]) -> Any:
-    """The schema with every definition in its place."""
+    """Returns the schema with every `$ref` replaced by the definition that it names."""
     if isinstance(node, list):
         return [resolve(each, definitions) for each in node]
     if not isinstance(node, dict):
@@ -63,7 +63,7 @@ def resolve(node: Any, definitions: dict[str, Any]) -> Any:
 
 
 def json_schema(node: Any) -> Any:
-    """As Helm reads it: objects are closed unless they are `open`."""
+    """Returns the schema in Helm's form: objects accept no other keys unless they are `open`."""
     if isinstance(node, list):
         return [json_schema(each) for each in node]
     if not isinstance(node, dict):
@@ -80,7 +80,7 @@ def json_schema(node: Any) -> Any:
 
 
 def rows(schema: dict[str, Any], defaults: dict[str, Any]) -> Iterator[str]:
-    """The table of values."""
+    """Yields the lines of the table of values."""
     yield "| Value | Default | Meaning |"
     yield "|---|---|---|"
     for path, node, default in leaves(schema, defaults, ()):
@@ -91,7 +91,7 @@ def rows(schema: dict[str, Any], defaults: dict[str, Any]) -> Iterator[str]:
 def leaves(
     schema: dict[str, Any], defaults: Any, path: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], dict[str, Any], Any]]:
-    """Every value with its schema and its default, in the order of the schema."""
+    """Yields every value's path, schema and default, in the order of the schema."""
     strays = set(defaults or {}) - set(schema["properties"])
     if strays:
         raise SystemExit(f"values.schema.yaml lacks {'.'.join((*path, sorted(strays)[0]))}")
@@ -106,7 +106,7 @@ def leaves(
 
 
 def code(value: Any) -> str:
-    """A value as it is written in YAML, for a cell of a table."""
+    """Formats a value as code in a cell of a Markdown table."""
     return f"`{json.dumps(value)}`".replace("|", "\\|")
 
 

@@ -1,8 +1,8 @@
 """Runs what CI runs and ends with one line: `N passed, N failed`.
 
-Lint checks (one count each), the C++ tests with the library as released and with sanitizers, and
-the Python tests of every member, beside each other. Everything runs even when something before it
-failed; output is shown where it helps to mend a failure. A suite in which no test ran has failed.
+It runs the lint checks (each counts as one), the C++ tests against the release build and with
+sanitizers, and all Python tests, in parallel. A failure does not stop the other checks; the output
+of what failed is shown. A suite in which no test ran has failed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "build" / "test-results"
 TOOLS = Path(sys.executable).parent
 CPUS = len(os.sched_getaffinity(0))
-#: The tests of each C++ program are dealt out to so many processes, CPUS of which run at a time, so
-#: that none has all of the slow ones.
+#: Each C++ test program is split into this many shards, of which CPUS run at a time. More shards
+#: than CPUs even out the slow tests.
 SHARDS = min(8, 2 * CPUS)
-#: And the Python tests: two of them wait, mostly, for processes that they have started.
+#: More processes than CPUs, because many Python tests mostly wait for processes that they started.
 PYTHON_PROCESSES = CPUS + 2
-# What the newest release promised; `make proto-baseline` writes it.
+# The wire formats of the newest release; `make proto-baseline` writes this file.
 BASELINE = "proto/baseline.binpb"
 PYTHON_TESTS = (
     "proto/tests",
@@ -44,7 +44,7 @@ PYTHON_TESTS = (
 
 @dataclass
 class Outcome:
-    """What a part of the checks came to: how many passed, and the names of those that did not."""
+    """The result of some checks: how many passed, and the names of those that failed."""
 
     passed: int = 0
     failures: list[str] = field(default_factory=list)
@@ -55,12 +55,12 @@ class Outcome:
 
 
 def lint() -> Outcome:
-    """Formatting, lint, types, direction of imports, and fresh generated code."""
+    """Lint: formatting, types, direction of imports, and freshness of generated files"""
     checks = {
         "format of Python": ("ruff", "format", "--check", "."),
         "lint of Python": ("ruff", "check", "--quiet", "."),
         "types": ("mypy",),
-        # As installed: the stub of the native module is only there.
+        # By the installed package, because only that has the native module's stub.
         "types of the simulator": ("mypy", "--package", "remy_simulator"),
         "direction of imports": ("lint-imports", "--no-logo", "--no-cache"),
         "format of C++": ("clang-format", "--dry-run", "-Werror", *cpp_sources()),
@@ -73,7 +73,7 @@ def lint() -> Outcome:
     }
     outcome = Outcome()
     for name, command in checks.items():
-        status, output = quietly(command)
+        status, output = run_captured(command)
         if status == 0:
             outcome.passed += 1
         else:
@@ -93,12 +93,12 @@ def cpp_sources() -> list[str]:
 
 
 def cpp() -> Outcome:
-    """The C++ tests, with the library as released and with sanitizers."""
+    """C++ tests, against the release build and with sanitizers"""
     released, outcome = released_library()
     if released is None:
         return outcome
     folder = ROOT / "build" / "sanitized"
-    built = cpp_built(
+    built = build_cpp(
         folder,
         ("remy_tests", "remy_tests_released"),
         *("-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DREMY_SANITIZE=ON", "-DREMY_BUILD_TESTS=ON"),
@@ -112,30 +112,30 @@ def cpp() -> Outcome:
         for shard in range(SHARDS)
     ]
     with ThreadPoolExecutor(CPUS) as pool:
-        for part in pool.map(cpp_shard, *zip(*parts, strict=True)):
+        for part in pool.map(run_cpp_shard, *zip(*parts, strict=True)):
             outcome.add(part)
     return outcome
 
 
 def released_library() -> tuple[Path | None, Outcome]:
-    """The library that `make build` compiled; compiled here where it was not."""
+    """Returns the library that `make build` compiled, or compiles it if there is none."""
     wheels = ROOT / "simulator" / "build"
     python = f"cp{sys.version_info.major}{sys.version_info.minor}"
     built = sorted(wheels.glob(f"{python}-*/libremy.a"), key=lambda path: path.stat().st_mtime)
     if built:
         return built[-1], Outcome()
     folder = ROOT / "build" / "release"
-    outcome = cpp_built(folder, ("remy",), "-DCMAKE_BUILD_TYPE=Release")
+    outcome = build_cpp(folder, ("remy",), "-DCMAKE_BUILD_TYPE=Release")
     return None if outcome.failures else folder / "libremy.a", outcome
 
 
-def cpp_built(folder: Path, targets: Sequence[str], *options: str) -> Outcome:
-    """Configures and builds; what failed, if anything did."""
+def build_cpp(folder: Path, targets: Sequence[str], *options: str) -> Outcome:
+    """Configures and builds targets; the outcome is empty if that succeeds."""
     for step in (
         ("cmake", "-S", "simulator", "-B", str(folder), "-G", "Ninja", *options),
         ("cmake", "--build", str(folder), "--target", *targets),
     ):
-        status, output = beside_python(step)
+        status, output = run_at_low_priority(step)
         if status != 0:
             command = " ".join(step[:3])
             print(f"--- C++: {command}\n{output}", flush=True)
@@ -143,30 +143,30 @@ def cpp_built(folder: Path, targets: Sequence[str], *options: str) -> Outcome:
     return Outcome()
 
 
-def cpp_shard(program: Path, shard: int) -> Outcome:
-    """One of SHARDS parts of the tests, which GoogleTest deals out in turn."""
+def run_cpp_shard(program: Path, shard: int) -> Outcome:
+    """Runs one of the SHARDS shards of a GoogleTest program."""
     report = fresh_report(f"cpp-{program.name}-{shard}")
-    status, output = beside_python(
+    status, output = run_at_low_priority(
         (str(program), "--gtest_brief=1", f"--gtest_output=xml:{report}"),
         GTEST_TOTAL_SHARDS=str(SHARDS),
         GTEST_SHARD_INDEX=str(shard),
     )
     if status != 0:
-        print(f"--- {program.name}, part {shard + 1} of {SHARDS}\n{output}", flush=True)
+        print(f"--- {program.name}, shard {shard + 1} of {SHARDS}\n{output}", flush=True)
     return read_report(f"C++ {program.name}", report, status)
 
 
-def beside_python(command: Sequence[str], **variables: str) -> tuple[int, str]:
-    """As `quietly`, behind the Python tests, which come first."""
-    return quietly(("nice", "-n", "10", *command), **variables)
+def run_at_low_priority(command: Sequence[str], **variables: str) -> tuple[int, str]:
+    """Runs a command like `run_captured`, but lets the Python tests have the CPUs first."""
+    return run_captured(("nice", "-n", "10", *command), **variables)
 
 
 def python() -> Outcome:
-    """The Python tests of every member, and those that cross members."""
+    """Python tests of every member, and those that cross members"""
     report = fresh_report("python")
-    # Neighbouring tests stay in one process, which starts once what they have in common.
-    spread = ("-n", str(PYTHON_PROCESSES), "--dist", "worksteal")
-    status = loudly(("pytest", "-q", *spread, f"--junitxml={report}", *PYTHON_TESTS))
+    # With worksteal, neighbouring tests mostly share a process, and so their fixtures.
+    parallel = ("-n", str(PYTHON_PROCESSES), "--dist", "worksteal")
+    status = run_shown(("pytest", "-q", *parallel, f"--junitxml={report}", *PYTHON_TESTS))
     outcome = read_report("Python", report, status)
     if report.exists():
         files = [case.get("file", "") for case in ElementTree.parse(report).iter("testcase")]
@@ -179,7 +179,7 @@ def python() -> Outcome:
 
 
 def fresh_report(name: str) -> Path:
-    """Where a suite is to write its report; what an earlier run left there is gone."""
+    """Returns the path of a suite's report, and removes the report of an earlier run."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     report = RESULTS / f"{name}.xml"
     report.unlink(missing_ok=True)
@@ -187,7 +187,10 @@ def fresh_report(name: str) -> Path:
 
 
 def read_report(suite: str, report: Path, status: int) -> Outcome:
-    """Counts a JUnit report; a suite that crashed, or ran nothing, has failed whatever it says."""
+    """Counts the tests of a JUnit report.
+
+    A suite has failed if it ended with another status than 0 or ran no test, whatever it reports.
+    """
     outcome = Outcome()
     if report.exists():
         for case in ElementTree.parse(report).iter("testcase"):
@@ -210,8 +213,11 @@ def environment() -> dict[str, str]:
     }
 
 
-def quietly(command: Sequence[str], **variables: str) -> tuple[int, str]:
-    """Runs a command at the root, with these variables; its status and all that it printed."""
+def run_captured(command: Sequence[str], **variables: str) -> tuple[int, str]:
+    """Runs a command in the root directory; returns its status and its output.
+
+    `variables` are added to the environment.
+    """
     done = subprocess.run(
         command,
         cwd=ROOT,
@@ -225,8 +231,8 @@ def quietly(command: Sequence[str], **variables: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def loudly(command: Sequence[str]) -> int:
-    """Runs a command at the root, its output shown as it comes; its status."""
+def run_shown(command: Sequence[str]) -> int:
+    """Runs a command in the root directory, shows its output as it appears, returns its status."""
     return subprocess.run(
         command, cwd=ROOT, env=environment(), stdin=subprocess.DEVNULL, check=False
     ).returncode
@@ -240,7 +246,8 @@ PARTS: dict[str, tuple[Step, ...]] = {
 }
 
 
-def announced(step: Step) -> Outcome:
+def announce_and_run(step: Step) -> Outcome:
+    """Prints the step's docstring as a heading and runs the step."""
     print(f"=== {step.__doc__}", flush=True)
     return step()
 
@@ -249,22 +256,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=PARTS, help="run one part")
     only = parser.parse_args().only
-    # A shell starts what runs in its background with Ctrl-C ignored, and so would all that is
-    # started here be; the tests that interrupt programs need them to listen.
+    # A shell starts background commands with SIGINT ignored, and child processes inherit that.
+    # Tests that interrupt programs need the default.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
     wanted = {part: steps for part, steps in PARTS.items() if only in (None, part)}
     total = Outcome()
-    # Most Python tests wait for processes that they start: C++ compiles meanwhile.
-    beside = ThreadPoolExecutor(max_workers=1)
+    # Many Python tests wait for processes that they start: C++ compiles meanwhile.
+    background = ThreadPoolExecutor(max_workers=1)
     try:
-        cpp = [beside.submit(announced, step) for step in wanted.pop("cpp", ())]
+        cpp = [background.submit(announce_and_run, step) for step in wanted.pop("cpp", ())]
         for step in chain.from_iterable(wanted.values()):
-            total.add(announced(step))
+            total.add(announce_and_run(step))
         for outcome in cpp:
             total.add(outcome.result())
     finally:
-        beside.shutdown(cancel_futures=True)
+        background.shutdown(cancel_futures=True)
     if total.failures:
         print("=== Failed:", *total.failures, sep="\n  ")
     print(f"{total.passed} passed, {len(total.failures)} failed", flush=True)

@@ -1,9 +1,9 @@
-"""Designs a table for each example specification and keeps it in data/remyccs.
+"""Designs a table for each example specification and stores it in data/remyccs.
 
-Each table comes with the specification and seed that made it (spec.yaml), the versions
-(provenance.json) and its score on networks that no design draws from (held-out.json). Of several
-seeds the table that is best on other networks of that kind is kept. Designs are made in
-build/examples; one that was interrupted goes on, and one that is finished is not made again.
+Beside each table are its specification and seed (spec.yaml), the versions (provenance.json) and its
+score on networks that no design uses (held-out.json). With several seeds, the table with the best
+score on another set of fresh networks is kept. Designs run in build/examples; an interrupted design
+is resumed, and a finished one is not repeated.
 
     .venv/bin/python scripts/design_examples.py [--set PATH=VALUE ...] [--seeds K,L,...] [NAME ...]
 """
@@ -27,12 +27,14 @@ ROOT = Path(__file__).resolve().parent.parent
 REMY_FARM = ROOT / ".venv" / "bin" / "remy-farm"
 EXAMPLES = ROOT / "examples"
 BUILD = ROOT / "build" / "examples"
-# A .dna file cannot say scale-free rules, so that few designs have one.
+# The .dna format has no scale-free rules, so that few designs have such a file.
 KEPT = ("remycc*.json", "remycc*.dna", "spec.yaml", "provenance.json")
-# A design's own networks are named by its seed and small numbers; evaluation by this seed alone.
+# The random streams of a design's networks are keyed by its seed and small counters, those of an
+# evaluation by the evaluation's seed alone.
 HELD_OUT_SEED = 20130812
 HELD_OUT_SPECIMENS = 256
-# The best of several is partly the luckiest: what decides is not what is quoted.
+# The best of several scores is biased upwards: the networks that choose a table differ from those
+# of its published score.
 CHOICE_SEED = HELD_OUT_SEED + 1
 
 
@@ -45,9 +47,11 @@ def main() -> None:
         action="append",
         default=[],
         metavar="PATH=VALUE",
-        help="another setting of the specification, as search.joint.steps=3600",
+        help="change a key of the specification, for example search.joint.steps=3600",
     )
-    parser.add_argument("--seeds", default="1", metavar="K,L,...", help="keep the best of these")
+    parser.add_argument(
+        "--seeds", default="1", metavar="K,L,...", help="keep the best table of these"
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", help="examples, without .yaml")
     arguments = parser.parse_args()
     for name in arguments.names or _names():

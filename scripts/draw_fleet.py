@@ -1,8 +1,8 @@
-"""Draws how long designs take on how many workers, for docs/scaling.md.
+"""Draws the duration of designs over the number of workers, for docs/scaling.md.
 
-Each folder is one that `remy-farm benchmark-search --seeds ... --out FOLDER` has left. What its
-designs took is measured; what they would take on more workers is computed from that and from what
-docs/benchmarks.md has measured of workers and of a coordinator.
+Each FOLDER is an output directory of `remy-farm benchmark-search --seeds ... --out FOLDER`. Its
+CPU times are measured; durations on more workers are computed from these and from the overheads of
+workers and coordinator in docs/benchmarks.md.
 
     .venv/bin/python scripts/draw_fleet.py --out PICTURE.png FOLDER ...
 """
@@ -21,9 +21,9 @@ from matplotlib.ticker import ScalarFormatter
 from remy_farm.analysis import plots
 from remy_farm.specification import load_spec
 
-# docs/benchmarks.md, "workers": what a step costs more than on threads.
+# The overhead of workers per step (docs/benchmarks.md, "workers").
 _SECONDS_PER_STEP = 0.004
-# docs/benchmarks.md, "joint-scale": what goes through one coordinator and its designer.
+# The throughput of one coordinator and its designer (docs/benchmarks.md, "joint-scale").
 _SIMULATIONS_PER_SECOND = 14_550.0
 _WORKERS = [2 ** (exponent / 4) for exponent in range(41)]
 _COLORS = ("#9ab8cf", "#5d93bd", plots.FINAL, plots.FIRST, plots.INK, plots.MUTED)
@@ -31,7 +31,7 @@ _COLORS = ("#9ab8cf", "#5d93bd", plots.FINAL, plots.FIRST, plots.INK, plots.MUTE
 
 @dataclass(frozen=True)
 class Designs:
-    """Means over designs that differ in their seed alone."""
+    """Means over designs that differ only in their seed."""
 
     pairs: int
     steps: float
@@ -39,12 +39,12 @@ class Designs:
     score: float
 
     def wall_seconds(self, workers: float) -> float:
-        """What a design would take."""
+        """Returns the computed duration of a design on this many workers."""
         simulations = 2 * self.pairs
         step = self.cpu_seconds / self.steps
         simulating = step / min(workers, simulations)
-        through_the_coordinator = simulations / _SIMULATIONS_PER_SECOND
-        return self.steps * (_SECONDS_PER_STEP + simulating + through_the_coordinator)
+        coordinating = simulations / _SIMULATIONS_PER_SECOND
+        return self.steps * (_SECONDS_PER_STEP + simulating + coordinating)
 
 
 def main() -> None:
@@ -53,14 +53,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="PICTURE.png")
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     arguments = parser.parse_args()
-    found = sorted((_read(folder) for folder in arguments.folders), key=lambda each: each.pairs)
-    for each in found:
+    groups = sorted((_read(folder) for folder in arguments.folders), key=lambda each: each.pairs)
+    for each in groups:
         walls = " | ".join(f"{each.wall_seconds(workers):.1f}" for workers in (1, 10, 100, 1000))
         print(
             f"| {each.pairs} | {each.steps:.0f} | {each.cpu_seconds:.0f} | {each.score:.3f} "
             f"| {walls} |"
         )
-    arguments.out.write_bytes(_picture(found))
+    arguments.out.write_bytes(_picture(groups))
 
 
 def _read(folder: Path) -> Designs:
@@ -73,15 +73,15 @@ def _read(folder: Path) -> Designs:
     return Designs(pairs, mean("steps"), mean("cpu_seconds"), mean("mean"))
 
 
-def _picture(found: Sequence[Designs]) -> bytes:
+def _picture(groups: Sequence[Designs]) -> bytes:
     figure, axes = plots.new_figure(8.0, 4.6)
-    for each, color in zip(found, _COLORS, strict=False):
+    for each, color in zip(groups, _COLORS, strict=False):
         axes.plot(
             _WORKERS,
             [each.wall_seconds(workers) for workers in _WORKERS],
             color=color,
             linewidth=1.8,
-            label=f"{each.pairs} pairs a step: {each.cpu_seconds:.0f} CPU-s to {each.score:.3f}",
+            label=f"{each.pairs} pairs per step: {each.cpu_seconds:.0f} CPU-s, {each.score:.3f}",
         )
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -90,8 +90,8 @@ def _picture(found: Sequence[Designs]) -> bytes:
     axes.legend(frameon=False, fontsize=9.5)
     plots.label_axes(
         axes,
-        title="Wider steps, more workers, more simulations",
-        x="workers of one thread",
+        title="Wider steps keep more workers busy and need more simulations",
+        x="workers with one thread each",
         y="wall seconds of a design",
     )
     return plots.to_png(figure)

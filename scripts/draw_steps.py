@@ -1,7 +1,7 @@
-"""Draws what designs scored over the number of their steps, for docs/algorithm.md.
+"""Draws the scores of designs over their number of steps, for docs/algorithm.md.
 
-Each folder is one that `remy-farm benchmark-search --seeds ... --out FOLDER` has left. Its tables
-are measured on all of the held-out specimens, and printed as a row of a Markdown table.
+Each FOLDER is an output directory of `remy-farm benchmark-search --seeds ... --out FOLDER`. Its
+tables are evaluated on all held-out specimens, and printed as a row of a Markdown table.
 
     .venv/bin/python scripts/draw_steps.py --out PICTURE.png FOLDER ...
 """
@@ -28,7 +28,7 @@ from remy_laboratory.search_benchmark import measure_table
 
 @dataclass(frozen=True)
 class Group:
-    """Designs that differ in their seed alone."""
+    """Designs that differ only in their seed."""
 
     specimens: int
     steps: float
@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     arguments = parser.parse_args()
     with closing(LocalEvaluator(arguments.threads)) as evaluator:
-        groups = [_measured(folder, evaluator.evaluate) for folder in arguments.folders]
+        groups = [_measure(folder, evaluator.evaluate) for folder in arguments.folders]
     for group in groups:
         scores = " | ".join(f"{score:.3f}" for score in group.scores)
         print(
@@ -58,7 +58,7 @@ def main() -> None:
     arguments.out.write_bytes(_picture(groups))
 
 
-def _measured(folder: Path, evaluate: Evaluate) -> Group:
+def _measure(folder: Path, evaluate: Evaluate) -> Group:
     designs = sorted(path.parent for path in folder.glob("seed-*/checkpoint.bin"))
     ends = [json.loads((each / "progress.jsonl").read_text().splitlines()[-1]) for each in designs]
     scores = [
@@ -85,8 +85,8 @@ def _picture(groups: Sequence[Group]) -> bytes:
     axes.xaxis.set_minor_locator(NullLocator())
     plots.label_axes(
         axes,
-        title="As many simulations in fewer, wider steps",
-        x="steps of the design, and specimens P of each",
+        title="The same number of simulations in fewer, wider steps",
+        x="steps of the design, and specimens P per step",
         y="log2(throughput / link rate) - log2(delay / RTT)",
     )
     return plots.to_png(figure)

@@ -1,9 +1,8 @@
-"""Writes the Python code of proto/remy_farm to proto/src, or checks that it is fresh.
+"""Generates the Python code of proto/remy_farm into proto/src, or checks that it is up to date.
 
-The code is checked in, so that the proto package installs without a compiler. Services get gRPC
-stubs too; messages do not need them. Files of the wire formats keep their package `remy_farm.v1`,
-which is part of every call's name; in Python they are `remy_proto.v1`, as `remy_farm` is the
-library.
+The code is committed, so that the proto package installs without protoc. Only files with a service
+get gRPC stubs. The proto package is `remy_farm.v1`, which is part of every gRPC method's name; in
+Python it is `remy_proto.v1`, because `remy_farm` is the library.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ SOURCES = ROOT / "proto"
 GENERATED = ROOT / "proto" / "src"
 WELL_KNOWN_TYPES = Path(grpc_tools.__file__).parent / "_proto"
 PACKAGE = "remy_proto"
-# An import of a generated module, or the name that its messages have as their module.
+# Matches the package in an import of a generated module, and in a message class's module name.
 MODULE = re.compile(rb"(^(?:from|import) |DESCRIPTOR, ')remy_farm(?=\.)", re.MULTILINE)
 PATTERNS = ("*_pb2.py", "*_pb2.pyi", "*_pb2_grpc.py")
 
 
 def compile_to(folder: Path) -> None:
-    """Compiles every .proto file into `folder`; raises SystemExit where the compiler refuses."""
+    """Compiles every .proto file into `folder`. Raises SystemExit if protoc reports an error."""
     sources = sorted((SOURCES / "remy_farm").rglob("*.proto"))
     if not sources:
         raise SystemExit(f"There are no .proto files under {SOURCES / 'remy_farm'}.")
@@ -48,7 +47,7 @@ def run_protoc(sources: list[Path], *outputs: str) -> None:
 
 
 def generated_files(folder: Path) -> dict[Path, bytes]:
-    """The generated files under `folder`, by their path in it."""
+    """Returns the content of the generated files under `folder`, by their path in it."""
     return {
         path.relative_to(folder): path.read_bytes()
         for pattern in PATTERNS
@@ -56,8 +55,8 @@ def generated_files(folder: Path) -> dict[Path, bytes]:
     }
 
 
-def renamed(files: dict[Path, bytes]) -> dict[Path, bytes]:
-    """Rewrites the modules that protoc generated for `remy_farm` as modules of PACKAGE."""
+def rename_package(files: dict[Path, bytes]) -> dict[Path, bytes]:
+    """Moves the modules that protoc generated for `remy_farm` to PACKAGE."""
     return {
         Path(PACKAGE, *path.parts[1:]): MODULE.sub(rb"\g<1>" + PACKAGE.encode(), code)
         for path, code in files.items()
@@ -71,7 +70,7 @@ def main() -> int:
 
     with TemporaryDirectory() as folder:
         compile_to(Path(folder))
-        wanted = renamed(generated_files(Path(folder)))
+        wanted = rename_package(generated_files(Path(folder)))
     present = generated_files(GENERATED)
     stale = sorted(
         path for path in wanted.keys() | present.keys() if wanted.get(path) != present.get(path)

@@ -1,7 +1,7 @@
-"""JSON schemas for editors: `python -m scripts.json_schema [--check]`.
+"""Generates JSON schemas for editors: `python -m scripts.json_schema [--check]`.
 
-Keys, bounds and words come from the declarations that files are checked against, descriptions from
-the comments beside them, as docs/spec.md does. `remy-farm schema` prints what is made here.
+Keys, bounds and allowed words are derived from the proto declarations that check files, and
+descriptions from the comments beside them. `remy-farm schema` prints the generated files.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ FOLDER: Final = ROOT / "data" / "schemas"
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _DISTRIBUTION: Final = descriptor_of(spec_pb2.Distribution)
 _NETWORK: Final = descriptor_of(spec_pb2.NetworkModel)
-#: Fields whose text is a name of a registry, with settings behind commas.
-_WORDS: Final = {
+#: Fields whose text is a name from a registry, optionally followed by comma-separated settings.
+_REGISTRIES: Final = {
     "queue": Registry.QUEUE,
     "transport": Registry.TRANSPORT,
     "protocol": Registry.PROTOCOL,
@@ -66,7 +66,7 @@ def main() -> int:
 
 
 def schemas() -> dict[str, Schema]:
-    """The schema of each kind of file, by its name."""
+    """Returns the schema of each kind of file, by the kind's name."""
     comments = read_comments(ROOT / "proto")
     return {
         "specification": _specification(comments),
@@ -85,7 +85,7 @@ def _network(comments: Mapping[str, str]) -> Schema:
     writer = _Writer(comments, draws=False)
     root = writer.reference(_NETWORK)
     network = _mapping_in(writer.definitions[_NETWORK.name])
-    # A file may leave its traffic out, and designs nothing.
+    # A network file needs no traffic, and no sender of it is designed.
     network["required"] = ["senders"]
     senders = network["properties"]["senders"]
     network["properties"]["senders"] = {
@@ -97,20 +97,23 @@ def _network(comments: Mapping[str, str]) -> Schema:
 
 
 def _study(comments: Mapping[str, str]) -> Schema:
-    """Writes the schema of studies and sets: of their networks alone, which are in layers."""
+    """Returns the schema of studies and sets, which covers their networks.
+
+    A study's network is given in layers, so that no key is required in any of them.
+    """
     writer = _Writer(comments, draws=False, layers=True)
     network = writer.reference(_NETWORK)
     keys = _mapping_in(writer.definitions[_NETWORK.name])["properties"]
     keys["senders"] = {"type": "integer", "minimum": 1, "maximum": 10_000}
     keys["routes"] = {
-        "description": "The routes of the kinds of senders in turn; of one kind, of its senders.",
+        "description": "A route per kind of senders; if there is one kind, a route per sender.",
         "type": "array",
         "items": writer.reference(descriptor_of(spec_pb2.RouteModel)),
     }
     for name, text in (
-        ("starts_apart_ms", "Senders are first on so long after each other."),
-        ("first_on_mean_ms", "Senders are first on after exponentially distributed times."),
-        ("first_rtt_offset_ms", "The RTTs that the first sender measures are too long by this."),
+        ("starts_apart_ms", "The time between the first on periods of successive senders."),
+        ("first_on_mean_ms", "The mean of the exponentially distributed start times of senders."),
+        ("first_rtt_offset_ms", "The error that is added to the first sender's measured RTTs."),
     ):
         keys[name] = {"description": f"{text} In ms.", "type": "number", "minimum": 0}
     with_network = {"type": "object", "properties": {"network": network}}
@@ -126,13 +129,13 @@ def _study(comments: Mapping[str, str]) -> Schema:
 
 
 def _mapping_in(definition: Schema) -> Schema:
-    """The long form of a message, which is the last."""
+    """Returns the mapping among the forms that a definition allows; it is the last form."""
     mapping: Schema = definition.get("anyOf", [definition])[-1]
     return mapping
 
 
 class _Writer:
-    """Writes a definition for each message, once."""
+    """Writes one definition per message, and references to it."""
 
     def __init__(
         self, comments: Mapping[str, str], *, draws: bool = True, layers: bool = False
@@ -140,17 +143,17 @@ class _Writer:
         self._comments = comments
         #: Whether a quantity may be a distribution.
         self._draws = draws
-        #: Whether what is required may be said elsewhere.
+        #: Whether a required key may be in another layer, so that none is required here.
         self._layers = layers
         self.definitions: dict[str, Schema] = {}
 
     def document(self, title: str, root: Schema) -> Schema:
-        """The whole schema."""
+        """Returns a complete schema: the root and all definitions that were written."""
         definitions = dict(sorted(self.definitions.items()))
         return {"$schema": _DIALECT, "title": title, **root, "$defs": definitions}
 
     def reference(self, message: Descriptor, bounds: Bounds | None = None) -> Schema:
-        """A reference to the definition of a message whose numbers are within bounds."""
+        """Returns a reference to the definition of a message whose numbers are within `bounds`."""
         bounds = bounds or Bounds()
         name = message.full_name.removeprefix("remy_farm.v1.")
         if bounds != Bounds():
@@ -158,7 +161,7 @@ class _Writer:
         if name not in self.definitions:
             self.definitions[name] = {}
             self.definitions[name] = self._message(message, bounds)
-        # A pointer in a URI: what is no letter of one is escaped.
+        # A JSON pointer in a URI must escape these characters.
         return {"$ref": "#/$defs/" + name.replace(" ", "%20").replace("/", "~1")}
 
     def _message(self, message: Descriptor, bounds: Bounds) -> Schema:
@@ -183,7 +186,7 @@ class _Writer:
         return {"anyOf": [*forms, whole]} if forms else whole
 
     def _number_bounds(self, message: Descriptor, bounds: Bounds) -> Bounds:
-        """The bounds of a bare number, which means an exact value or the packets of a buffer."""
+        """Returns the bounds of a bare number, which is an exact value or a buffer's packets."""
         by_name = message.fields_by_name
         return bounds.within(by_name["packets"]) if "packets" in by_name else bounds
 
@@ -191,7 +194,7 @@ class _Writer:
         properties: dict[str, Schema] = {}
         if words:
             properties["preset"] = {
-                "description": "The word beside whose keys these stand.",
+                "description": "The preset whose keys the other keys change.",
                 "enum": words,
             }
         for key, fields in fields_by_key(message).items():
@@ -266,9 +269,9 @@ def _text(field: FieldDescriptor) -> Schema:
         schema = {"type": ["string", "integer"]}
     if longest := constraint_of(field).max_length:
         schema["maxLength"] = longest
-    if (kind := _WORDS.get(field.name)) is not None:
+    if (kind := _REGISTRIES.get(field.name)) is not None:
         names = sorted(registry.entries(kind))
-        # The names are completed, and one may have settings behind it.
+        # An editor completes the names; a name with settings matches the pattern.
         settings = {"pattern": f"^({'|'.join(names)}),.+"}
         return {"anyOf": [{"enum": names}, {**schema, **settings}]}
     return schema

@@ -1,7 +1,7 @@
-"""Writes data/remyccs/league.md: how every table there does in the league.
+"""Writes data/remyccs/league.md: the league's results for every shipped table.
 
-Each is compared by itself with the protocols of `remy-farm league`, without tables of others. What
-was simulated is kept in build/league-of-examples; a table that is as it was costs a second.
+Each table is compared separately with the protocols of `remy-farm league`. Simulations are cached
+in build/league-of-examples, so that an unchanged table takes a second.
 
     .venv/bin/python scripts/league_of_examples.py
 """
@@ -34,31 +34,31 @@ PAGE = FOLDER / "league.md"
 
 
 def tables() -> list[Path]:
-    """Of all examples."""
+    """Returns the files of all shipped tables."""
     return sorted(FOLDER.glob("*/remycc*.json"))
 
 
 def sets() -> list[LeagueSet]:
-    """All of the league's."""
+    """Returns all sets of networks of the league."""
     return [read_set(path) for path in sorted((ROOT / "data" / "league").glob("*.yaml"))]
 
 
 class League:
-    """Plays sets, the protocols once and each table by itself."""
+    """Simulates all sets: the protocols once, and each table separately."""
 
     def __init__(self, runner: CellRunner, leagues: Sequence[LeagueSet]) -> None:
         self._runner = runner
         self.protocols = [self._play(league, rival_protocols()) for league in leagues]
 
     def of(self, table: Path) -> list[SetResult]:
-        """How a table does beside the protocols, set by set; it is the last entrant."""
-        return [self._beside(protocols, entrant_of(str(table))) for protocols in self.protocols]
+        """Returns a table's result per set, among those of the protocols, as the last entrant."""
+        return [self._with(protocols, entrant_of(str(table))) for protocols in self.protocols]
 
     def _play(self, league: LeagueSet, entrants: Sequence[Entrant]) -> SetResult:
         plan = plan_set(league, entrants, quick=False)
         return play_set(plan, self._runner, lambda _: None)
 
-    def _beside(self, protocols: SetResult, entrant: Entrant) -> SetResult:
+    def _with(self, protocols: SetResult, entrant: Entrant) -> SetResult:
         own = self._play(protocols.league, [entrant])
         places = [
             replace(place, scores={**place.scores, **mine.scores})
@@ -68,13 +68,13 @@ class League:
 
 
 def row_of(table: Path, results: Sequence[SetResult]) -> str:
-    """A table's line of winning rates, by the digest of what it is."""
+    """Returns a table's row: its name, its digest and its winning rate in each set."""
     digest = hashlib.sha256(table.read_bytes()).hexdigest()[:12]
     return _line(f"[{_name(table)}]({table.parent.name})", f"`{digest}`", *_rates(results))
 
 
 def page(results: Mapping[Path, Sequence[SetResult]], protocols: Sequence[SetResult]) -> str:
-    """All of it, as Markdown."""
+    """Returns the page as Markdown."""
     columns = len(protocols)
     lines = [
         "# The tables in the league",
@@ -121,7 +121,7 @@ def _name(table: Path) -> str:
 
 
 def _rates(results: Sequence[SetResult], entrant: str | None = None) -> list[str]:
-    """Of the last entrant, unless another one is named."""
+    """Returns an entrant's winning rate in each set; by default the last entrant's."""
     return [
         f"{each.winning_rate(each.entrants[-1].name if entrant is None else entrant):.0%}"
         for each in results

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Builds the live network's page and simulator (WebAssembly), and the script of the farm's page.
 
-The built files are in the repository, so that nobody who uses them needs npm or a compiler for
-WebAssembly. `sources.sha256` beside them says what they were built of; tests compare it with the
-sources, and what is built with the files where the tools are there.
+The built files are committed, so that users need neither npm nor a compiler for WebAssembly.
+`sources.sha256` beside them has the digests of the sources that they were built from. Tests compare
+it with the present sources and, if the tools are installed, rebuild the files and compare them.
 
-    scripts/live_page.py            builds what is not of these sources (needs npm ci in play/, and
-                                    for the simulator PyPI's ziglang)
-    scripts/live_page.py --check    says whether what is built is of these sources
+    scripts/live_page.py            rebuilds the files whose sources have changed; the pages need
+                                    `npm ci` in play/, and the simulator needs PyPI's ziglang
+    scripts/live_page.py --check    fails if the built files are older than their sources
 """
 
 from __future__ import annotations
@@ -24,25 +24,28 @@ from pathlib import Path
 from remy_simulator import signals
 
 ROOT = Path(__file__).resolve().parent.parent
-#: The live network, and the farm's page.
+#: The directories of the built files: of the live network, and of the farm's page.
 BUILT = ROOT / "library/src/remy_farm/live"
 FARM = ROOT / "services/src/remy_services/web/page"
 SIMULATOR = ROOT / "simulator/src"
 PLAY = ROOT / "play"
-#: All that the network needs; what reads and writes files and evaluates needs exceptions.
+#: The directories that the live network is compiled from. Others, which read files or evaluate,
+#: need exceptions, which this build has not.
 FOLDERS = ("core", "elements", "live", "network", "protocols", "senders")
 TABLES = ("rule_table.cc", "compiled_table.cc")
-#: The simulator's own, but for what a browser has none of.
+#: The flags of the native build, without those that WebAssembly does not support.
 FLAGS = [
     *("-target", "wasm32-wasi", "-std=c++20", "-DNDEBUG", "-ffp-contract=off", "-fno-math-errno"),
     *("-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-g0"),
 ]
 LINK_FLAGS = ["-target", "wasm32-wasi", "-mexec-model=reactor", "-Wl,--export-dynamic", "-s"]
-#: What is built of PLAY.
+#: The files that are built from PLAY.
 PAGES = (BUILT / "page.html", FARM / "farm.js", FARM / "farm.css")
-#: Where a simulation spends its time; the rest is made small, with the same bits.
+#: Directories that are compiled for speed, because a simulation spends its time there; the others
+#: are compiled for size. Results have the same bits either way.
 FAST = ("elements", "network", "senders")
-#: Of these folders, what is asked once a run or once a flow, and what few ask for on a page.
+#: Files in these directories that are compiled for size: they run once per simulation or flow, or
+#: are rarely used on the page.
 SLOW = {
     *("bodies", "clock", "description", "flow_lengths", "link_conditions", "link_description"),
     *("omniscient", "opportunities", "queues", "traffic"),
@@ -51,13 +54,13 @@ SLOW = {
 
 
 def compiled() -> list[Path]:
-    """The C++ files, in the order in which they are linked."""
+    """Returns the C++ files in the order in which they are linked."""
     files = [path for folder in FOLDERS for path in sorted((SIMULATOR / folder).glob("*.cc"))]
     return files + [SIMULATOR / "table" / name for name in TABLES]
 
 
 def sources() -> dict[str, str]:
-    """Digests of all that either file is built of, by its name in the repository."""
+    """Returns the SHA-256 of each file that is an input of the build, by its path."""
     headers = [path for folder in (*FOLDERS, "table") for path in (SIMULATOR / folder).glob("*.h")]
     page = [*PLAY.glob("src/*"), *PLAY.glob("farm/*")]
     page += [PLAY / name for name in ("build.mjs", "package-lock.json")]
@@ -70,12 +73,12 @@ def sources() -> dict[str, str]:
 
 
 def listing() -> str:
-    """The digests as sha256sum prints them."""
+    """Returns the digests in the format of sha256sum."""
     return "".join(f"{digest}  {name}\n" for name, digest in sources().items())
 
 
 def stale() -> list[str]:
-    """Names of sources that are not those that the built files were made of."""
+    """Returns the paths of sources that have changed since the files were built."""
     lines = (BUILT / "sources.sha256").read_text(encoding="ascii").splitlines()
     before = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     now = sources()
@@ -83,7 +86,7 @@ def stale() -> list[str]:
 
 
 def build_simulator(to: Path) -> None:
-    """Raises CalledProcessError."""
+    """Compiles the simulator to WebAssembly. Raises CalledProcessError."""
     zig = [sys.executable, "-m", "ziglang", "c++"]
     with tempfile.TemporaryDirectory() as folder, ThreadPool(os.cpu_count()) as pool:
 
@@ -112,8 +115,8 @@ def build_pages(live: Path, farm: Path) -> None:
 
 def main() -> None:
     if sys.argv[1:] == ["--check"]:
-        if found := stale():
-            sys.exit("Built of other sources; run make live-page: " + ", ".join(found))
+        if changed := stale():
+            sys.exit("Run `make live-page`; these sources have changed: " + ", ".join(changed))
         return
     if any(not name.startswith("play/") for name in stale()):
         build_simulator(BUILT / "simulator.wasm")

@@ -1,7 +1,7 @@
-"""The tables of docs/protocols.md: `python -m scripts.protocol_reference` writes them anew.
+"""Regenerates the tables of docs/protocols.md: `python -m scripts.protocol_reference [REPORT]`.
 
-With a report of the C++ tests (`--gtest_output=json:REPORT.json`) also those of what they measure
-beside ns-2 and a kernel.
+With a report of the C++ tests (`--gtest_output=json:REPORT.json`) it also regenerates the tables
+that compare the simulator with ns-2 and with a Linux kernel.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from remy_simulator import registry
 from remy_simulator.registry import Entry, Registry
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "protocols.md"
-# Below a heading that names it stands a paragraph, and then, between these, what is generated.
+# A section has a heading with the entry's name, a paragraph, and a generated table between markers.
 _SECTION: Final = re.compile(
     r"(?P<head>^### `(?P<name>[a-z0-9-]+)`[^\n]*\n.*?)"
     r"(?P<table><!-- table -->\n).*?(?P<end><!-- end -->)",
@@ -33,7 +33,10 @@ _CHAPTERS: Final = {
 
 
 def tables(entry: Entry) -> Iterator[str]:
-    """Lines of Markdown: sources of the variants, then their parameters, alike ones once."""
+    """Yields lines of Markdown: the variants' sources, then their parameters.
+
+    A parameter that several variants share has one row.
+    """
     yield ""
     if entry.traits:
         yield f"*{'; '.join(sorted(entry.traits))}*"
@@ -59,15 +62,17 @@ def tables(entry: Entry) -> Iterator[str]:
     yield ""
 
 
-def filled(text: str) -> str:
-    """The page with its tables as the registries are. Raises ValueError for a heading that is
-    missing, or of what there is not."""
+def with_registry_tables(text: str) -> str:
+    """Returns the page with its tables regenerated from the registries.
+
+    Raises ValueError if the page lacks a registered name's section or has one for an unknown name.
+    """
     starts = [text.index(chapter) for chapter in _CHAPTERS.values()] + [len(text)]
     page = text[: starts[0]]
     for kind, (start, end) in zip(_CHAPTERS, pairwise(starts), strict=True):
         entries = registry.entries(kind)
-        found = _SECTION.findall(text[start:end])
-        names = sorted(name for _, name, *_ in found)
+        sections = _SECTION.findall(text[start:end])
+        names = sorted(name for _, name, *_ in sections)
         if names != sorted(entries):
             raise ValueError(f"docs/protocols.md has sections of {names}, not of {list(entries)}")
 
@@ -80,9 +85,10 @@ def filled(text: str) -> str:
 
 
 def with_measured(text: str, report: dict[str, Any]) -> str:
-    """The page with what the tests of a report have measured, ours and in parentheses the other.
+    """Returns the page with its tables of measurements regenerated from a report.
 
-    Raises ValueError for a table of which the report has nothing.
+    A cell has the simulator's value, and in parentheses that of ns-2 or the kernel. Raises
+    ValueError if the report has no measurement of a table.
     """
     cells: dict[str, dict[str, dict[str, str]]] = {}
     for suite in report["testsuites"]:
@@ -95,7 +101,7 @@ def with_measured(text: str, report: dict[str, Any]) -> str:
     def measured(place: re.Match[str]) -> str:
         rows = cells.get(place["table"])
         if rows is None:
-            raise ValueError(f"the report has nothing beside {place['table']}")
+            raise ValueError(f"the report has no measurement of the table {place['table']}")
         columns = list(dict.fromkeys(column for row in rows.values() for column in row))
         lines = [["what", *columns], ["---"] * (len(columns) + 1)]
         lines += [[name, *(row.get(each, "") for each in columns)] for name, row in rows.items()]
@@ -106,7 +112,7 @@ def with_measured(text: str, report: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    page = filled(PAGE.read_text(encoding="utf-8"))
+    page = with_registry_tables(PAGE.read_text(encoding="utf-8"))
     for report in sys.argv[1:]:
         page = with_measured(page, json.loads(Path(report).read_text(encoding="utf-8")))
     PAGE.write_text(page, encoding="utf-8")

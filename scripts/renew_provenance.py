@@ -1,8 +1,8 @@
 """Rewrites the specification's digest in the provenance of each shipped RemyCC.
 
-`python -m scripts.renew_provenance` after a change of how digests are computed, or of a name in
-specifications. It refuses a table whose specification draws other networks than those that are
-pinned (tests/pinned/records/specimens.json), and changes nothing but `spec_digest`.
+Run `python -m scripts.renew_provenance` after a change to the computation of digests or to a key of
+specifications. It changes only `spec_digest`, and refuses a table whose specification no longer
+draws the networks that tests/pinned/records/specimens.json has for it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 
 
 def renew(folder: Path, pinned: dict[str, str]) -> str:
-    """Renews one table's provenance, and says what became of it. Raises ValueError."""
+    """Renews one table's provenance and returns a line that reports it.
+
+    Raises ValueError if the specification draws other networks than the pinned ones.
+    """
     spec_path = folder / "spec.yaml"
     if digest_of_specification(spec_path) != pinned.get(str(spec_path.relative_to(ROOT))):
-        raise ValueError(f"{folder.name}: spec.yaml draws other networks than the table was for")
+        raise ValueError(f"{folder.name}: spec.yaml no longer draws the pinned networks")
     path = folder / "provenance.json"
     provenance = json.loads(path.read_text())
     before, now = provenance["spec_digest"], content_digest(load_spec(spec_path))
@@ -32,7 +35,7 @@ def renew(folder: Path, pinned: dict[str, str]) -> str:
 
 
 def main() -> None:
-    """Renews all, and stops at the first that may not be."""
+    """Renews the provenance of all shipped tables; stops at the first that is refused."""
     pinned = json.loads(RECORDS[0].path.read_text())
     for path in sorted((ROOT / "data" / "remyccs").glob("*/provenance.json")):
         print(renew(path.parent, pinned))

@@ -1,4 +1,4 @@
-"""What docs/signals.md says of each signal: `python -m scripts.signal_reference` writes it anew."""
+"""Regenerates the table of signals in docs/signals.md: `python -m scripts.signal_reference`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAY_STAY_0: Final = re.compile(r"(?<=A signal that may be 0 for ever \()[^)]*")
 
 
 def rows() -> Iterator[str]:
-    """A line for each axis, and one for age, which scale-free rules have in place of rec_ewma."""
+    """Yields a row per axis, and one for `age`, which replaces `rec_ewma` in scale-free rules."""
     for axis in signals.AXES:
         own, ratio = axis.form(is_scale_free=False), axis.form(is_scale_free=True)
         described = f"`{ratio.name}`: {ratio.formula}"
@@ -29,12 +29,12 @@ def rows() -> Iterator[str]:
             yield f"| | | | | {described} |\n"
 
 
-def written(page: str) -> str:
-    """The page with its first table, and its list of signals that may be 0 for ever, anew."""
+def updated(page: str) -> str:
+    """Returns the page with its first table and its list of signals that may stay 0 regenerated."""
     own = (axis.form(is_scale_free=False) for axis in signals.AXES)
     named = ", ".join(f"`{form.name}`" for form in own if form.may_stay_0)
     return _MAY_STAY_0.sub(named, _TABLE.sub(lambda _: "".join(rows()), page, count=1))
 
 
 if __name__ == "__main__":
-    PAGE.write_text(written(PAGE.read_text()))
+    PAGE.write_text(updated(PAGE.read_text()))

@@ -1,4 +1,7 @@
-"""The reference page: `python scripts/spec_reference.py proto`."""
+"""Generates the reference page of specifications: `python scripts/spec_reference.py proto`.
+
+Constraints come from the descriptors that check specifications, and descriptions from the comments
+in the proto files, so that the page cannot contradict the reader."""
 
 from __future__ import annotations
 
@@ -28,10 +31,10 @@ _SPEC: Final = "remy_farm/v1/spec.proto"
 
 
 def read_comments(proto_root: Path) -> dict[str, str]:
-    """The comment above each message, field, enum and enum value of a specification, by full name.
+    """Returns the comment above each message, field, enum and enum value, by its full name.
 
-    `proto_root` is the folder that imports start from. Needs grpcio-tools, and raises
-    subprocess.CalledProcessError if they refuse the files.
+    `proto_root` is the directory that imports are relative to. It needs grpcio-tools, and raises
+    subprocess.CalledProcessError if these reject the files.
     """
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "spec.binpb")
@@ -48,26 +51,22 @@ def read_comments(proto_root: Path) -> dict[str, str]:
 
 
 def _name_of(file: descriptor_pb2.FileDescriptorProto, path: Sequence[int]) -> str | None:
-    """The full name of what a location's path leads to: pairs of a field's number and an index."""
+    """Returns the full name of the declaration at a location; None if it declares no name.
+
+    `path` alternates field numbers of descriptor messages and indexes into these fields.
+    """
     place: Message = file
     scope = name = file.package
     for number, index in zip(path[::2], path[1::2], strict=False):
         field = descriptor_of(place).fields_by_number[number]
         if field.message_type is None or not field.is_repeated:
             return None
-        # The names of values live in the scope of their enum.
+        # In Protocol Buffers an enum's values are in the enum's scope, not below it.
         if not isinstance(place, descriptor_pb2.EnumDescriptorProto):
             scope = name
         place = getattr(place, field.name)[index]
         name = f"{scope}.{getattr(place, 'name', '')}"
     return None if not path or len(path) % 2 else name
-
-
-# The reference of specifications, docs/spec.md:
-# `python scripts/spec_reference.py proto`.
-#
-# Constraints come from the descriptors that specifications are checked against, words from the
-# comments, so that the page cannot say what the reader does not do.
 
 
 _INTRODUCTION: Final = """\
@@ -110,7 +109,7 @@ _HEADER: Final = "| Key | Value | Unit | Allowed | Default | Meaning |\n|---|---
 
 
 def reference_page(proto_root: Path) -> str:
-    """The page, in Markdown."""
+    """Returns the page as Markdown."""
     comments = read_comments(proto_root)
     sections = [_INTRODUCTION]
     for message in _messages():
@@ -121,28 +120,28 @@ def reference_page(proto_root: Path) -> str:
 
 
 def _messages() -> list[Descriptor]:
-    """Every message of a specification that has fields, in the order of their first mention."""
-    found: list[Descriptor] = []
+    """Returns every message of a specification that has fields, in the order of first use."""
+    messages: list[Descriptor] = []
 
     def visit(message: Descriptor) -> None:
-        if message in found or not message.fields:
+        if message in messages or not message.fields:
             return
-        found.append(message)
+        messages.append(message)
         for field in message.fields:
             if is_submessage(field):
                 visit(submessage_of(field))
 
     visit(descriptor_of(spec_pb2.DesignSpec))
-    return found
+    return messages
 
 
 def _enums() -> list[EnumDescriptor]:
-    found: list[EnumDescriptor] = []
+    enums: list[EnumDescriptor] = []
     for message in _messages():
         for field in message.fields:
-            if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM and enum_of(field) not in found:
-                found.append(enum_of(field))
-    return found
+            if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM and enum_of(field) not in enums:
+                enums.append(enum_of(field))
+    return enums
 
 
 def _message_section(message: Descriptor, comments: dict[str, str]) -> str:

@@ -1,18 +1,19 @@
-"""Installs each member's wheel with nothing but what it declares, and runs its tests there.
+"""Installs each member's wheel with only its declared dependencies, and runs its tests there.
 
 For each member, in this order:
 
-1. Wheels of all members are built, that of the simulator taken from `make build`.
-2. An empty environment gets the member's wheel and its dependencies, in the versions of
-   `requirements/`; other members come as wheels, too, where it declares them.
-3. There every module of the wheel is imported. One that needs an extra may fail, and says so by the
-   name of a package of it.
-4. The environment gets the group `test` of the member's pyproject.toml, and runs the member's tests
-   in a copy of the repository that has no member's sources.
+1. The wheels of all members are built; the simulator's is taken from `make build`.
+2. The member's wheel and its dependencies are installed in an empty environment, in the versions of
+   `requirements/`. Other members that it depends on are installed from their wheels.
+3. Every module of the wheel is imported. A module may fail only if the missing package belongs to
+   one of the member's extras.
+4. The group `test` of the member's pyproject.toml is installed, and the member's tests run in a
+   copy of the repository without the members' sources.
 
     python scripts/wheels_alone.py [--imports] [MEMBER...]
 
-`--imports` ends after the third step, in half a minute; all takes about eight minutes on two cores.
+`--imports` stops after the third step, which takes half a minute; all steps take about eight
+minutes on two cores.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ MEMBERS = {
     "workers": "remy-farm-worker",
 }
 SOURCES = [f"{member}/src" for member in MEMBERS] + ["simulator/python"]
-#: Prints what cannot be imported, and fails where that is of no extra.
+#: A program that prints which modules cannot be imported, and fails if no extra explains that.
 IMPORT_ALL = """
 import importlib, importlib.metadata, re, sys
 distribution = importlib.metadata.distribution(sys.argv[1])
@@ -74,8 +75,8 @@ def run(*command: str | Path, cwd: Path = ROOT, **variables: str) -> int:
     return subprocess.run(command, cwd=cwd, env=os.environ | variables, check=False).returncode
 
 
-def built_wheels(folder: Path) -> dict[str, Path]:
-    """The wheel of each distribution, in a folder."""
+def build_wheels(folder: Path) -> dict[str, Path]:
+    """Builds all wheels into a directory; returns the wheel of each distribution."""
     release = (str(ROOT / "scripts/release"), "--out", str(folder), "python")
     subprocess.run(release, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     for simulator in (ROOT / ".venv/wheel").glob("*.whl"):
@@ -83,8 +84,8 @@ def built_wheels(folder: Path) -> dict[str, Path]:
     return {path.name.split("-")[0].replace("_", "-"): path for path in folder.glob("*.whl")}
 
 
-def copied_tests(folder: Path) -> None:
-    """Copies what is in the repository, but for the sources of its members."""
+def copy_without_sources(folder: Path) -> None:
+    """Copies the repository's files except the members' sources."""
     listed = subprocess.run(
         ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"),
         cwd=ROOT,
@@ -101,7 +102,7 @@ def copied_tests(folder: Path) -> None:
 
 
 def check(member: str, folder: Path, constraints: Sequence[str], only_imports: bool) -> str | None:
-    """Makes a member's environment and checks it there; what failed, if anything did."""
+    """Makes a member's environment and checks it there; returns what failed, or None."""
     environment = folder / "environments" / member
     python = environment / "bin" / "python"
     if run(UV, "venv", "--quiet", "--python", sys.executable, environment):
@@ -131,15 +132,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--imports", action="store_true", help="run no tests")
-    parser.add_argument("members", nargs="*", metavar="MEMBER", help=f"of {', '.join(MEMBERS)}")
+    parser.add_argument("--imports", action="store_true", help="stop before the tests")
+    parser.add_argument(
+        "members", nargs="*", metavar="MEMBER", help=f"one or more of {', '.join(MEMBERS)}"
+    )
     arguments = parser.parse_args()
     if unknown := sorted({*arguments.members} - {*MEMBERS}):
         parser.error(f"no member {', '.join(unknown)}; there are {', '.join(MEMBERS)}")
     failures = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        wheels = built_wheels(folder / "wheels")
+        wheels = build_wheels(folder / "wheels")
         ours = folder / "members.txt"
         ours.write_text("".join(f"{name} @ {path.as_uri()}\n" for name, path in wheels.items()))
         locks = ("services", "workers", "dev")
@@ -148,7 +151,7 @@ def main() -> int:
             for path in (ours, *(ROOT / "requirements" / f"{lock}.txt" for lock in locks))
             for word in ("--constraint", str(path))
         ]
-        copied_tests(folder / "repository")
+        copy_without_sources(folder / "repository")
         for member in arguments.members or MEMBERS:
             print(f"=== {MEMBERS[member]}, alone", flush=True)
             began = time.monotonic()

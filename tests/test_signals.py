@@ -37,4 +37,4 @@ def test_pages_name_every_signal(page: Path) -> None:
 def test_the_page_of_signals_is_that_of_their_declaration() -> None:
     page = signal_reference.PAGE.read_text()
     assert "".join(signal_reference.rows()) in page
-    assert signal_reference.written(page) == page
+    assert signal_reference.updated(page) == page

@@ -68,7 +68,7 @@ def test_one_that_is_there_is_used_and_stays(tool: Tool) -> None:
 def test_a_cluster_that_cannot_be_had_is_said_and_no_failure(tool: Tool, failing: str) -> None:
     status, said, calls = tool.run(FAILING=failing)
     assert status == 0
-    assert "No end-to-end tests: this machine cannot" in said
+    assert "End-to-end tests are skipped, because this machine cannot" in said
     assert "exec" not in calls
     assert failing == "build" or calls[-1] == "down"
 
@@ -76,7 +76,7 @@ def test_a_cluster_that_cannot_be_had_is_said_and_no_failure(tool: Tool, failing
 def test_an_image_that_does_not_build_is_a_failure(tool: Tool) -> None:
     status, said, calls = tool.run(FAILING="image")
     assert status != 0
-    assert "No end-to-end tests" not in said
+    assert "End-to-end tests are skipped" not in said
     assert "exec" not in calls
     assert calls[-1] == "down"
 
@@ -97,7 +97,7 @@ def test_a_machine_too_slow_for_images_is_said_and_no_failure(tool: Tool) -> Non
     """124 is what `timeout` ends with."""
     status, said, calls = tool.run(FAILING="late-image")
     assert status == 0
-    assert "No end-to-end tests: this machine takes more than 25 minutes" in said
+    assert "End-to-end tests are skipped, because this machine takes more than 25 minutes" in said
     assert "exec" not in calls
     assert calls[-1] == "down"
 
@@ -113,6 +113,9 @@ def test_a_machine_too_slow_for_images_is_said_and_no_failure(tool: Tool) -> Non
 def test_a_disk_too_small_for_images_is_said_and_no_failure(tool: Tool, words: str) -> None:
     status, said, calls = tool.run(SAYING=words)
     assert status == 0
-    assert "No end-to-end tests: this machine's disk is too small for the images" in said
+    assert (
+        "End-to-end tests are skipped, because this machine's disk is too small for the images"
+        in said
+    )
     assert "exec" not in calls
     assert calls[-1] == "down"
