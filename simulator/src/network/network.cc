@@ -418,8 +418,8 @@ void Network::add_sender(const SenderDescription& description,
     const Protocol& protocol = find_protocol(description.protocol.name);
     setting.is_ecn_capable = protocol.needs.is_ecn_capable;
     setting.asks_xcp_routers = protocol.needs.needs_xcp_router;
-    setting.samples_rates = protocol.needs.samples_rates;
-    setting.repairs = protocol.needs.repairs;
+    setting.samples_rates = protocol.needs.needs_rate_samples;
+    setting.repairs = protocol.needs.retransmits;
     setting.controller =
         protocol.make(Chosen("protocol", protocol.variants, description.protocol),
                       derive_key(key_, {static_cast<std::uint64_t>(Purpose::kController), index}));

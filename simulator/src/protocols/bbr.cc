@@ -9,7 +9,7 @@ Protocol bbr() {
       .name = "bbr",
       .title = "BBR",
       .variants = {bbr_v1_variant(), bbr_v3_variant()},
-      .needs = {.samples_rates = true},
+      .needs = {.needs_rate_samples = true},
       .make =
           [](const Chosen& chosen, std::uint64_t key) {
             return chosen.variant() == "v1" ? make_bbr_v1(chosen, key) : make_bbr_v3(chosen, key);

@@ -8,7 +8,7 @@
 
 namespace remy {
 
-// BBR's versions, one a file.
+// The two versions of BBR, each in its own file.
 Variant bbr_v1_variant();
 std::unique_ptr<CongestionController> make_bbr_v1(const Chosen& chosen, std::uint64_t key);
 Variant bbr_v3_variant();

@@ -4,7 +4,7 @@ namespace remy {
 
 namespace {
 
-// Sends at one rate, whatever happens: what a network does to others' packets is seen beside it.
+// Sends at a constant rate and ignores all feedback, as cross traffic without congestion control.
 class ConstantRate : public CongestionController {
  public:
   explicit ConstantRate(double rate_packets_per_ms) {
@@ -30,7 +30,7 @@ Protocol constant_rate() {
       .variants = {{
           .name = "constant-rate",
           .source = "no congestion control: RFC 8085, section 3.1.3, says why none should use it",
-          .parameters = {{"rate_packets_per_ms", "packets a ms", 1, 1e-3, 1e4}},
+          .parameters = {{"rate_packets_per_ms", "sending rate in packets per ms", 1, 1e-3, 1e4}},
       }},
       .needs = {},
       .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {

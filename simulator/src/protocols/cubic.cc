@@ -11,198 +11,199 @@ namespace remy {
 
 namespace {
 
-// RFC 9438 in real numbers. Sections are that document's.
+// RFC 9438 in floating point. Sections are the RFC's.
 class Rfc9438Cubic : public CongestionController {
  public:
   Rfc9438Cubic(double initial_window_packets, double c, double beta, bool has_fast_convergence)
       : CongestionController({.on_sent = false, .full_acks = false}),
         initial_window_(initial_window_packets),
         c_(c),
-        beta_(beta),
+        beta_cubic_(beta),
         has_fast_convergence_(has_fast_convergence),
-        // Section 4.3: what makes an AIMD of this beta as fast as Reno on average.
-        alpha_(3 * (1 - beta) / (1 + beta)) {}
+        // Section 4.3: the alpha with which AIMD(alpha, beta) has Reno's average window.
+        alpha_cubic_(3 * (1 - beta) / (1 + beta)) {}
 
   void start(double now_ms) override {
     cwnd_ = initial_window_;
-    threshold_ = kNever;
-    maximum_ = 0;
-    prior_ = 0;
+    ssthresh_ = kNever;
+    w_max_ = 0;
+    cwnd_prior_ = 0;
     srtt_ms_ = 0;
     in_epoch_ = false;
-    was_loss_ = false;
-    active_ms_ = now_ms;
+    had_loss_ = false;
+    last_active_ms_ = now_ms;
   }
 
   void on_ack(const AckEvent& ack) override {
-    measure(ack.now_ms, ack.rtt_ms, ack.is_cwnd_limited);
+    update_srtt(ack.now_ms, ack.rtt_ms, ack.is_cwnd_limited);
     if (!ack.in_recovery && ack.is_cwnd_limited && ack.newly_delivered > 0) {
-      grow(ack.now_ms, static_cast<double>(ack.newly_delivered));
+      on_acked_packets(ack.now_ms, static_cast<double>(ack.newly_delivered));
     }
   }
 
-  void on_in_order_ack(double now_ms, double rtt_ms, bool is_window_limited) override {
-    measure(now_ms, rtt_ms, is_window_limited);
-    if (is_window_limited) {
-      grow(now_ms, 1);
+  void on_in_order_ack(double now_ms, double rtt_ms, bool is_cwnd_limited) override {
+    update_srtt(now_ms, rtt_ms, is_cwnd_limited);
+    if (is_cwnd_limited) {
+      on_acked_packets(now_ms, 1);
     }
   }
 
   void on_loss(const LossEvent& loss) override {
     if (loss.starts_recovery) {
-      reduce();
-      // Section 4.6: the window is multiplied by beta, but never below two packets.
-      cwnd_ = threshold_;
-      was_loss_ = true;
+      reduce_ssthresh();
+      // Section 4.6: cwnd = ssthresh.
+      cwnd_ = ssthresh_;
+      had_loss_ = true;
     }
   }
 
   void on_timeout(const TimeoutEvent& timeout) override {
     if (timeout.is_first) {
-      reduce();
+      reduce_ssthresh();
     }
-    // Section 4.8: as Reno, and the curve of the next congestion avoidance starts at its bottom.
+    // Section 4.8: reduces as Reno does. The next congestion avoidance starts with K = 0.
     cwnd_ = 1;
     in_epoch_ = false;
-    was_loss_ = false;
+    had_loss_ = false;
   }
 
-  // RFC 5681, section 4.1: after a pause no more than the initial window.
+  // RFC 5681, section 4.1: RW = min(IW, cwnd) after an idle period.
   void on_idle_timeout(double) override { cwnd_ = std::min(cwnd_, initial_window_); }
 
   void on_transmit_start(double now_ms) override {
-    epoch_ms_ += now_ms - active_ms_;
-    active_ms_ = now_ms;
+    epoch_start_ms_ += now_ms - last_active_ms_;
+    last_active_ms_ = now_ms;
   }
 
  private:
-  void measure(double now_ms, double rtt_ms, bool is_window_limited) {
+  void update_srtt(double now_ms, double rtt_ms, bool is_cwnd_limited) {
     srtt_ms_ = srtt_ms_ > 0 ? srtt_ms_ + (rtt_ms - srtt_ms_) / 8 : rtt_ms;
-    // Section 5.8: time in which the application limits what is sent does not count.
-    if (!is_window_limited) {
-      epoch_ms_ += now_ms - active_ms_;
+    // Section 5.8: time in which the application limits the rate does not count for the epoch.
+    if (!is_cwnd_limited) {
+      epoch_start_ms_ += now_ms - last_active_ms_;
     }
-    active_ms_ = now_ms;
+    last_active_ms_ = now_ms;
   }
 
-  [[gnu::always_inline]] void grow(double now_ms, double packets) {
-    if (cwnd_ < threshold_) {
-      // Section 4.10: slow start as ever.
+  [[gnu::always_inline]] void on_acked_packets(double now_ms, double packets) {
+    if (cwnd_ < ssthresh_) {
+      // Section 4.10: slow start.
       cwnd_ += packets;
-      if (cwnd_ <= threshold_) {
+      if (cwnd_ <= ssthresh_) {
         return;
       }
-      packets = cwnd_ - threshold_;
-      cwnd_ = threshold_;
+      packets = cwnd_ - ssthresh_;
+      cwnd_ = ssthresh_;
     }
-    avoid_congestion(now_ms, packets);
+    congestion_avoidance(now_ms, packets);
   }
 
-  void reduce() {
-    // Section 4.7, fast convergence: who did not get back to the last maximum leaves more room to
-    // others.
-    maximum_ = has_fast_convergence_ && cwnd_ < maximum_ ? cwnd_ * (1 + beta_) / 2 : cwnd_;
-    prior_ = cwnd_;
-    threshold_ = std::max(cwnd_ * beta_, 2.0);
+  void reduce_ssthresh() {
+    // Section 4.7, fast convergence: a flow that did not reach its last W_max releases bandwidth.
+    w_max_ = has_fast_convergence_ && cwnd_ < w_max_ ? cwnd_ * (1 + beta_cubic_) / 2 : cwnd_;
+    cwnd_prior_ = cwnd_;
+    ssthresh_ = std::max(cwnd_ * beta_cubic_, 2.0);
     in_epoch_ = false;
   }
 
-  [[gnu::always_inline]] void avoid_congestion(double now_ms, double packets) {
+  [[gnu::always_inline]] void congestion_avoidance(double now_ms, double packets) {
     if (in_epoch_) [[likely]] {
-      climb(now_ms, packets);
+      increase_cwnd(now_ms, packets);
     } else {
-      begin_epoch(now_ms, packets);
+      start_epoch(now_ms, packets);
     }
   }
 
-  [[gnu::always_inline]] void climb(double now_ms, double packets) {
+  [[gnu::always_inline]] void increase_cwnd(double now_ms, double packets) {
     const double window = cwnd_;
-    const double t_s = (now_ms - epoch_ms_) / 1000;
-    // Section 4.2: the window that the curve has in an RTT, but never less than now, and never more
-    // than half as much again.
-    const double target = std::clamp(curve(t_s + srtt_ms_ / 1000), window, 1.5 * window);
-    // Section 4.3: what Reno would have; as fast as Reno itself from the window on at which the
-    // last loss was.
+    const double t_s = (now_ms - epoch_start_ms_) / 1000;
+    // Section 4.2: target = W_cubic(t + RTT), limited to [cwnd, 1.5 cwnd].
+    const double target = std::clamp(w_cubic(t_s + srtt_ms_ / 1000), window, 1.5 * window);
+    // Section 4.3: W_est += alpha_cubic * segments_acked / cwnd, with alpha_cubic = 1 once W_est
+    // reaches cwnd_prior.
     double growth = packets;
-    if (reno_ < prior_) [[likely]] {
-      growth *= alpha_;
+    if (w_est_ < cwnd_prior_) [[likely]] {
+      growth *= alpha_cubic_;
     }
-    reno_ += growth / window;
-    // Sections 4.4 and 4.5: towards the target, by a packet's share for a packet. No step goes
-    // beyond it where an ACK stands for more packets than the window has.
+    w_est_ += growth / window;
+    // Sections 4.4 and 4.5: cwnd += (target - cwnd) / cwnd per acknowledged packet. An ACK for more
+    // packets than cwnd does not overshoot the target.
     cwnd_ = window + (target - window) * std::min(packets / window, 1.0);
-    if (curve(t_s) < reno_) {
-      cwnd_ = std::max(cwnd_, reno_);
+    if (w_cubic(t_s) < w_est_) {
+      cwnd_ = std::max(cwnd_, w_est_);
     }
   }
 
-  [[gnu::noinline]] void begin_epoch(double now_ms, double packets) {
+  [[gnu::noinline]] void start_epoch(double now_ms, double packets) {
     in_epoch_ = true;
-    epoch_ms_ = now_ms;
-    // Section 4.2: K is the time that the curve takes back to the maximum; 0 where no loss was
-    // before, and the maximum is then where congestion avoidance begins (section 4.8).
-    if (was_loss_) {
-      k_s_ = cube_root((maximum_ - cwnd_) / c_);
+    epoch_start_ms_ = now_ms;
+    // Section 4.2: K is the time in which W_cubic reaches W_max. Without an earlier loss, or after
+    // a timeout, K = 0 and W_max = cwnd (section 4.8).
+    if (had_loss_) {
+      k_s_ = cube_root((w_max_ - cwnd_) / c_);
     } else {
       k_s_ = 0;
-      maximum_ = cwnd_;
+      w_max_ = cwnd_;
     }
-    reno_ = cwnd_;
-    climb(now_ms, packets);
+    w_est_ = cwnd_;
+    increase_cwnd(now_ms, packets);
   }
 
   // Section 4.2, figure 1: W_cubic(t) = C (t - K)^3 + W_max.
-  double curve(double t_s) const {
-    const double from_k_s = t_s - k_s_;
-    return c_ * from_k_s * from_k_s * from_k_s + maximum_;
+  double w_cubic(double t_s) const {
+    const double since_k_s = t_s - k_s_;
+    return c_ * since_k_s * since_k_s * since_k_s + w_max_;
   }
 
   double initial_window_;
   double c_;
-  double beta_;
+  double beta_cubic_;
   bool has_fast_convergence_;
-  double alpha_;
-  double threshold_ = kNever;
-  double maximum_ = 0;  // W_max
-  double prior_ = 0;    // cwnd_prior
-  double reno_ = 0;     // W_est
+  double alpha_cubic_;
+  double ssthresh_ = kNever;
+  double w_max_ = 0;
+  double cwnd_prior_ = 0;
+  double w_est_ = 0;
   double k_s_ = 0;
   double srtt_ms_ = 0;
-  double epoch_ms_ = 0;
-  double active_ms_ = 0;
+  double epoch_start_ms_ = 0;
+  double last_active_ms_ = 0;
   bool in_epoch_ = false;
-  bool was_loss_ = false;
+  bool had_loss_ = false;
 };
 
-// What both kernels reckon with: whole packets, binary fractions, and time in ms.
+// Constants of both kernel versions (tcp_cubic.c): whole packets, binary fixed-point fractions, and
+// time in ms.
 constexpr std::uint64_t kBetaScale = 1024;
-constexpr std::uint64_t kCurveScale = 41;              // of 1024: C = 0.4004
-constexpr std::uint64_t kRttScale = kCurveScale * 10;  // with 0.1 s for an RTT
+constexpr std::uint64_t kCScale = 41;  // C = 41 / 1024 * 10 = 0.4004
+constexpr std::uint64_t kRttScale =
+    kCScale * 10;  // C divided by 0.1 s, the RTT that the kernel assumes
 constexpr std::uint64_t kTimeUnitsPerSecond = 1024;
 constexpr std::uint64_t kCubeFactor = (1ULL << 40) / kRttScale;
-// Beyond, the cube does not fit its 64 bits; such an epoch lasts four minutes.
-constexpr std::uint64_t kLongestOffset = 1ULL << 18;
+// Larger offsets would overflow 64 bits when cubed. The bound is an epoch of four minutes.
+constexpr std::uint64_t kMaxOffset = 1ULL << 18;
 
-// The kernel's cubic curve. The kernel's cube root, from a table and one step of Newton's, is 0.2 %
-// off on average; this one is rounded down.
-class KernelCurve {
+// The kernel's W_cubic in integers. The cube root is exact and rounded down, unlike the kernel's
+// own (a table and one Newton step), whose error is 0.2 % on average.
+class KernelWCubic {
  public:
-  void start(std::uint64_t now_ms, std::uint64_t window, std::uint64_t last_maximum) {
+  void start(std::uint64_t now_ms, std::uint64_t window, std::uint64_t w_max) {
     start_ms_ = now_ms;
-    origin_ = std::max(window, last_maximum);
+    origin_point_ = std::max(window, w_max);
     k_ = static_cast<std::uint64_t>(
-        cube_root(static_cast<double>(kCubeFactor * (origin_ - window))));
+        cube_root(static_cast<double>(kCubeFactor * (origin_point_ - window))));
   }
 
-  // Packets acknowledged for each packet by which the window grows.
-  std::uint64_t acks_per_packet(std::uint64_t now_ms, std::uint64_t minimum_rtt_ms,
+  // The number of acknowledged packets for each packet by which the window grows (the kernel's
+  // ca->cnt).
+  std::uint64_t acks_per_packet(std::uint64_t now_ms, std::uint64_t min_rtt_ms,
                                 std::uint64_t window) {
-    const std::uint64_t t = (now_ms + minimum_rtt_ms - start_ms_) * kTimeUnitsPerSecond / 1000;
+    const std::uint64_t t = (now_ms + min_rtt_ms - start_ms_) * kTimeUnitsPerSecond / 1000;
     is_beyond_k_ = t >= k_;
-    const std::uint64_t offset = std::min(is_beyond_k_ ? t - k_ : k_ - t, kLongestOffset);
+    const std::uint64_t offset = std::min(is_beyond_k_ ? t - k_ : k_ - t, kMaxOffset);
     const std::uint64_t distance = (kRttScale * offset * offset * offset) >> 40;
     const std::uint64_t target =
-        is_beyond_k_ ? origin_ + distance : origin_ - std::min(distance, origin_);
+        is_beyond_k_ ? origin_point_ + distance : origin_point_ - std::min(distance, origin_point_);
     return target > window ? window / (target - window) : 100 * window;
   }
 
@@ -211,44 +212,44 @@ class KernelCurve {
 
  private:
   std::uint64_t start_ms_ = 0;
-  std::uint64_t origin_ = 0;
+  std::uint64_t origin_point_ = 0;
   std::uint64_t k_ = 0;  // in 1/1024 s
   bool is_beyond_k_ = false;
 };
 
-// What Reno would have, in the kernel's numbers.
-class KernelReno {
+// The kernel's estimate of Reno's window (ca->tcp_cwnd), in integers.
+class KernelRenoEstimate {
  public:
-  explicit KernelReno(std::uint64_t beta)
+  explicit KernelRenoEstimate(std::uint64_t beta)
       : acks_per_packet_(8 * (kBetaScale + beta) / 3 / (kBetaScale - beta)) {}
 
   void start(std::uint64_t window, std::uint64_t acks) {
-    window_ = window;
+    snd_cwnd_ = window;
     acks_ = acks;
   }
-  void count(std::uint64_t acks) { acks_ += acks; }
+  void add_acks(std::uint64_t acks) { acks_ += acks; }
 
-  // The same, but as fast as Reno where that is faster.
-  std::uint64_t limit(std::uint64_t acks_per_packet, std::uint64_t window) {
+  // Reduces `acks_per_packet` if Reno's window would grow faster.
+  std::uint64_t limit_acks_per_packet(std::uint64_t acks_per_packet, std::uint64_t window) {
     const std::uint64_t step = std::max<std::uint64_t>(window * acks_per_packet_ / 8, 1);
     if (acks_ > step) {
       const std::uint64_t packets = (acks_ - 1) / step;
       acks_ -= packets * step;
-      window_ += packets;
+      snd_cwnd_ += packets;
     }
-    return window_ > window ? std::min(acks_per_packet, window / (window_ - window))
-                            : acks_per_packet;
+    return snd_cwnd_ > window ? std::min(acks_per_packet, window / (snd_cwnd_ - window))
+                              : acks_per_packet;
   }
 
  private:
-  std::uint64_t acks_per_packet_;  // and per packet of the window, in eighths
-  std::uint64_t window_ = 0;
+  std::uint64_t acks_per_packet_;  // ACKs per packet of growth and packet of window, in eighths
+  std::uint64_t snd_cwnd_ = 0;
   std::uint64_t acks_ = 0;
 };
 
-// The maximum that the curve aims at, after a loss at this window (fast convergence).
-std::uint64_t next_maximum(std::uint64_t window, std::uint64_t last_maximum, std::uint64_t beta) {
-  return window < last_maximum ? window * (kBetaScale + beta) / (2 * kBetaScale) : window;
+// W_max after a loss at this window, with fast convergence.
+std::uint64_t w_max_after_loss(std::uint64_t window, std::uint64_t w_max, std::uint64_t beta) {
+  return window < w_max ? window * (kBetaScale + beta) / (2 * kBetaScale) : window;
 }
 
 std::uint64_t whole_ms(double ms) { return static_cast<std::uint64_t>(ms); }
@@ -257,227 +258,229 @@ std::uint64_t whole_ms(double ms) { return static_cast<std::uint64_t>(ms); }
 class Linux2622Cubic : public Ns2Linux {
  public:
   explicit Linux2622Cubic(double initial_window_packets)
-      : Ns2Linux(initial_window_packets), reno_(kBeta) {}
+      : Ns2Linux(initial_window_packets), reno_estimate_(kBeta) {}
 
  private:
   static constexpr std::uint64_t kBeta = 819;
-  static constexpr std::uint64_t kMaximumIncrease = 16;  // packets in 100 ms
-  static constexpr std::uint64_t kUnknownAcks = 50;      // per packet, before the first loss
+  static constexpr std::uint64_t kMaxIncrease = 16;  // in packets per 100 ms
+  static constexpr std::uint64_t kAcksBeforeLoss =
+      50;  // ACKs per packet of growth before the first loss
   static constexpr std::uint64_t kStaleMs = 1000 / 32;
-  static constexpr std::uint64_t kFreshMs = 1000;
+  static constexpr std::uint64_t kDrainMs = 1000;
 
-  void restarted(double) override { forget(); }
+  void init(double) override { reset(); }
 
-  void measured(const AckEvent& ack) override {
-    // Packets an ACK, in sixteenths, by a filter of whole numbers: where each packet has its ACK it
-    // comes down from 2 no further than to 31/16, so that the window grows nearly twice as fast as
-    // the curve says.
+  void pkts_acked(const AckEvent& ack) override {
+    // delayed_ack: the average number of packets per ACK, in sixteenths. Integer rounding keeps
+    // this filter at 31/16 or above even if every packet has its own ACK, so that the window grows
+    // nearly twice as fast as W_cubic.
     if (ack.newly_acked > 0 && state() == State::kOpen) {
-      ack_ratio_ = ack_ratio_ - (ack_ratio_ >> 4) + ack.newly_acked;
+      delayed_ack_sixteenths_ =
+          delayed_ack_sixteenths_ - (delayed_ack_sixteenths_ >> 4) + ack.newly_acked;
     }
   }
 
-  void grow(const AckEvent& ack) override {
+  void cong_avoid(const AckEvent& ack) override {
     now_ms_ = whole_ms(ack.now_ms);
-    // Not while something is out of order.
+    // Skipped if the ACK reports packets out of order.
     if (state() == State::kOpen && ack.newly_delivered <= ack.newly_acked) {
-      measure_delay(ack.sent_ms);
+      update_delay_min(ack.sent_ms);
     }
-    if (!is_full(ack)) {
+    if (!is_cwnd_limited(ack)) {
       return;
     }
     if (in_slow_start()) {
       slow_start();
     } else {
-      update();
-      grow_by_acks(acks_per_packet_);
+      update_acks_per_packet();
+      cong_avoid_ai(acks_per_packet_);
     }
   }
 
-  std::uint64_t reduced_threshold() override {
+  std::uint64_t ssthresh() override {
     in_epoch_ = false;
-    maximum_ = next_maximum(window(), maximum_, kBeta);
-    has_lost_ = true;
-    return std::max<std::uint64_t>(window() * kBeta / kBetaScale, 2);
+    w_max_ = w_max_after_loss(snd_cwnd(), w_max_, kBeta);
+    had_loss_ = true;
+    return std::max<std::uint64_t>(snd_cwnd() * kBeta / kBetaScale, 2);
   }
 
-  std::uint64_t recovery_window() const override { return threshold(); }
+  std::uint64_t min_cwnd() const override { return snd_ssthresh(); }
 
-  void state_changed() override {
+  void set_state() override {
     if (state() == State::kLoss) {
-      forget();
+      reset();
     }
   }
 
-  void forget() {
+  void reset() {
     acks_per_packet_ = 0;
-    maximum_ = 0;
-    has_lost_ = false;
-    updated_window_ = 0;
-    updated_ms_ = 0;
-    minimum_rtt_eighths_ms_ = 0;
+    w_max_ = 0;
+    had_loss_ = false;
+    last_cwnd_ = 0;
+    last_update_ms_ = 0;
+    delay_min_eighth_ms_ = 0;
     in_epoch_ = false;
-    ack_ratio_ = 2 << 4;
-    reno_.start(0, 0);
+    delayed_ack_sixteenths_ = 2 << 4;
+    reno_estimate_.start(0, 0);
   }
 
-  // The first second of an epoch, in which a queue may still drain, does not count; nor does the
-  // first of all.
-  void measure_delay(double sent_ms) {
-    if (now_ms_ - (in_epoch_ ? curve_.start_ms() : 0) < kFreshMs) {
+  // Updates the minimum RTT. Skips the first second of an epoch, in which the queue may still be
+  // draining, and the first second of the simulation.
+  void update_delay_min(double sent_ms) {
+    if (now_ms_ - (in_epoch_ ? w_cubic_.start_ms() : 0) < kDrainMs) {
       return;
     }
     const std::uint64_t left_ms = whole_ms(sent_ms + 0.5);
     const std::uint64_t delay =
         std::max<std::uint64_t>((now_ms_ - std::min(now_ms_, left_ms)) << 3, 1);
-    if (minimum_rtt_eighths_ms_ == 0 || minimum_rtt_eighths_ms_ > delay) {
-      minimum_rtt_eighths_ms_ = delay;
+    if (delay_min_eighth_ms_ == 0 || delay_min_eighth_ms_ > delay) {
+      delay_min_eighth_ms_ = delay;
     }
   }
 
-  void update() {
-    reno_.count(1);
-    // Nothing is new unless the window has changed, or some ms have passed.
-    if (updated_window_ == window() && now_ms_ - updated_ms_ <= kStaleMs) {
+  void update_acks_per_packet() {
+    reno_estimate_.add_acks(1);
+    // Recomputed only if the window has changed or kStaleMs have passed.
+    if (last_cwnd_ == snd_cwnd() && now_ms_ - last_update_ms_ <= kStaleMs) {
       return;
     }
-    updated_window_ = window();
-    updated_ms_ = now_ms_;
+    last_cwnd_ = snd_cwnd();
+    last_update_ms_ = now_ms_;
     if (!in_epoch_) {
       in_epoch_ = true;
-      curve_.start(now_ms_, window(), maximum_);
-      reno_.start(window(), 1);
+      w_cubic_.start(now_ms_, snd_cwnd(), w_max_);
+      reno_estimate_.start(snd_cwnd(), 1);
     }
-    std::uint64_t acks = curve_.acks_per_packet(now_ms_, minimum_rtt_eighths_ms_ >> 3, window());
-    // Beyond the last maximum it grows no faster than by so many packets in 100 ms.
-    if (minimum_rtt_eighths_ms_ > 0 && curve_.is_beyond_k()) {
-      acks = std::max(acks, window() * 8000 / (10 * kMaximumIncrease * minimum_rtt_eighths_ms_));
+    std::uint64_t acks = w_cubic_.acks_per_packet(now_ms_, delay_min_eighth_ms_ >> 3, snd_cwnd());
+    // Above W_max the window grows by at most kMaxIncrease packets per 100 ms.
+    if (delay_min_eighth_ms_ > 0 && w_cubic_.is_beyond_k()) {
+      acks = std::max(acks, snd_cwnd() * 8000 / (10 * kMaxIncrease * delay_min_eighth_ms_));
     }
-    if (!has_lost_) {
-      acks = kUnknownAcks;
+    if (!had_loss_) {
+      acks = kAcksBeforeLoss;
     }
-    acks = reno_.limit(acks, window());
-    acks_per_packet_ = std::max<std::uint64_t>((acks << 4) / ack_ratio_, 1);
+    acks = reno_estimate_.limit_acks_per_packet(acks, snd_cwnd());
+    acks_per_packet_ = std::max<std::uint64_t>((acks << 4) / delayed_ack_sixteenths_, 1);
   }
 
-  KernelCurve curve_;
-  KernelReno reno_;
+  KernelWCubic w_cubic_;
+  KernelRenoEstimate reno_estimate_;
   std::uint64_t now_ms_ = 0;
   std::uint64_t acks_per_packet_ = 0;
-  std::uint64_t maximum_ = 0;
-  std::uint64_t updated_window_ = 0;
-  std::uint64_t updated_ms_ = 0;
-  std::uint64_t minimum_rtt_eighths_ms_ = 0;
-  std::uint64_t ack_ratio_ = 2 << 4;
+  std::uint64_t w_max_ = 0;
+  std::uint64_t last_cwnd_ = 0;
+  std::uint64_t last_update_ms_ = 0;
+  std::uint64_t delay_min_eighth_ms_ = 0;
+  std::uint64_t delayed_ack_sixteenths_ = 2 << 4;
   bool in_epoch_ = false;
-  bool has_lost_ = false;
+  bool had_loss_ = false;
 };
 
-// HyStart as in today's kernel (Ha and Rhee 2011, "Taming the elephants"): slow start ends before
-// it loses packets.
+// HyStart (Ha and Rhee 2011, "Taming the elephants") as in Linux 6.18: leaves slow start before it
+// causes losses.
 class HyStart {
  public:
-  void restart(double now_ms, std::uint64_t sent) {
-    round_ms_ = now_ms;
+  void restart(double now_ms, std::uint64_t snd_nxt) {
+    round_start_ms_ = now_ms;
     last_ack_ms_ = now_ms;
-    round_end_ = sent;
-    round_rtt_ms_ = std::numeric_limits<double>::infinity();
-    samples_ = 0;
+    round_end_ = snd_nxt;
+    round_min_rtt_ms_ = std::numeric_limits<double>::infinity();
+    rtt_samples_ = 0;
   }
 
-  // Whether this ACK ends it.
-  bool ends(double now_ms, double rtt_ms, double minimum_rtt_ms, std::uint64_t acknowledged,
-            std::uint64_t sent) {
-    if (acknowledged > round_end_) {
-      restart(now_ms, sent);
+  // Returns true if slow start should end with this ACK.
+  bool should_exit(double now_ms, double rtt_ms, double min_rtt_ms, std::uint64_t snd_una,
+                   std::uint64_t snd_nxt) {
+    if (snd_una > round_end_) {
+      restart(now_ms, snd_nxt);
     }
-    // A train of ACKs, none late, that is as long as half an RTT: the window fills the path.
+    // ACK train: if closely spaced ACKs span half the minimum RTT, the window fills the path.
     if (now_ms - last_ack_ms_ <= kTrainGapMs) {
       last_ack_ms_ = now_ms;
-      if (now_ms - round_ms_ > minimum_rtt_ms / 2) {
+      if (now_ms - round_start_ms_ > min_rtt_ms / 2) {
         return true;
       }
     }
-    // The least RTT of a round's first samples is above the least of all: a queue grows.
-    round_rtt_ms_ = std::min(round_rtt_ms_, rtt_ms);
-    if (samples_ < kSamples) {
-      ++samples_;
+    // Delay increase: if the round's minimum RTT exceeds the overall minimum, a queue is growing.
+    round_min_rtt_ms_ = std::min(round_min_rtt_ms_, rtt_ms);
+    if (rtt_samples_ < kMinRttSamples) {
+      ++rtt_samples_;
       return false;
     }
-    return round_rtt_ms_ > minimum_rtt_ms + std::clamp(minimum_rtt_ms / 8, 4.0, 16.0);
+    return round_min_rtt_ms_ > min_rtt_ms + std::clamp(min_rtt_ms / 8, 4.0, 16.0);
   }
 
  private:
   static constexpr double kTrainGapMs = 2;
-  static constexpr int kSamples = 8;
+  static constexpr int kMinRttSamples = 8;
 
-  double round_ms_ = 0;
+  double round_start_ms_ = 0;
   double last_ack_ms_ = 0;
-  double round_rtt_ms_ = 0;
+  double round_min_rtt_ms_ = 0;
   std::uint64_t round_end_ = 0;
-  int samples_ = 0;
+  int rtt_samples_ = 0;
 };
 
-// tcp_cubic of today's Linux (6.18): beta 0.7, byte counting, HyStart.
+// tcp_cubic of Linux 6.18: beta 0.7, byte counting, HyStart.
 class LinuxCubic : public CongestionController {
  public:
   LinuxCubic(double initial_window_packets, bool has_hystart)
       : initial_window_(static_cast<std::uint64_t>(initial_window_packets)),
         has_hystart_(has_hystart),
-        reno_(kBeta) {}
+        reno_estimate_(kBeta) {}
 
   void start(double now_ms) override {
-    threshold_ = kNoThreshold;
-    credit_ = 0;
-    set_window(initial_window_);
-    forget(now_ms);
+    ssthresh_ = kInfiniteSsthresh;
+    snd_cwnd_cnt_ = 0;
+    set_cwnd(initial_window_);
+    reset(now_ms);
   }
 
   void on_ack(const AckEvent& ack) override {
     now_ms_ = whole_ms(ack.now_ms);
-    acknowledged_ += ack.newly_acked;
-    measure(ack);
+    snd_una_ += ack.newly_acked;
+    update_delay_min(ack);
     if (ack.in_recovery || !ack.is_cwnd_limited || ack.newly_delivered == 0) {
       return;
     }
     std::uint64_t packets = ack.newly_delivered;
-    if (window_ < threshold_) {
-      const std::uint64_t growth = std::min(packets, threshold_ - window_);
-      set_window(window_ + growth);
+    if (snd_cwnd_ < ssthresh_) {
+      const std::uint64_t growth = std::min(packets, ssthresh_ - snd_cwnd_);
+      set_cwnd(snd_cwnd_ + growth);
       packets -= growth;
       if (packets == 0) {
         return;
       }
     }
-    update(packets);
-    grow_by(packets);
+    update_acks_per_packet(packets);
+    cong_avoid_ai(packets);
   }
 
   void on_loss(const LossEvent& loss) override {
     if (loss.starts_recovery) {
-      reduce();
-      set_window(threshold_);
+      reduce_ssthresh();
+      set_cwnd(ssthresh_);
     }
   }
 
   void on_timeout(const TimeoutEvent& timeout) override {
     if (timeout.is_first) {
-      reduce();
+      reduce_ssthresh();
     }
-    credit_ = 0;
-    set_window(1);
-    forget(timeout.now_ms);
+    snd_cwnd_cnt_ = 0;
+    set_cwnd(1);
+    reset(timeout.now_ms);
   }
 
-  // After a pause slow start goes on to three quarters of the window.
+  // After an idle period ssthresh is at least three quarters of the window (tcp_current_ssthresh).
   void on_idle_timeout(double) override {
-    threshold_ = std::max(threshold_, window_ * 3 / 4);
-    set_window(std::min(window_, initial_window_));
+    ssthresh_ = std::max(ssthresh_, snd_cwnd_ * 3 / 4);
+    set_cwnd(std::min(snd_cwnd_, initial_window_));
   }
 
   void on_sent(const SendEvent& sent) override {
-    sent_ += sent.is_retransmission ? 0 : 1;
-    // After a pause the epoch goes on where it was.
+    snd_nxt_ += sent.is_retransmission ? 0 : 1;
+    // Idle time is excluded from the epoch.
     if (sent.in_flight <= 1 && in_epoch_) {
       idle_ms_ += whole_ms(sent.now_ms) - whole_ms(last_sent_ms_);
     }
@@ -486,111 +489,114 @@ class LinuxCubic : public CongestionController {
 
  private:
   static constexpr std::uint64_t kBeta = 717;
-  static constexpr std::uint64_t kNoThreshold = std::numeric_limits<std::uint64_t>::max() / 2;
-  static constexpr std::uint64_t kUnknownAcks = 20;  // per packet at most, before the first loss
-  static constexpr std::uint64_t kFewestAcks = 2;    // the window grows by half in an RTT at most
+  static constexpr std::uint64_t kInfiniteSsthresh = std::numeric_limits<std::uint64_t>::max() / 2;
+  static constexpr std::uint64_t kAcksBeforeLoss =
+      20;  // most ACKs per packet of growth before the first loss
+  static constexpr std::uint64_t kMinAcksPerPacket = 2;  // the window grows by at most half per RTT
   static constexpr std::uint64_t kStaleMs = 1000 / 32;
-  static constexpr std::uint64_t kFreshMs = 1000;
-  static constexpr std::uint64_t kHyStartWindow = 16;
+  static constexpr std::uint64_t kDrainMs = 1000;
+  static constexpr std::uint64_t kHyStartLowWindow = 16;
 
-  void set_window(std::uint64_t packets) {
-    window_ = packets;
+  void set_cwnd(std::uint64_t packets) {
+    snd_cwnd_ = packets;
     cwnd_ = static_cast<double>(packets);
   }
 
-  void reduce() {
+  void reduce_ssthresh() {
     in_epoch_ = false;
-    maximum_ = next_maximum(window_, maximum_, kBeta);
-    threshold_ = std::max<std::uint64_t>(window_ * kBeta / kBetaScale, 2);
+    w_max_ = w_max_after_loss(snd_cwnd_, w_max_, kBeta);
+    ssthresh_ = std::max<std::uint64_t>(snd_cwnd_ * kBeta / kBetaScale, 2);
   }
 
-  void forget(double now_ms) {
+  void reset(double now_ms) {
     acks_per_packet_ = 1;
-    maximum_ = 0;
-    updated_window_ = 0;
-    updated_ms_ = 0;
-    minimum_rtt_ms_ = 0;
+    w_max_ = 0;
+    last_cwnd_ = 0;
+    last_update_ms_ = 0;
+    delay_min_ms_ = 0;
     in_epoch_ = false;
     idle_ms_ = 0;
-    is_found_ = false;
-    hystart_.restart(now_ms, sent_);
+    has_left_slow_start_ = false;
+    hystart_.restart(now_ms, snd_nxt_);
   }
 
-  // Time less all pauses.
-  std::uint64_t busy_ms() const { return now_ms_ - idle_ms_; }
+  // Time without idle periods.
+  std::uint64_t active_ms() const { return now_ms_ - idle_ms_; }
 
-  void measure(const AckEvent& ack) {
-    // As above: a queue may still drain from before the loss.
-    if (in_epoch_ && busy_ms() - curve_.start_ms() < kFreshMs) {
+  void update_delay_min(const AckEvent& ack) {
+    // In the first second of an epoch the queue may still be draining.
+    if (in_epoch_ && active_ms() - w_cubic_.start_ms() < kDrainMs) {
       return;
     }
-    if (minimum_rtt_ms_ == 0 || minimum_rtt_ms_ > ack.rtt_ms) {
-      minimum_rtt_ms_ = ack.rtt_ms;
+    if (delay_min_ms_ == 0 || delay_min_ms_ > ack.rtt_ms) {
+      delay_min_ms_ = ack.rtt_ms;
     }
-    if (has_hystart_ && !is_found_ && window_ < threshold_ && window_ >= kHyStartWindow &&
-        hystart_.ends(ack.now_ms, ack.rtt_ms, minimum_rtt_ms_, acknowledged_, sent_)) {
-      is_found_ = true;
-      threshold_ = window_;
+    if (has_hystart_ && !has_left_slow_start_ && snd_cwnd_ < ssthresh_ &&
+        snd_cwnd_ >= kHyStartLowWindow &&
+        hystart_.should_exit(ack.now_ms, ack.rtt_ms, delay_min_ms_, snd_una_, snd_nxt_)) {
+      has_left_slow_start_ = true;
+      ssthresh_ = snd_cwnd_;
     }
   }
 
-  void update(std::uint64_t packets) {
-    reno_.count(packets);
-    if (updated_window_ == window_ && now_ms_ - updated_ms_ <= kStaleMs) {
+  void update_acks_per_packet(std::uint64_t packets) {
+    reno_estimate_.add_acks(packets);
+    if (last_cwnd_ == snd_cwnd_ && now_ms_ - last_update_ms_ <= kStaleMs) {
       return;
     }
-    // The curve has nothing new within a ms.
-    if (!in_epoch_ || now_ms_ != updated_ms_) {
-      updated_window_ = window_;
-      updated_ms_ = now_ms_;
+    // W_cubic is recomputed at most once per ms.
+    if (!in_epoch_ || now_ms_ != last_update_ms_) {
+      last_cwnd_ = snd_cwnd_;
+      last_update_ms_ = now_ms_;
       if (!in_epoch_) {
         in_epoch_ = true;
         last_sent_ms_ = std::max(last_sent_ms_, static_cast<double>(now_ms_));
-        curve_.start(busy_ms(), window_, maximum_);
-        reno_.start(window_, packets);
+        w_cubic_.start(active_ms(), snd_cwnd_, w_max_);
+        reno_estimate_.start(snd_cwnd_, packets);
       }
-      acks_per_packet_ = curve_.acks_per_packet(busy_ms(), whole_ms(minimum_rtt_ms_), window_);
-      if (maximum_ == 0) {
-        acks_per_packet_ = std::min(acks_per_packet_, kUnknownAcks);
+      acks_per_packet_ = w_cubic_.acks_per_packet(active_ms(), whole_ms(delay_min_ms_), snd_cwnd_);
+      if (w_max_ == 0) {
+        acks_per_packet_ = std::min(acks_per_packet_, kAcksBeforeLoss);
       }
     }
-    acks_per_packet_ = std::max(reno_.limit(acks_per_packet_, window_), kFewestAcks);
+    acks_per_packet_ = std::max(reno_estimate_.limit_acks_per_packet(acks_per_packet_, snd_cwnd_),
+                                kMinAcksPerPacket);
   }
 
-  void grow_by(std::uint64_t packets) {
-    // What was saved up for a slower growth counts for one packet.
-    if (credit_ >= acks_per_packet_) {
-      credit_ = 0;
-      set_window(window_ + 1);
+  void cong_avoid_ai(std::uint64_t packets) {
+    // As in tcp_cong_avoid_ai: credit accumulated at a larger divisor counts for one packet.
+    if (snd_cwnd_cnt_ >= acks_per_packet_) {
+      snd_cwnd_cnt_ = 0;
+      set_cwnd(snd_cwnd_ + 1);
     }
-    credit_ += packets;
-    if (credit_ >= acks_per_packet_) {
-      const std::uint64_t growth = credit_ / acks_per_packet_;
-      credit_ -= growth * acks_per_packet_;
-      set_window(window_ + growth);
+    snd_cwnd_cnt_ += packets;
+    if (snd_cwnd_cnt_ >= acks_per_packet_) {
+      const std::uint64_t growth = snd_cwnd_cnt_ / acks_per_packet_;
+      snd_cwnd_cnt_ -= growth * acks_per_packet_;
+      set_cwnd(snd_cwnd_ + growth);
     }
   }
 
   std::uint64_t initial_window_;
   bool has_hystart_;
-  KernelCurve curve_;
-  KernelReno reno_;
+  KernelWCubic w_cubic_;
+  KernelRenoEstimate reno_estimate_;
   HyStart hystart_;
-  std::uint64_t window_ = 1;
-  std::uint64_t threshold_ = kNoThreshold;
-  std::uint64_t credit_ = 0;
+  std::uint64_t snd_cwnd_ = 1;
+  std::uint64_t ssthresh_ = kInfiniteSsthresh;
+  std::uint64_t snd_cwnd_cnt_ = 0;
   std::uint64_t acks_per_packet_ = 1;
-  std::uint64_t maximum_ = 0;
-  std::uint64_t updated_window_ = 0;
-  std::uint64_t updated_ms_ = 0;
+  std::uint64_t w_max_ = 0;
+  std::uint64_t last_cwnd_ = 0;
+  std::uint64_t last_update_ms_ = 0;
   std::uint64_t now_ms_ = 0;
   std::uint64_t idle_ms_ = 0;
-  std::uint64_t sent_ = 0;  // in order, over all time, as acknowledged_
-  std::uint64_t acknowledged_ = 0;
-  double minimum_rtt_ms_ = 0;
-  double last_sent_ms_ = 0;  // or when the epoch began, if that was later
+  std::uint64_t snd_nxt_ = 0;  // sequence numbers, which connections do not reset
+  std::uint64_t snd_una_ = 0;
+  double delay_min_ms_ = 0;
+  double last_sent_ms_ = 0;  // or the start of the epoch if that is later
   bool in_epoch_ = false;
-  bool is_found_ = false;
+  bool has_left_slow_start_ = false;
 };
 
 }  // namespace
@@ -604,10 +610,10 @@ Protocol cubic() {
                .name = "rfc9438",
                .source = "RFC 9438 (2023)",
                .parameters = {initial_window_packets(10),
-                              {"c", "packets per s^3", 0.4, 0.001, 100},
-                              {"beta", "of the window that a loss leaves", 0.7, 0.1, 0.99},
-                              {"fast_convergence",
-                               "1: a window that did not recover makes room, 0: not", 1, 0, 1}},
+                              {"c", "scaling constant C in packets per s^3", 0.4, 0.001, 100},
+                              {"beta", "factor that multiplies the window after a loss", 0.7, 0.1,
+                               0.99},
+                              {"fast_convergence", "1: fast convergence, 0: none", 1, 0, 1}},
            },
            {
                .name = "linux-2.6.22",
@@ -618,7 +624,8 @@ Protocol cubic() {
                .name = "linux",
                .source = "Linux 6.18, tcp_cubic 2.3 (2025)",
                .parameters = {initial_window_packets(10),
-                              {"hystart", "1: slow start ends by HyStart, 0: by a loss", 1, 0, 1}},
+                              {"hystart", "1: HyStart ends slow start, 0: only a loss does", 1, 0,
+                               1}},
            }},
       .needs = {},
       .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {

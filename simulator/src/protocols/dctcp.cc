@@ -5,58 +5,57 @@ namespace remy {
 
 namespace {
 
-// RFC 8257. Every packet is acknowledged with its own mark, so the receiver's part (section 3.2)
-// has nothing to do.
+// Data Center TCP (RFC 8257). Every packet is acknowledged with its own mark, so the receiver's
+// state machine (section 3.2) is not needed. A loss halves the window, as in Reno (section 3.5).
 class Dctcp : public Reno {
  public:
-  Dctcp(double initial_window_packets, double gain) : Reno(initial_window_packets), gain_(gain) {}
+  Dctcp(double initial_window_packets, double g) : Reno(initial_window_packets), g_(g) {}
 
   void on_sent(const SendEvent& sent) override {
-    observation_.on_sent(sent);
-    reaction_.on_sent(sent);
+    observation_window_.on_sent(sent);
+    cwr_window_.on_sent(sent);
   }
 
  private:
-  void restarted(double) override {
-    // Section 4.2: with 1 the first reaction is a halving, as anybody's.
-    marked_share_ = 1;
+  void reset(double) override {
+    // Section 4.2: DCTCP.Alpha starts at 1, so that the first reduction is a halving.
+    alpha_ = 1;
     packets_ = 0;
     marked_ = 0;
-    observation_.restart();
-    reaction_.restart();
-    has_reacted_ = false;
+    observation_window_.restart();
+    cwr_window_.restart();
+    in_cwr_ = false;
   }
 
-  void measured(const AckEvent& ack) override {
-    // Section 3.3, steps 1 to 9: the share of marks in a window, averaged over windows.
+  void on_every_ack(const AckEvent& ack) override {
+    // Section 3.3, steps 1 to 9: DCTCP.Alpha is the moving average of M, the fraction of marked
+    // packets in an observation window.
     packets_ += static_cast<double>(ack.newly_delivered);
     marked_ += static_cast<double>(ack.newly_marked);
-    if (observation_.ends(ack) && packets_ > 0) {
-      marked_share_ += gain_ * (marked_ / packets_ - marked_share_);
+    if (observation_window_.ends_round(ack) && packets_ > 0) {
+      alpha_ += g_ * (marked_ / packets_ - alpha_);
       packets_ = 0;
       marked_ = 0;
     }
-    // Step 10, and RFC 3168, section 6.1.2: reduced by half the share of marks, once in a window
-    // of data. Where a loss has reduced it, recovery has that window.
-    if (has_reacted_ && reaction_.ends(ack)) {
-      has_reacted_ = false;
+    // Step 10: cwnd = cwnd * (1 - DCTCP.Alpha / 2), once per window of data (RFC 3168, section
+    // 6.1.2). After a reduction for a loss, recovery is that window of data.
+    if (in_cwr_ && cwr_window_.ends_round(ack)) {
+      in_cwr_ = false;
     }
-    if (ack.newly_marked > 0 && !has_reacted_ && !ack.in_recovery) {
-      reduce_to(cwnd_ * (1 - marked_share_ / 2));
-      has_reacted_ = true;
-      reaction_.restart();
+    if (ack.newly_marked > 0 && !in_cwr_ && !ack.in_recovery) {
+      reduce_to(cwnd_ * (1 - alpha_ / 2));
+      in_cwr_ = true;
+      cwr_window_.restart();
     }
   }
 
-  // Section 3.5: a loss halves the window, as in any TCP; that is Reno's.
-
-  double gain_;
-  double marked_share_ = 1;  // DCTCP.Alpha
-  double packets_ = 0;
+  double g_;
+  double alpha_ = 1;    // DCTCP.Alpha
+  double packets_ = 0;  // in this observation window, likewise marked_
   double marked_ = 0;
-  Rounds observation_;
-  Rounds reaction_;
-  bool has_reacted_ = false;
+  RoundTripTracker observation_window_;
+  RoundTripTracker cwr_window_;
+  bool in_cwr_ = false;
 };
 
 }  // namespace
@@ -69,8 +68,8 @@ Protocol dctcp() {
           .name = "rfc8257",
           .source = "RFC 8257 (2017)",
           .parameters = {initial_window_packets(10),
-                         {"gain", "of the marked share's average, in a window", 1.0 / 16, 0.001,
-                          1}},
+                         {"gain", "weight g of a window's fraction of marks in the moving average",
+                          1.0 / 16, 0.001, 1}},
       }},
       .needs = {.is_ecn_capable = true},
       .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {

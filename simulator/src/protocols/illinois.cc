@@ -7,8 +7,8 @@ namespace remy {
 
 namespace {
 
-// Liu, Basar and Srikant 2008, "TCP-Illinois": an AIMD whose growth falls, and whose reduction
-// rises, with the mean queueing delay. Sections are that paper's.
+// TCP-Illinois (Liu, Basar and Srikant 2008): AIMD whose increase alpha falls, and whose decrease
+// beta rises, with the average queueing delay d_a. Sections and equations are the paper's.
 class Illinois : public Reno {
  public:
   explicit Illinois(double initial_window_packets) : Reno(initial_window_packets) {}
@@ -16,99 +16,99 @@ class Illinois : public Reno {
   void on_sent(const SendEvent& sent) override { round_.on_sent(sent); }
 
  private:
-  // Section 5: what its authors chose.
-  static constexpr double kLargestGrowth = 10;  // packets an RTT
-  static constexpr double kSmallestGrowth = 0.3;
-  static constexpr double kLargestReduction = 0.5;  // of the window
-  static constexpr double kSmallestReduction = 0.125;
-  static constexpr double kWindowThreshold = 15;  // below it is Reno
-  static constexpr int kLowRounds = 5;            // theta
-  static constexpr double kLowDelay = 0.01;       // d1, d2 and d3, of the largest delay
-  static constexpr double kReductionDelay = 0.1;
-  static constexpr double kHighDelay = 0.8;
+  // Section 5: the authors' parameters.
+  static constexpr double kAlphaMax = 10;  // packets per RTT
+  static constexpr double kAlphaMin = 0.3;
+  static constexpr double kBetaMax = 0.5;  // fraction of the window
+  static constexpr double kBetaMin = 0.125;
+  static constexpr double kWindowThreshold = 15;  // W_thresh: Reno below it
+  static constexpr int kTheta = 5;
+  static constexpr double kD1 = 0.01;  // d_1, d_2 and d_3 as fractions of d_m
+  static constexpr double kD2 = 0.1;
+  static constexpr double kD3 = 0.8;
 
-  void restarted(double) override {
-    minimum_rtt_ms_ = kNever;
-    maximum_rtt_ms_ = 0;
-    forget();
+  void reset(double) override {
+    min_rtt_ms_ = kNever;
+    max_rtt_ms_ = 0;
+    reset_adaptation();
   }
 
-  void expired(double) override { forget(); }
+  void after_timeout(double) override { reset_adaptation(); }
 
-  void forget() {
-    growth_ = 1;
-    reduction_ = kLargestReduction;
-    low_rounds_ = 0;
-    is_low_ = true;
-    sum_ms_ = 0;
-    samples_ = 0;
+  void reset_adaptation() {
+    alpha_ = 1;
+    beta_ = kBetaMax;
+    low_delay_rounds_ = 0;
+    was_delay_low_ = true;
+    rtt_sum_ms_ = 0;
+    rtt_samples_ = 0;
     round_.restart();
   }
 
-  void measured(const AckEvent& ack) override {
-    minimum_rtt_ms_ = std::min(minimum_rtt_ms_, ack.rtt_ms);
-    maximum_rtt_ms_ = std::max(maximum_rtt_ms_, ack.rtt_ms);
-    sum_ms_ += ack.rtt_ms;
-    ++samples_;
-    if (round_.ends(ack)) {
-      adapt(sum_ms_ / samples_ - minimum_rtt_ms_, maximum_rtt_ms_ - minimum_rtt_ms_);
-      sum_ms_ = 0;
-      samples_ = 0;
+  void on_every_ack(const AckEvent& ack) override {
+    min_rtt_ms_ = std::min(min_rtt_ms_, ack.rtt_ms);
+    max_rtt_ms_ = std::max(max_rtt_ms_, ack.rtt_ms);
+    rtt_sum_ms_ += ack.rtt_ms;
+    ++rtt_samples_;
+    if (round_.ends_round(ack)) {
+      adapt(rtt_sum_ms_ / rtt_samples_ - min_rtt_ms_, max_rtt_ms_ - min_rtt_ms_);
+      rtt_sum_ms_ = 0;
+      rtt_samples_ = 0;
     }
   }
 
-  // Section 3, equations 3 to 6.
-  void adapt(double delay_ms, double largest_ms) {
+  // Section 3, equations 3 to 6: alpha and beta as functions of the average queueing delay d_a and
+  // the maximum queueing delay d_m.
+  void adapt(double d_a_ms, double d_m_ms) {
     if (cwnd_ < kWindowThreshold) {
-      growth_ = 1;
-      reduction_ = kLargestReduction;
+      alpha_ = 1;
+      beta_ = kBetaMax;
       return;
     }
-    growth_ = growth_at(delay_ms, largest_ms);
-    const double low_ms = kReductionDelay * largest_ms;
-    const double high_ms = kHighDelay * largest_ms;
-    if (delay_ms <= low_ms) {
-      reduction_ = kSmallestReduction;
-    } else if (delay_ms < high_ms) {
-      reduction_ = kSmallestReduction + (kLargestReduction - kSmallestReduction) *
-                                            (delay_ms - low_ms) / (high_ms - low_ms);
+    alpha_ = alpha_at(d_a_ms, d_m_ms);
+    const double d_2_ms = kD2 * d_m_ms;
+    const double d_3_ms = kD3 * d_m_ms;
+    if (d_a_ms <= d_2_ms) {
+      beta_ = kBetaMin;
+    } else if (d_a_ms < d_3_ms) {
+      beta_ = kBetaMin + (kBetaMax - kBetaMin) * (d_a_ms - d_2_ms) / (d_3_ms - d_2_ms);
     } else {
-      reduction_ = kLargestReduction;
+      beta_ = kBetaMax;
     }
   }
 
-  double growth_at(double delay_ms, double largest_ms) {
-    const double low_ms = kLowDelay * largest_ms;
-    if (delay_ms <= low_ms) {
-      // Section 5: one round of little delay is no reason to be fast again, only theta of them.
-      if (!is_low_ && ++low_rounds_ < kLowRounds) {
-        return growth_;
+  double alpha_at(double d_a_ms, double d_m_ms) {
+    const double d_1_ms = kD1 * d_m_ms;
+    if (d_a_ms <= d_1_ms) {
+      // Section 5: alpha returns to its maximum only after theta round trips of low delay.
+      if (!was_delay_low_ && ++low_delay_rounds_ < kTheta) {
+        return alpha_;
       }
-      is_low_ = true;
-      low_rounds_ = 0;
-      return kLargestGrowth;
+      was_delay_low_ = true;
+      low_delay_rounds_ = 0;
+      return kAlphaMax;
     }
-    is_low_ = false;
-    low_rounds_ = 0;
-    // Equation 5, k1 / (k2 + d): the largest growth at d1, the smallest at the largest delay.
-    const double span_ms = largest_ms - low_ms;
-    const double beyond_ms = delay_ms - low_ms;
-    return kLargestGrowth * kSmallestGrowth * span_ms /
-           (kSmallestGrowth * span_ms + (kLargestGrowth - kSmallestGrowth) * beyond_ms);
+    was_delay_low_ = false;
+    low_delay_rounds_ = 0;
+    // Equation 5: kappa_1 / (kappa_2 + d_a), which is alpha_max at d_1 and alpha_min at d_m.
+    const double span_ms = d_m_ms - d_1_ms;
+    const double beyond_ms = d_a_ms - d_1_ms;
+    return kAlphaMax * kAlphaMin * span_ms /
+           (kAlphaMin * span_ms + (kAlphaMax - kAlphaMin) * beyond_ms);
   }
 
-  double avoidance_packets() const override { return growth_ / cwnd_; }
-  double window_after_loss() override { return cwnd_ * (1 - reduction_); }
+  double congestion_avoidance_increase() const override { return alpha_ / cwnd_; }
+  double ssthresh_after_loss() override { return cwnd_ * (1 - beta_); }
 
-  Rounds round_;
-  double minimum_rtt_ms_ = kNever;
-  double maximum_rtt_ms_ = 0;
-  double sum_ms_ = 0;
-  double samples_ = 0;
-  double growth_ = 1;
-  double reduction_ = kLargestReduction;
-  int low_rounds_ = 0;
-  bool is_low_ = true;
+  RoundTripTracker round_;
+  double min_rtt_ms_ = kNever;
+  double max_rtt_ms_ = 0;
+  double rtt_sum_ms_ = 0;
+  double rtt_samples_ = 0;
+  double alpha_ = 1;
+  double beta_ = kBetaMax;
+  int low_delay_rounds_ = 0;
+  bool was_delay_low_ = true;
 };
 
 }  // namespace

@@ -9,17 +9,17 @@ namespace remy {
 
 namespace {
 
-// RFC 6817: yields to others by holding the queueing delay, one way, at a target.
+// LEDBAT (RFC 6817): yields to other flows by keeping the one-way queueing delay at a target.
 class Ledbat : public CongestionController {
  public:
   Ledbat(double initial_window_packets, double target_ms, double gain)
-      : initial_window_packets_(initial_window_packets), target_ms_(target_ms), gain_(gain) {}
+      : initial_window_(initial_window_packets), target_ms_(target_ms), gain_(gain) {}
 
   void start(double now_ms) override {
-    cwnd_ = initial_window_packets_;
-    base_ms_.fill(kNever);
-    recent_ms_.fill(kNever);
-    minute_ = whole_minutes(now_ms);
+    cwnd_ = initial_window_;
+    base_delays_ms_.fill(kNever);
+    current_delays_ms_.fill(kNever);
+    last_rollover_minute_ = whole_minutes(now_ms);
   }
 
   void on_ack(const AckEvent& ack) override {
@@ -27,69 +27,70 @@ class Ledbat : public CongestionController {
       return;
     }
     const double delay_ms = ack.received_ms - ack.sent_ms;
-    update_base(ack.now_ms, delay_ms);
-    recent_ms_[next_recent_] = delay_ms;
-    next_recent_ = (next_recent_ + 1) % kCurrentFilter;
+    update_base_delay(ack.now_ms, delay_ms);
+    current_delays_ms_[next_current_] = delay_ms;
+    next_current_ = (next_current_ + 1) % kCurrentFilter;
     if (ack.in_recovery) {
       return;
     }
     // Section 2.4.2: off_target = (TARGET - queuing_delay) / TARGET; cwnd += GAIN off_target
     // bytes_newly_acked MSS / cwnd.
-    const double queueing_ms = *std::ranges::min_element(recent_ms_) - base_delay_ms();
-    const double off_target = (target_ms_ - queueing_ms) / target_ms_;
+    const double queuing_delay_ms = *std::ranges::min_element(current_delays_ms_) - base_delay_ms();
+    const double off_target = (target_ms_ - queuing_delay_ms) / target_ms_;
     cwnd_ += gain_ * off_target * static_cast<double>(ack.newly_delivered) / cwnd_;
-    // No further above what is used than by ALLOWED_INCREASE, and the part of a packet that cannot
-    // be; at least MIN_CWND.
+    // Section 2.4.2: cwnd exceeds the flight size by at most ALLOWED_INCREASE (plus a packet, as
+    // cwnd may be fractional), and is at least MIN_CWND.
     cwnd_ = std::min(cwnd_, static_cast<double>(ack.prior_in_flight + kAllowedIncrease + 1));
-    cwnd_ = std::max(cwnd_, kMinimumWindow);
+    cwnd_ = std::max(cwnd_, kMinCwnd);
   }
 
   void on_loss(const LossEvent& loss) override {
-    // Section 2.4.2: at most once per RTT, halved.
+    // Section 2.4.2: halved at most once per RTT.
     if (loss.starts_recovery) {
-      cwnd_ = std::min(cwnd_, std::max(cwnd_ / 2, kMinimumWindow));
+      cwnd_ = std::min(cwnd_, std::max(cwnd_ / 2, kMinCwnd));
     }
   }
 
-  // Section 2.4.2: no ACK for a timeout: one packet.
+  // Section 2.4.2: one packet after a congestion timeout (CTO).
   void on_timeout(const TimeoutEvent&) override { cwnd_ = 1; }
 
-  // As any TCP's: after a pause no more than the initial window (RFC 5681, section 4.1).
-  void on_idle_timeout(double) override { cwnd_ = std::min(cwnd_, initial_window_packets_); }
+  // RFC 5681, section 4.1: RW = min(IW, cwnd) after an idle period.
+  void on_idle_timeout(double) override { cwnd_ = std::min(cwnd_, initial_window_); }
 
  private:
   static constexpr std::size_t kBaseHistory = 10;   // minutes
   static constexpr std::size_t kCurrentFilter = 4;  // samples
   static constexpr std::uint64_t kAllowedIncrease = 1;
-  static constexpr double kMinimumWindow = 2;
+  static constexpr double kMinCwnd = 2;
 
   static std::uint64_t whole_minutes(double now_ms) {
     return static_cast<std::uint64_t>(now_ms / 60'000);
   }
 
-  // The least delay of each of the last minutes, so that a base that no longer holds is forgotten.
-  void update_base(double now_ms, double delay_ms) {
+  // update_base_delay() of section 2.4.2: keeps the minimum delay of each of the last BASE_HISTORY
+  // minutes, so that the base delay follows route changes.
+  void update_base_delay(double now_ms, double delay_ms) {
     const std::uint64_t now = whole_minutes(now_ms);
-    if (now - minute_ >= kBaseHistory) {
-      base_ms_.fill(kNever);
-      minute_ = now;
+    if (now - last_rollover_minute_ >= kBaseHistory) {
+      base_delays_ms_.fill(kNever);
+      last_rollover_minute_ = now;
     }
-    while (minute_ < now) {
-      base_ms_[++minute_ % kBaseHistory] = kNever;
+    while (last_rollover_minute_ < now) {
+      base_delays_ms_[++last_rollover_minute_ % kBaseHistory] = kNever;
     }
-    double& least_ms = base_ms_[now % kBaseHistory];
-    least_ms = std::min(least_ms, delay_ms);
+    double& min_delay_ms = base_delays_ms_[now % kBaseHistory];
+    min_delay_ms = std::min(min_delay_ms, delay_ms);
   }
 
-  double base_delay_ms() const { return *std::ranges::min_element(base_ms_); }
+  double base_delay_ms() const { return *std::ranges::min_element(base_delays_ms_); }
 
-  double initial_window_packets_;
+  double initial_window_;
   double target_ms_;
   double gain_;
-  std::array<double, kBaseHistory> base_ms_{};
-  std::array<double, kCurrentFilter> recent_ms_{};
-  std::size_t next_recent_ = 0;
-  std::uint64_t minute_ = 0;
+  std::array<double, kBaseHistory> base_delays_ms_{};
+  std::array<double, kCurrentFilter> current_delays_ms_{};
+  std::size_t next_current_ = 0;
+  std::uint64_t last_rollover_minute_ = 0;
 };
 
 }  // namespace
@@ -103,8 +104,8 @@ Protocol ledbat() {
           .source = "RFC 6817 (2012)",
           .parameters = {initial_window_packets(2),
                          // Section 2.5: TARGET must be at most 100 ms, GAIN at most 1.
-                         {"target_ms", "queueing delay, one way", 100, 1, 100},
-                         {"gain", "packets an RTT when there is no queue", 1, 0.01, 1}},
+                         {"target_ms", "one-way queueing delay that it aims at", 100, 1, 100},
+                         {"gain", "growth in packets per RTT without a queue", 1, 0.01, 1}},
       }},
       .needs = {},
       .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {

@@ -7,7 +7,7 @@ namespace remy {
 
 namespace {
 
-// Slow start and congestion avoidance (RFC 5681); its recovery is the transport's.
+// Slow start and congestion avoidance (RFC 5681). The transport implements recovery (RFC 6582).
 class NewReno : public CongestionController {
  public:
   explicit NewReno(double initial_window, bool is_paced = false)
@@ -15,10 +15,10 @@ class NewReno : public CongestionController {
 
   void start(double) override {
     cwnd_ = initial_window_;
-    // RFC 5681, section 3.1: the initial threshold is arbitrarily high.
-    threshold_ = kNoThreshold;
+    // RFC 5681, section 3.1: the initial ssthresh is arbitrarily high.
+    ssthresh_ = kInitialSsthresh;
     pacing_interval_ms_ = 0;
-    smoothed_rtt_ms_ = 0;
+    srtt_ms_ = 0;
   }
 
   void on_ack(const AckEvent& ack) override {
@@ -26,31 +26,31 @@ class NewReno : public CongestionController {
       grow();
     }
     if (is_paced_) {
-      pace(ack.rtt_ms);
+      update_pacing(ack.rtt_ms);
     }
   }
 
-  void on_in_order_ack(double, double rtt_ms, bool is_window_limited) override {
-    if (is_window_limited) {
+  void on_in_order_ack(double, double rtt_ms, bool is_cwnd_limited) override {
+    if (is_cwnd_limited) {
       grow();
     }
     if (is_paced_) {
-      pace(rtt_ms);
+      update_pacing(rtt_ms);
     }
   }
 
   void on_loss(const LossEvent& loss) override {
     if (loss.starts_recovery) {
-      // Section 3.2: ssthresh = max(FlightSize / 2, 2 packets), and the window with it.
-      threshold_ = std::max(static_cast<double>(loss.in_flight) / 2, 2.0);
-      cwnd_ = threshold_;
+      // Section 3.2: ssthresh = max(FlightSize / 2, 2 packets), and cwnd = ssthresh.
+      ssthresh_ = std::max(static_cast<double>(loss.in_flight) / 2, 2.0);
+      cwnd_ = ssthresh_;
     }
   }
 
   void on_timeout(const TimeoutEvent& timeout) override {
-    // Section 3.1: half of what was in flight, once; then slow start from one packet.
+    // Section 3.1: ssthresh is reduced once per window of data; slow start from one packet.
     if (timeout.is_first) {
-      threshold_ = std::max(static_cast<double>(timeout.in_flight) / 2, 2.0);
+      ssthresh_ = std::max(static_cast<double>(timeout.in_flight) / 2, 2.0);
     }
     cwnd_ = 1;
   }
@@ -61,30 +61,31 @@ class NewReno : public CongestionController {
   }
 
  protected:
-  static constexpr double kNoThreshold = 1e9;
+  static constexpr double kInitialSsthresh = 1e9;
 
   NewReno(double initial_window, bool is_paced, const ControllerNeeds& needs)
       : CongestionController(needs), initial_window_(initial_window), is_paced_(is_paced) {}
 
-  // Section 3.1: slow start by a packet for every ACK, congestion avoidance by a packet every RTT.
-  void grow() { cwnd_ += cwnd_ < threshold_ ? 1 : 1 / cwnd_; }
+  // Section 3.1: one packet per ACK in slow start, one packet per RTT in congestion avoidance.
+  void grow() { cwnd_ += cwnd_ < ssthresh_ ? 1 : 1 / cwnd_; }
 
   double initial_window_;
-  double threshold_ = kNoThreshold;
+  double ssthresh_ = kInitialSsthresh;
 
  private:
-  // A window every smoothed RTT, evenly spread (Aggarwal, Savage and Anderson 2000, section 2).
-  void pace(double rtt_ms) {
-    smoothed_rtt_ms_ += smoothed_rtt_ms_ > 0 ? (rtt_ms - smoothed_rtt_ms_) / 8 : rtt_ms;
-    pacing_interval_ms_ = smoothed_rtt_ms_ / cwnd_;
+  // Spreads a window evenly over the smoothed RTT (Aggarwal, Savage and Anderson 2000, section 2).
+  void update_pacing(double rtt_ms) {
+    srtt_ms_ += srtt_ms_ > 0 ? (rtt_ms - srtt_ms_) / 8 : rtt_ms;
+    pacing_interval_ms_ = srtt_ms_ / cwnd_;
   }
 
   bool is_paced_;
-  double smoothed_rtt_ms_ = 0;
+  double srtt_ms_ = 0;
 };
 
-// As ns-2.35's Agent/TCP/Newreno: the window grows whether it was used or not, every timeout halves
-// the threshold, and partial ACKs shrink the window by what duplicates had not told of before.
+// Agent/TCP/Newreno of ns-2.35. The window grows even if it is not fully used, every timeout halves
+// ssthresh, and a partial ACK deflates the window by the packets that duplicate ACKs have not
+// accounted for.
 class Ns2NewReno final : public NewReno {
  public:
   explicit Ns2NewReno(double initial_window) : NewReno(initial_window, false, {.on_sent = false}) {}
@@ -102,21 +103,21 @@ class Ns2NewReno final : public NewReno {
     } else if (ack.newly_acked > 0) {
       deflate(static_cast<double>(ack.newly_acked));
     } else if (is_in_recovery_) {
-      ++duplicates_;
+      ++dup_acks_;
     }
     is_in_recovery_ = ack.in_recovery;
   }
 
   void on_loss(const LossEvent& loss) override {
     if (loss.starts_recovery) {
-      lower_threshold();
+      halve_ssthresh();
       cwnd_ /= 2;
-      duplicates_ = kThreshold;
+      dup_acks_ = kDupAckThreshold;
     }
   }
 
   void on_timeout(const TimeoutEvent&) override {
-    lower_threshold();
+    halve_ssthresh();
     cwnd_ = 1;
     is_in_recovery_ = false;
   }
@@ -124,28 +125,29 @@ class Ns2NewReno final : public NewReno {
   void on_idle_timeout(double) override { cwnd_ = 1; }
 
  private:
-  static constexpr double kThreshold = 3;
+  static constexpr double kDupAckThreshold = 3;
 
-  void lower_threshold() { threshold_ = std::max(std::floor(cwnd_ / 2), 2.0); }
+  void halve_ssthresh() { ssthresh_ = std::max(std::floor(cwnd_ / 2), 2.0); }
 
   void deflate(double acknowledged) {
-    if (duplicates_ > acknowledged) {
-      duplicates_ -= acknowledged - 1;
+    if (dup_acks_ > acknowledged) {
+      dup_acks_ -= acknowledged - 1;
       return;
     }
-    cwnd_ = std::max(cwnd_ - (acknowledged - duplicates_), 1.0);
-    duplicates_ = 1;
+    cwnd_ = std::max(cwnd_ - (acknowledged - dup_acks_), 1.0);
+    dup_acks_ = 1;
   }
 
   bool is_in_recovery_ = false;
-  double duplicates_ = 0;
+  double dup_acks_ = 0;
 };
 
 }  // namespace
 
 Protocol newreno() {
-  const auto initial_window = [](double usual) {
-    return Parameter{"initial_window_packets", "window at the start", usual, 1, 1000};
+  const auto initial_window = [](double default_value) {
+    return Parameter{"initial_window_packets", "window at the start of a connection", default_value,
+                     1, 1000};
   };
   return {
       .name = "newreno",

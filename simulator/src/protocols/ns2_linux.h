@@ -8,32 +8,32 @@
 
 namespace remy {
 
-// What carries a congestion control module of Linux 2.6.22 in ns-2.35 (tcp/tcp-linux.cc): whole
-// packets, three states, and the order in which a module is asked. Undoing a loss that was none is
-// not among it: nothing there calls it.
+// Runs a congestion control module of Linux 2.6.22 as ns-2.35 does (tcp/tcp-linux.cc): windows are
+// whole packets, there are three states, and the module's operations are called in ns-2's order.
+// undo_cwnd is missing, as ns-2 never calls it.
 class Ns2Linux : public CongestionController {
  public:
   void start(double now_ms) final {
     state_ = State::kOpen;
-    recover_ = 0;
-    threshold_ = kNoThreshold;
-    forget_credit();
-    set_window(initial_window_);
-    restarted(now_ms);
+    high_seq_ = 0;
+    snd_ssthresh_ = kInfiniteSsthresh;
+    reset_ack_counts();
+    set_cwnd(initial_window_);
+    init(now_ms);
   }
 
   void on_ack(const AckEvent& ack) final {
-    acknowledged_ += ack.newly_acked;
-    reno_packets_ += ack.newly_acked;
-    measured(ack);
-    // The window grows in the state Loss, too, as a slow start, but not in Recovery.
+    snd_una_ += ack.newly_acked;
+    packets_acked_ += ack.newly_acked;
+    pkts_acked(ack);
+    // The window grows (in slow start) in the state Loss, but not in Recovery.
     if (ack.newly_acked > 0 && state_ != State::kRecovery) {
-      grow(ack);
+      cong_avoid(ack);
     }
-    if (state_ != State::kOpen && acknowledged_ >= recover_) {
-      // Where the window had gone below the threshold, it comes back to it, but not with a burst.
-      if (window_ < threshold_) {
-        set_window(std::min(threshold_, ack.in_flight + kBurst));
+    if (state_ != State::kOpen && snd_una_ >= high_seq_) {
+      // The window returns to ssthresh, limited to avoid a burst.
+      if (snd_cwnd_ < snd_ssthresh_) {
+        set_cwnd(std::min(snd_ssthresh_, ack.in_flight + kMaxBurst));
       }
       enter(State::kOpen);
     }
@@ -41,27 +41,27 @@ class Ns2Linux : public CongestionController {
 
   void on_loss(const LossEvent& loss) final {
     if (loss.starts_recovery) {
-      recover_ = sent_;
-      threshold_ = reduced_threshold();
-      forget_credit();
-      set_window(recovery_window());
+      high_seq_ = snd_nxt_;
+      snd_ssthresh_ = ssthresh();
+      reset_ack_counts();
+      set_cwnd(min_cwnd());
       enter(State::kRecovery);
     }
   }
 
-  // Every one sets the threshold anew, also where the window is that of the last one.
+  // Each timeout reduces ssthresh, repeated ones included.
   void on_timeout(const TimeoutEvent&) final {
-    recover_ = sent_;
-    threshold_ = reduced_threshold();
-    forget_credit();
-    set_window(1);
+    high_seq_ = snd_nxt_;
+    snd_ssthresh_ = ssthresh();
+    reset_ack_counts();
+    set_cwnd(1);
     enter(State::kLoss);
   }
 
-  // A pause of a timeout brings the initial window back, but leaves the threshold.
-  void on_idle_timeout(double) final { set_window(initial_window_); }
+  // An idle period of one RTO restores the initial window and keeps ssthresh.
+  void on_idle_timeout(double) final { set_cwnd(initial_window_); }
 
-  void on_sent(const SendEvent& sent) final { sent_ += sent.is_retransmission ? 0 : 1; }
+  void on_sent(const SendEvent& sent) final { snd_nxt_ += sent.is_retransmission ? 0 : 1; }
 
  protected:
   enum class State { kOpen, kRecovery, kLoss };
@@ -69,144 +69,146 @@ class Ns2Linux : public CongestionController {
   explicit Ns2Linux(double initial_window_packets)
       : initial_window_(static_cast<std::uint64_t>(initial_window_packets)) {}
 
-  // The module.
-  virtual void restarted(double now_ms) = 0;
-  virtual void measured(const AckEvent& ack) = 0;  // before anything else
-  virtual void grow(const AckEvent& ack) = 0;
-  virtual std::uint64_t reduced_threshold() = 0;
-  virtual std::uint64_t recovery_window() const = 0;
-  virtual void state_changed() = 0;
+  // The module's operations (tcp_congestion_ops).
+  virtual void init(double now_ms) = 0;
+  virtual void pkts_acked(const AckEvent& ack) = 0;  // called first for each ACK
+  virtual void cong_avoid(const AckEvent& ack) = 0;
+  virtual std::uint64_t ssthresh() = 0;
+  virtual std::uint64_t min_cwnd() const = 0;
+  virtual void set_state() = 0;
 
-  void set_window(std::uint64_t packets) {
-    window_ = packets;
+  void set_cwnd(std::uint64_t packets) {
+    snd_cwnd_ = packets;
     cwnd_ = static_cast<double>(packets);
   }
-  bool is_full(const AckEvent& ack) const { return ack.prior_in_flight >= window_; }
-  bool in_slow_start() const { return window_ <= threshold_; }
+  bool is_cwnd_limited(const AckEvent& ack) const { return ack.prior_in_flight >= snd_cwnd_; }
+  bool in_slow_start() const { return snd_cwnd_ <= snd_ssthresh_; }
 
-  // Slow start is by ACKs, not by the packets that they acknowledge.
+  // tcp_slow_start: one packet per ACK, however many packets the ACK acknowledges.
   void slow_start() {
-    reno_packets_ = 0;
-    credit_ += window_;
-    while (credit_ >= window_) {
-      credit_ -= window_;
-      set_window(window_ + 1);
+    packets_acked_ = 0;
+    snd_cwnd_cnt_ += snd_cwnd_;
+    while (snd_cwnd_cnt_ >= snd_cwnd_) {
+      snd_cwnd_cnt_ -= snd_cwnd_;
+      set_cwnd(snd_cwnd_ + 1);
     }
   }
 
-  // A packet for so many ACKs and one.
-  void grow_by_acks(std::uint64_t acks) {
-    if (credit_ >= acks) {
-      set_window(window_ + 1);
-      credit_ = 0;
+  // tcp_cong_avoid_ai: the window grows by one packet per `acks` + 1 ACKs.
+  void cong_avoid_ai(std::uint64_t acks) {
+    if (snd_cwnd_cnt_ >= acks) {
+      set_cwnd(snd_cwnd_ + 1);
+      snd_cwnd_cnt_ = 0;
     } else {
-      ++credit_;
+      ++snd_cwnd_cnt_;
     }
   }
 
-  // A packet for as many ACKs as the window has packets; whether it is due.
-  bool counts_to_window() {
-    credit_ += credit_ < window_ ? 1 : 0;
-    const bool is_due = credit_ >= window_;
-    credit_ = is_due ? 0 : credit_;
+  // Counts an ACK. Returns true once per window of ACKs.
+  bool count_ack() {
+    snd_cwnd_cnt_ += snd_cwnd_cnt_ < snd_cwnd_ ? 1 : 0;
+    const bool is_due = snd_cwnd_cnt_ >= snd_cwnd_;
+    snd_cwnd_cnt_ = is_due ? 0 : snd_cwnd_cnt_;
     return is_due;
   }
 
-  // Reno with appropriate byte counting (RFC 3465).
-  void grow_as_reno(const AckEvent& ack) {
-    if (!is_full(ack)) {
+  // tcp_reno_cong_avoid with appropriate byte counting (RFC 3465).
+  void reno_cong_avoid(const AckEvent& ack) {
+    if (!is_cwnd_limited(ack)) {
       return;
     }
     if (in_slow_start()) {
       slow_start();
-    } else if (reno_packets_ >= window_) {
-      reno_packets_ -= window_;
-      set_window(window_ + 1);
+    } else if (packets_acked_ >= snd_cwnd_) {
+      packets_acked_ -= snd_cwnd_;
+      set_cwnd(snd_cwnd_ + 1);
     }
   }
 
-  // Half the window, and recovery with a quarter of it.
-  std::uint64_t reno_threshold() const { return std::max<std::uint64_t>(window_ / 2, 2); }
-  std::uint64_t reno_recovery_window() const { return threshold_ / 2; }
+  // Reno's ssthresh is half the window, and its window in recovery is half of ssthresh.
+  std::uint64_t reno_ssthresh() const { return std::max<std::uint64_t>(snd_cwnd_ / 2, 2); }
+  std::uint64_t reno_min_cwnd() const { return snd_ssthresh_ / 2; }
 
-  std::uint64_t window() const { return window_; }
-  std::uint64_t threshold() const { return threshold_; }
-  void set_threshold(std::uint64_t packets) { threshold_ = packets; }
-  // Packets sent and acknowledged in order, over all time: both count from 0.
-  std::uint64_t sent() const { return sent_; }
-  std::uint64_t acknowledged() const { return acknowledged_; }
+  std::uint64_t snd_cwnd() const { return snd_cwnd_; }
+  std::uint64_t snd_ssthresh() const { return snd_ssthresh_; }
+  void set_ssthresh(std::uint64_t packets) { snd_ssthresh_ = packets; }
+  // Sequence numbers in packets, which connections do not reset.
+  std::uint64_t snd_nxt() const { return snd_nxt_; }
+  std::uint64_t snd_una() const { return snd_una_; }
   State state() const { return state_; }
 
  private:
-  static constexpr std::uint64_t kNoThreshold = std::numeric_limits<std::uint64_t>::max() / 2;
-  static constexpr std::uint64_t kBurst = 3;
+  static constexpr std::uint64_t kInfiniteSsthresh = std::numeric_limits<std::uint64_t>::max() / 2;
+  static constexpr std::uint64_t kMaxBurst = 3;
 
-  void forget_credit() {
-    credit_ = 0;
-    reno_packets_ = 0;
+  void reset_ack_counts() {
+    snd_cwnd_cnt_ = 0;
+    packets_acked_ = 0;
   }
   void enter(State state) {
     state_ = state;
-    state_changed();
+    set_state();
   }
 
   std::uint64_t initial_window_;
   State state_ = State::kOpen;
-  std::uint64_t window_ = 1;
-  std::uint64_t threshold_ = kNoThreshold;
-  std::uint64_t credit_ = 0;        // ACKs counted towards the next packet
-  std::uint64_t reno_packets_ = 0;  // packets, likewise
-  std::uint64_t sent_ = 0;
-  std::uint64_t acknowledged_ = 0;
-  std::uint64_t recover_ = 0;  // Recovery and Loss end when so many are acknowledged
+  std::uint64_t snd_cwnd_ = 1;
+  std::uint64_t snd_ssthresh_ = kInfiniteSsthresh;
+  std::uint64_t snd_cwnd_cnt_ = 0;   // ACKs counted towards the next increase
+  std::uint64_t packets_acked_ = 0;  // acknowledged packets, likewise
+  std::uint64_t snd_nxt_ = 0;
+  std::uint64_t snd_una_ = 0;
+  std::uint64_t high_seq_ = 0;  // Recovery and Loss end when snd_una reaches it
 };
 
-// What Vegas measures in a round trip, which lasts until a packet is acknowledged beyond those that
-// had been sent when it began, in Linux 2.6.22 and in Compound after it.
+// Round-trip measurements of tcp_vegas in Linux 2.6.22, which tcp_compound shares. A round trip
+// ends when a packet is acknowledged that was sent after it began.
 class VegasRound {
  public:
   static constexpr std::uint64_t kUnknown = 0x7fffffff;
 
-  void forget_base() { base_us_ = kUnknown; }
-  // After recovery only the end is new: the next round counts all that was sent since the last
-  // began, recovery with it.
-  void restart(std::uint64_t sent) {
-    end_ = sent;
-    clear();
+  void reset_base_rtt() { base_rtt_us_ = kUnknown; }
+  // Starts measuring after recovery. Keeps the start of the last round, so that the next one counts
+  // the packets of recovery, too.
+  void restart(std::uint64_t snd_nxt) {
+    round_end_ = snd_nxt;
+    reset_samples();
   }
-  void measure(double rtt_ms) {
+  void add_sample(double rtt_ms) {
     const std::uint64_t rtt_us = static_cast<std::uint64_t>(rtt_ms * 1000) + 1;
-    base_us_ = std::min(base_us_, rtt_us);
-    least_us_ = std::min(least_us_, rtt_us);
-    ++samples_;
+    base_rtt_us_ = std::min(base_rtt_us_, rtt_us);
+    min_rtt_us_ = std::min(min_rtt_us_, rtt_us);
+    ++rtt_count_;
   }
-  bool is_over(std::uint64_t acknowledged) const { return acknowledged > end_; }
-  // The next begins. Whether this one has samples enough to be sure of one that no delayed ACK
-  // spoilt.
-  bool finish(std::uint64_t sent) {
-    packets_ = end_ - begin_;
-    begin_ = end_;
-    end_ = sent;
-    return samples_ > 2;
+  bool is_over(std::uint64_t snd_una) const { return snd_una > round_end_; }
+  // Starts the next round. Returns true if the one that ends has more than two RTT samples, so that
+  // at least one was not inflated by a delayed ACK.
+  bool start_next(std::uint64_t snd_nxt) {
+    packets_in_round_ = round_end_ - round_start_;
+    round_start_ = round_end_;
+    round_end_ = snd_nxt;
+    return rtt_count_ > 2;
   }
-  void clear() {
-    samples_ = 0;
-    least_us_ = kUnknown;
+  void reset_samples() {
+    rtt_count_ = 0;
+    min_rtt_us_ = kUnknown;
   }
 
-  // Packets that were sent in the round that is over, and, in halves: how many would fill the path
-  // at the rate that they had, and how many more there were.
-  std::uint64_t packets() const { return packets_; }
-  std::uint64_t target_halves() const { return packets_ * base_us_ * 2 / least_us_; }
-  std::uint64_t excess_halves() const { return packets_ * 2 - target_halves(); }
+  // Packets sent in the last round. In half packets: the window that would give the same rate
+  // without a queue, and the difference, which is queued.
+  std::uint64_t packets() const { return packets_in_round_; }
+  std::uint64_t target_half_packets() const {
+    return packets_in_round_ * base_rtt_us_ * 2 / min_rtt_us_;
+  }
+  std::uint64_t diff_half_packets() const { return packets_in_round_ * 2 - target_half_packets(); }
 
  private:
-  std::uint64_t base_us_ = kUnknown;
-  std::uint64_t least_us_ = kUnknown;
-  std::uint64_t samples_ = 0;
-  std::uint64_t begin_ = 0;
-  std::uint64_t end_ = 0;
-  std::uint64_t packets_ = 0;
+  std::uint64_t base_rtt_us_ = kUnknown;
+  std::uint64_t min_rtt_us_ = kUnknown;
+  std::uint64_t rtt_count_ = 0;
+  std::uint64_t round_start_ = 0;
+  std::uint64_t round_end_ = 0;
+  std::uint64_t packets_in_round_ = 0;
 };
 
 }  // namespace remy

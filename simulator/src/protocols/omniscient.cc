@@ -2,7 +2,7 @@
 
 namespace remy {
 
-// The papers' bound, which needs no controller.
+// The omniscient protocol of the papers: an upper bound, computed without a controller.
 Protocol omniscient() {
   return {
       .name = "omniscient",

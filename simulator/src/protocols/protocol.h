@@ -11,36 +11,38 @@
 
 namespace remy {
 
-// What the transport has to do for a protocol, beside what it does for all.
-struct TransportNeeds {
+// What a protocol requires of its transport and network, beyond the default.
+struct ProtocolNeeds {
   bool is_ecn_capable = false;
   bool needs_xcp_router = false;
-  // Fills DeliverySnapshot and samples of the delivery rate (senders/congestion_controller.h).
-  bool samples_rates = false;
-  bool repairs = true;  // sends again what was lost, and hands on in order
+  // The transport fills DeliverySnapshot and samples the delivery rate
+  // (senders/congestion_controller.h).
+  bool needs_rate_samples = false;
+  bool retransmits = true;  // lost packets are retransmitted and data is delivered in order
 };
 
-// A congestion control that senders can run.
+// An entry of the registry of congestion control protocols.
 struct Protocol {
   std::string_view name;
   std::string_view title;         // "CUBIC"
-  std::vector<Variant> variants;  // the usual one first
-  TransportNeeds needs;
-  // Has no controller: what it gets is computed (network/omniscient.h).
+  std::vector<Variant> variants;  // the default first
+  ProtocolNeeds needs;
+  // Has no controller: its results are computed (network/omniscient.h).
   bool is_omniscient = false;
-  // `key` names the draws of the sender's controller.
+  // Makes a sender's controller, whose random stream has the key `key`.
   std::unique_ptr<CongestionController> (*make)(const Chosen& chosen, std::uint64_t key) = nullptr;
 };
 
-// What a protocol sends before it has heard anything, where it can be told.
-inline Parameter initial_window_packets(double usual) {
-  return {"initial_window_packets", "packets that may leave before the first ACK", usual, 1, 1000};
+// The parameter for the initial window, which most protocols have.
+inline Parameter initial_window_packets(double default_value) {
+  return {"initial_window_packets", "packets that may be sent before the first ACK", default_value,
+          1, 1000};
 }
 
-// All of them, by name.
+// All protocols, in alphabetical order.
 std::span<const Protocol> protocols();
 
-// Throws std::invalid_argument with one sentence if there is none.
+// Returns a protocol. Throws std::invalid_argument if there is none of this name.
 const Protocol& find_protocol(std::string_view name);
 
 }  // namespace remy

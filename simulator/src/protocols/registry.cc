@@ -7,7 +7,7 @@
 
 namespace remy {
 
-// One a file of this folder.
+// Each is defined in the file of the same name.
 Protocol aimd();
 Protocol bbr();
 Protocol compound();

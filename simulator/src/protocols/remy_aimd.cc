@@ -7,47 +7,47 @@ namespace remy {
 
 namespace {
 
-// The small AIMD sender of Remy's trainer, against which the published TCP-aware table was designed
-// (keithw/remy at 1524f7f9). Nothing is sent again, and its window outlasts off periods, with the
-// end of its slow start.
+// The AIMD sender of Remy's trainer, against which the published TCP-aware table was designed
+// (keithw/remy at 1524f7f9). It does not retransmit; its window and slow-start state persist across
+// off periods.
 class RemyAimd : public CongestionController {
  public:
   void start(double) override {
     cwnd_ = kInitialWindow;
     in_slow_start_ = true;
-    last_loss_ms_ = -kNever;
-    shows_gap_ = false;
+    last_reduction_ms_ = -kNever;
+    has_gap_ = false;
   }
 
-  // A packet for every ACK in slow start, then one for every window.
+  // Slow start: one packet per ACK; then one packet per window.
   void on_ack(const AckEvent& ack) override {
-    if (shows_gap_) {
+    if (has_gap_) {
       reduce(ack);
     } else {
       cwnd_ += in_slow_start_ ? 1 : 1 / cwnd_;
     }
-    shows_gap_ = false;
+    has_gap_ = false;
   }
 
-  void on_loss(const LossEvent&) override { shows_gap_ = true; }
+  void on_loss(const LossEvent&) override { has_gap_ = true; }
   void on_timeout(const TimeoutEvent&) override {}
 
  private:
   static constexpr double kInitialWindow = 1;
 
-  // Half the window at a gap in the sequence numbers, but not twice within the round trip of the
-  // packet that showed it.
+  // Halves the window after a gap in the sequence numbers, but at most once within the RTT of the
+  // packet that revealed the gap.
   void reduce(const AckEvent& ack) {
-    if (ack.now_ms - last_loss_ms_ > ack.rtt_ms) {
+    if (ack.now_ms - last_reduction_ms_ > ack.rtt_ms) {
       cwnd_ = std::max(cwnd_ / 2, kInitialWindow);
       in_slow_start_ = false;
-      last_loss_ms_ = ack.now_ms;
+      last_reduction_ms_ = ack.now_ms;
     }
   }
 
   bool in_slow_start_ = true;
-  bool shows_gap_ = false;  // the ACK that comes next
-  double last_loss_ms_ = -kNever;
+  bool has_gap_ = false;  // the next ACK reveals a loss
+  double last_reduction_ms_ = -kNever;
 };
 
 }  // namespace
@@ -57,7 +57,7 @@ Protocol remy_aimd() {
       .name = "remy-aimd",
       .title = "AIMD of Remy's trainer",
       .variants = {{"remy", "keithw/remy at 1524f7f9", {}}},
-      .needs = {.repairs = false},
+      .needs = {.retransmits = false},
       .make = [](const Chosen&, std::uint64_t) -> std::unique_ptr<CongestionController> {
         return std::make_unique<RemyAimd>();
       },

@@ -7,84 +7,88 @@
 
 namespace remy {
 
-// Slow start and congestion avoidance (RFC 5681), where a protocol changes how fast the window
-// grows and by how much it shrinks.
+// Slow start and congestion avoidance of RFC 5681. A derived class changes the increase per ACK and
+// the reduction after a loss.
 class Reno : public CongestionController {
  public:
   void start(double now_ms) final {
-    cwnd_ = initial_window_packets_;
-    threshold_packets_ = kNever;
-    restarted(now_ms);
+    cwnd_ = initial_window_;
+    ssthresh_ = kNever;
+    reset(now_ms);
   }
 
   void on_ack(const AckEvent& ack) final {
-    measured(ack);
+    on_every_ack(ack);
     if (ack.in_recovery || !ack.is_cwnd_limited || ack.newly_delivered == 0) {
       return;
     }
     auto packets = static_cast<double>(ack.newly_delivered);
     if (in_slow_start()) {
-      // What is left at the threshold grows as beyond it.
-      const double growth = packets * slow_start_packets();
-      const double room = threshold_packets_ - cwnd_;
+      // Packets beyond those that reach ssthresh count for congestion avoidance.
+      const double growth = packets * slow_start_increase();
+      const double room = ssthresh_ - cwnd_;
       if (growth < room) {
         cwnd_ += growth;
         return;
       }
-      cwnd_ = threshold_packets_;
+      cwnd_ = ssthresh_;
       packets *= 1 - room / growth;
     }
-    cwnd_ += packets * avoidance_packets();
+    cwnd_ += packets * congestion_avoidance_increase();
   }
 
   void on_loss(const LossEvent& loss) final {
     if (loss.starts_recovery) {
-      reduce_to(window_after_loss());
+      reduce_to(ssthresh_after_loss());
     }
   }
 
-  // RFC 5681, section 3.1: the threshold once, then slow start from one packet.
+  // RFC 5681, section 3.1: ssthresh falls once per window of data; slow start from one packet.
   void on_timeout(const TimeoutEvent& timeout) final {
     if (timeout.is_first) {
-      reduce_to(window_after_loss());
+      reduce_to(ssthresh_after_loss());
     }
     cwnd_ = 1;
-    expired(timeout.now_ms);
+    after_timeout(timeout.now_ms);
   }
 
-  // RFC 5681, section 4.1: after a pause no more than the initial window.
-  void on_idle_timeout(double) final { cwnd_ = std::min(cwnd_, initial_window_packets_); }
+  // RFC 5681, section 4.1: RW = min(IW, cwnd) after an idle period.
+  void on_idle_timeout(double) final { cwnd_ = std::min(cwnd_, initial_window_); }
 
  protected:
-  explicit Reno(double initial_window_packets) : initial_window_packets_(initial_window_packets) {}
+  explicit Reno(double initial_window_packets) : initial_window_(initial_window_packets) {}
 
-  virtual void restarted(double) {}
-  // Every ACK, before the window changes.
-  virtual void measured(const AckEvent&) {}
-  virtual void expired(double) {}
-  // By how many packets the window grows for a packet that is acknowledged.
-  virtual double slow_start_packets() const { return 1; }
-  virtual double avoidance_packets() const { return 1 / cwnd_; }
-  virtual double window_after_loss() { return cwnd_ / 2; }
+  // A connection starts.
+  virtual void reset(double /*now_ms*/) {}
+  // An ACK arrives, in recovery or not. Called before the window changes.
+  virtual void on_every_ack(const AckEvent&) {}
+  virtual void after_timeout(double /*now_ms*/) {}
+  // Growth of cwnd in packets for each packet delivered.
+  virtual double slow_start_increase() const { return 1; }
+  virtual double congestion_avoidance_increase() const { return 1 / cwnd_; }
+  virtual double ssthresh_after_loss() { return cwnd_ / 2; }
 
-  bool in_slow_start() const { return cwnd_ < threshold_packets_; }
+  bool in_slow_start() const { return cwnd_ < ssthresh_; }
+  // Sets ssthresh and cwnd, to at least two packets (RFC 5681, equation 4).
   void reduce_to(double packets) {
-    threshold_packets_ = std::max(packets, 2.0);
-    cwnd_ = threshold_packets_;
+    ssthresh_ = std::max(packets, 2.0);
+    cwnd_ = ssthresh_;
   }
 
  private:
-  double initial_window_packets_;
-  double threshold_packets_ = kNever;
+  double initial_window_;
+  double ssthresh_ = kNever;
 };
 
-// Tells when a round trip is over: when a packet is acknowledged that was sent after it began.
-class Rounds {
+// Divides time into round trips. A round trip ends when a packet is acknowledged that was sent
+// after it began.
+class RoundTripTracker {
  public:
+  // Starts a round trip with the next packet sent.
   void restart() { end_ = next_; }
   void on_sent(const SendEvent& sent) { next_ = sent.transmission_number + 1; }
-  // Whether this ACK ends one; the next then begins.
-  bool ends(const AckEvent& ack) {
+  // Returns true if the ACK ends the round trip, and starts the next one.
+  bool ends_round(const AckEvent& ack) {
     if (ack.transmission_number < end_) {
       return false;
     }
@@ -93,7 +97,7 @@ class Rounds {
   }
 
  private:
-  std::uint64_t next_ = 0;
+  std::uint64_t next_ = 0;  // transmission numbers
   std::uint64_t end_ = 0;
 };
 

@@ -9,9 +9,9 @@ namespace remy {
 
 namespace {
 
-// Brakmo and Peterson 1995, as ns-2's own agent has it (tcp/tcp-vegas.cc): once an RTT the packets
-// in the queue are held between alpha and beta. Its fine-grained timeouts are not part of it; the
-// transport finds losses as ever.
+// TCP Vegas (Brakmo and Peterson 1995) as in ns-2's own agent (tcp/tcp-vegas.cc): once per RTT it
+// adjusts the window to keep between alpha and beta packets in the queue. The paper's fine-grained
+// timeouts are not implemented: the transport detects losses.
 class Ns2Vegas : public CongestionController {
  public:
   struct Settings {
@@ -25,92 +25,92 @@ class Ns2Vegas : public CongestionController {
 
   void start(double) override {
     cwnd_ = settings_.initial_window_packets;
-    threshold_ = kNever;
-    base_ms_ = kNever;
+    ssthresh_ = kNever;
+    base_rtt_ms_ = kNever;
     increase_ = 0;
     grows_this_rtt_ = true;
-    next_round();
-    round_start_ = sent_;
+    reset_rtt_samples();
+    round_start_ = snd_nxt_;
   }
 
   void on_ack(const AckEvent& ack) override {
-    acknowledged_ += ack.newly_acked;
+    snd_una_ += ack.newly_acked;
     if (ack.newly_acked == 0 || ack.in_recovery) {
       return;
     }
-    // The first packet that was sent in this RTT is acknowledged: the next begins.
-    if (acknowledged_ > round_start_) {
-      decide(ack.rtt_ms);
-      next_round();
-      round_start_ = sent_;
+    // A packet sent in this round trip is acknowledged: the next one begins.
+    if (snd_una_ > round_start_) {
+      adjust_window(ack.rtt_ms);
+      reset_rtt_samples();
+      round_start_ = snd_nxt_;
     }
-    if (increase_ >= 1 && cwnd_ >= threshold_) {
+    if (increase_ >= 1 && cwnd_ >= ssthresh_) {
       increase_ = 0;
     }
-    // Unless what is sent has not kept up with the window.
-    if (increase_ > 0 && cwnd_ - outstanding() <= 2) {
+    // The window grows only if the sender uses it.
+    if (increase_ > 0 && cwnd_ - in_flight() <= 2) {
       cwnd_ += increase_;
     }
-    sum_ms_ += ack.rtt_ms;
-    ++samples_;
-    base_ms_ = std::min(base_ms_, ack.rtt_ms);
+    rtt_sum_ms_ += ack.rtt_ms;
+    ++rtt_samples_;
+    base_rtt_ms_ = std::min(base_rtt_ms_, ack.rtt_ms);
   }
 
-  // Down by a quarter only, as the queue is short; and no slow start any more.
+  // Reduces the window by a quarter only, as the queue is short, and leaves slow start.
   void on_loss(const LossEvent& loss) override {
     if (loss.starts_recovery) {
       const double window = std::floor(cwnd_);
       cwnd_ = window <= 3 ? 2 : window - std::floor(window / 4);
-      threshold_ = 2;
+      ssthresh_ = 2;
     }
   }
 
-  void on_timeout(const TimeoutEvent&) override { restart(); }
-  // It makes no difference whether anything is in flight.
-  void on_idle_timeout(double) override { restart(); }
+  void on_timeout(const TimeoutEvent&) override { restart_slow_start(); }
+  // An idle period is treated as a timeout.
+  void on_idle_timeout(double) override { restart_slow_start(); }
 
-  void on_sent(const SendEvent& sent) override { sent_ += sent.is_retransmission ? 0 : 1; }
+  void on_sent(const SendEvent& sent) override { snd_nxt_ += sent.is_retransmission ? 0 : 1; }
 
  private:
-  void restart() {
-    threshold_ = std::max(std::floor(cwnd_ / 2), 2.0);
+  void restart_slow_start() {
+    ssthresh_ = std::max(std::floor(cwnd_ / 2), 2.0);
     cwnd_ = 2;
   }
 
-  double outstanding() const { return static_cast<double>(sent_ - acknowledged_); }
+  double in_flight() const { return static_cast<double>(snd_nxt_ - snd_una_); }
 
-  void next_round() {
-    sum_ms_ = 0;
-    samples_ = 0;
+  void reset_rtt_samples() {
+    rtt_sum_ms_ = 0;
+    rtt_samples_ = 0;
   }
 
-  void decide(double last_rtt_ms) {
-    const double rtt_ms = samples_ > 0 ? sum_ms_ / samples_ : last_rtt_ms;
-    const auto packets = static_cast<double>(sent_ - round_start_);
-    // A packet alone sees no queue of its own.
-    if (rtt_ms < base_ms_ || packets <= 1) {
-      base_ms_ = rtt_ms;
+  void adjust_window(double last_rtt_ms) {
+    const double rtt_ms = rtt_samples_ > 0 ? rtt_sum_ms_ / rtt_samples_ : last_rtt_ms;
+    const auto packets = static_cast<double>(snd_nxt_ - round_start_);
+    // A single packet per round trip meets no queue of its own.
+    if (rtt_ms < base_rtt_ms_ || packets <= 1) {
+      base_rtt_ms_ = rtt_ms;
     }
-    // Section 3.2: expected less actual rate, times the base RTT, rounded.
-    const double queued =
-        std::trunc((outstanding() / base_ms_ - packets / rtt_ms) * base_ms_ + 0.5);
-    if (cwnd_ < threshold_) {
-      slow_start(queued);
-    } else if (queued > settings_.beta_packets) {
+    // Section 3.2: diff = (expected - actual) * baseRTT, rounded: the packets in the queue.
+    const double diff =
+        std::trunc((in_flight() / base_rtt_ms_ - packets / rtt_ms) * base_rtt_ms_ + 0.5);
+    if (cwnd_ < ssthresh_) {
+      slow_start(diff);
+    } else if (diff > settings_.beta_packets) {
       cwnd_ = std::max(cwnd_ - 1, 2.0);
       increase_ = 0;
     } else {
-      increase_ = queued < settings_.alpha_packets ? 1 / cwnd_ : 0;
+      increase_ = diff < settings_.alpha_packets ? 1 / cwnd_ : 0;
     }
   }
 
-  // Section 3.3: doubles every other RTT, so that in between the rates compare.
-  void slow_start(double queued) {
+  // Section 3.3: doubles every other RTT, so that the rates can be compared in between.
+  void slow_start(double diff) {
     grows_this_rtt_ = !grows_this_rtt_;
     if (!grows_this_rtt_) {
       increase_ = 0;
-    } else if (queued > settings_.gamma_packets) {
-      threshold_ = 2;
+    } else if (diff > settings_.gamma_packets) {
+      ssthresh_ = 2;
       cwnd_ = std::max(cwnd_ - cwnd_ / 8, 2.0);
       increase_ = 0;
     } else {
@@ -119,18 +119,18 @@ class Ns2Vegas : public CongestionController {
   }
 
   Settings settings_;
-  double threshold_ = kNever;
-  double base_ms_ = kNever;
-  double increase_ = 0;  // of the window for each ACK of this RTT
-  double sum_ms_ = 0;
-  double samples_ = 0;
+  double ssthresh_ = kNever;
+  double base_rtt_ms_ = kNever;
+  double increase_ = 0;  // of cwnd, for each ACK of this round trip
+  double rtt_sum_ms_ = 0;
+  double rtt_samples_ = 0;
   bool grows_this_rtt_ = true;
-  std::uint64_t sent_ = 0;  // in order, over all time, as acknowledged_
-  std::uint64_t acknowledged_ = 0;
+  std::uint64_t snd_nxt_ = 0;  // sequence numbers, which connections do not reset
+  std::uint64_t snd_una_ = 0;
   std::uint64_t round_start_ = 0;
 };
 
-// tcp_vegas of Linux 2.6.22, as ns-2.35 runs it; today's has the same rules.
+// tcp_vegas of Linux 2.6.22, as ns-2.35 runs it. Linux 6.18 has the same rules.
 class LinuxVegas : public Ns2Linux {
  public:
   struct Settings {
@@ -142,87 +142,90 @@ class LinuxVegas : public Ns2Linux {
 
   explicit LinuxVegas(const Settings& settings)
       : Ns2Linux(settings.initial_window_packets),
-        alpha_halves_(halves(settings.alpha_packets)),
-        beta_halves_(halves(settings.beta_packets)),
-        gamma_halves_(halves(settings.gamma_packets)) {}
+        alpha_half_packets_(half_packets(settings.alpha_packets)),
+        beta_half_packets_(half_packets(settings.beta_packets)),
+        gamma_half_packets_(half_packets(settings.gamma_packets)) {}
 
  private:
-  static std::uint64_t halves(double packets) { return static_cast<std::uint64_t>(2 * packets); }
+  static std::uint64_t half_packets(double packets) {
+    return static_cast<std::uint64_t>(2 * packets);
+  }
 
-  void restarted(double) override { has_begun_ = false; }
+  void init(double) override { has_started_ = false; }
 
-  void measured(const AckEvent& ack) override {
-    if (!has_begun_) {
-      has_begun_ = true;
-      round_.forget_base();
-      round_.restart(sent());
-      round_window_ = window();
+  void pkts_acked(const AckEvent& ack) override {
+    if (!has_started_) {
+      has_started_ = true;
+      round_.reset_base_rtt();
+      round_.restart(snd_nxt());
+      round_window_ = snd_cwnd();
     }
     if (ack.newly_acked > 0) {
-      round_.measure(ack.rtt_ms);
+      round_.add_sample(ack.rtt_ms);
     }
   }
 
-  void grow(const AckEvent& ack) override {
+  void cong_avoid(const AckEvent& ack) override {
     if (state() != State::kOpen) {
-      grow_as_reno(ack);
+      reno_cong_avoid(ack);
       return;
     }
-    if (!round_.is_over(acknowledged())) {
+    if (!round_.is_over(snd_una())) {
       if (in_slow_start()) {
         slow_start();
       }
       return;
     }
     const std::uint64_t round_window = round_window_;
-    const bool has_samples = round_.finish(sent());
-    round_window_ = window();
+    const bool has_samples = round_.start_next(snd_nxt());
+    round_window_ = snd_cwnd();
     if (has_samples) {
       adjust(round_window);
     } else {
-      grow_as_reno(ack);
+      reno_cong_avoid(ack);
     }
-    round_.clear();
+    round_.reset_samples();
   }
 
   void adjust(std::uint64_t round_window) {
-    const std::uint64_t excess = round_.excess_halves();
+    const std::uint64_t diff = round_.diff_half_packets();
     if (in_slow_start()) {
-      // Faster than the path: to what it carries, and a packet that whole numbers would lose.
-      if (excess > gamma_halves_) {
-        set_threshold(2);
-        set_window(std::min(window(), round_.target_halves() / 2 + 1));
+      // The rate exceeds the path's: the window falls to the target. One packet compensates for
+      // rounding down.
+      if (diff > gamma_half_packets_) {
+        set_ssthresh(2);
+        set_cwnd(std::min(snd_cwnd(), round_.target_half_packets() / 2 + 1));
       }
       slow_start();
-    } else if (excess > beta_halves_) {
-      move_towards(round_window - 1);
-    } else if (excess < alpha_halves_) {
-      move_towards(round_window + 1);
+    } else if (diff > beta_half_packets_) {
+      step_towards(round_window - 1);
+    } else if (diff < alpha_half_packets_) {
+      step_towards(round_window + 1);
     } else {
-      move_towards(round_window);
+      step_towards(round_window);
     }
-    set_window(std::max<std::uint64_t>(window(), 2));
+    set_cwnd(std::max<std::uint64_t>(snd_cwnd(), 2));
   }
 
-  void move_towards(std::uint64_t packets) {
-    if (packets != window()) {
-      set_window(packets > window() ? window() + 1 : window() - 1);
+  void step_towards(std::uint64_t packets) {
+    if (packets != snd_cwnd()) {
+      set_cwnd(packets > snd_cwnd() ? snd_cwnd() + 1 : snd_cwnd() - 1);
     }
   }
 
-  std::uint64_t reduced_threshold() override { return reno_threshold(); }
-  std::uint64_t recovery_window() const override { return reno_recovery_window(); }
-  void state_changed() override {
+  std::uint64_t ssthresh() override { return reno_ssthresh(); }
+  std::uint64_t min_cwnd() const override { return reno_min_cwnd(); }
+  void set_state() override {
     if (state() == State::kOpen) {
-      round_.restart(sent());
+      round_.restart(snd_nxt());
     }
   }
 
-  std::uint64_t alpha_halves_;
-  std::uint64_t beta_halves_;
-  std::uint64_t gamma_halves_;
+  std::uint64_t alpha_half_packets_;
+  std::uint64_t beta_half_packets_;
+  std::uint64_t gamma_half_packets_;
   VegasRound round_;
-  bool has_begun_ = false;
+  bool has_started_ = false;
   std::uint64_t round_window_ = 0;
 };
 
@@ -232,9 +235,9 @@ Protocol vegas() {
   const auto parameters = [](double initial_window, double alpha, double beta) {
     return std::vector<Parameter>{
         initial_window_packets(initial_window),
-        {"alpha_packets", "in the queue at least", alpha, 0, 1000},
-        {"beta_packets", "in the queue at most", beta, 0, 1000},
-        {"gamma_packets", "in the queue that end slow start", 1, 0, 1000}};
+        {"alpha_packets", "least packets that it keeps in the queue", alpha, 0, 1000},
+        {"beta_packets", "most packets that it keeps in the queue", beta, 0, 1000},
+        {"gamma_packets", "packets in the queue that end slow start", 1, 0, 1000}};
   };
   return {
       .name = "vegas",

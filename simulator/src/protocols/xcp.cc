@@ -6,21 +6,21 @@ namespace remy {
 
 namespace {
 
-// The sender of XCP (Katabi, Handley and Rohrs 2002, section 3.4): its window changes as the
-// routers say, whose part is elements/xcp_router.h.
+// The sender of XCP (Katabi, Handley and Rohrs 2002, section 3.4): cwnd changes by the feedback of
+// the routers (elements/xcp_router.h).
 class Xcp : public CongestionController {
  public:
-  explicit Xcp(double initial_window_packets) : initial_window_packets_(initial_window_packets) {}
+  explicit Xcp(double initial_window_packets) : initial_window_(initial_window_packets) {}
 
-  // Until a first RTT is known routers grant nothing.
-  void start(double) override { cwnd_ = initial_window_packets_; }
+  // Routers grant no feedback until the sender has measured an RTT.
+  void start(double) override { cwnd_ = initial_window_; }
 
   // Section 3.4: cwnd = max(cwnd + H_feedback, one packet).
   void on_ack(const AckEvent& ack) override {
     cwnd_ = std::clamp(cwnd_ + ack.xcp_feedback_packets, 1.0, kMaximumWindow);
   }
 
-  // Section 3.4: losses are rare, and answered as TCP does.
+  // Section 3.4: losses are rare; the sender responds as TCP does.
   void on_loss(const LossEvent& loss) override {
     if (loss.starts_recovery) {
       cwnd_ = std::max(cwnd_ / 2, 1.0);
@@ -28,13 +28,13 @@ class Xcp : public CongestionController {
   }
   void on_timeout(const TimeoutEvent&) override { cwnd_ = 1; }
 
-  // Section 3.4 asks for what the sender's data can fill, and this one's never ends.
+  // Section 3.4: the demand is limited by the data to send, which is unlimited here.
   double xcp_demand_packets() const override { return kMaximumWindow; }
 
  private:
   static constexpr double kMaximumWindow = 1e6;
 
-  double initial_window_packets_;
+  double initial_window_;
 };
 
 }  // namespace
