@@ -86,12 +86,12 @@ format: build  ## Format the Python and C++ sources
 	git ls-files --cached --others --exclude-standard 'simulator/*.h' 'simulator/*.cc' | xargs $(VENV)/bin/clang-format -i
 
 .PHONY: bench
-bench: build  ## Measure cost, speed-up and memory (docs/benchmarks.md says how)
+bench: build  ## Measure cost, speed-up and memory (docs/results/benchmarks.md says how)
 	@scripts/bootstrap bench >/dev/null
 	$(VENV_PYTHON) -m benchmarks
 
 .PHONY: bench-search
-bench-search: build  ## Measure the search beside the published RemyCCs (docs/command-line.md)
+bench-search: build  ## Measure the search beside the published RemyCCs (docs/reference/command-line.md)
 	rm -rf build/bench-search
 	$(VENV)/bin/remy-farm benchmark-search $(BENCH_SEARCH) --out build/bench-search
 

@@ -64,7 +64,7 @@ BENCHMARKS = {
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Measures what remy-farm costs and how exact it is (docs/benchmarks.md).",
+        description="Measures costs and exactness of remy-farm (docs/results/benchmarks.md).",
     )
     parser.add_argument(
         "--only",

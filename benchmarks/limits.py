@@ -1,4 +1,7 @@
-"""Measures tables and protocols on nine networks outside every design's range (docs/limits.md)."""
+"""Measures tables and protocols on nine networks outside every design's range.
+
+docs/results/limits.md holds the figures.
+"""
 
 from __future__ import annotations
 

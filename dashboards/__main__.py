@@ -1,4 +1,4 @@
-"""Writes `generated/` and docs/metrics.md, or with --check fails if they are not fresh."""
+"""Writes `generated/` and docs/reference/metrics.md; with --check fails if they are stale."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dashboards.reliability import reliability
 
 ROOT = Path(__file__).resolve().parent.parent
 GENERATED = ROOT / "dashboards" / "generated"
-METRICS_PAGE = ROOT / "docs" / "metrics.md"
+METRICS_PAGE = ROOT / "docs" / "reference" / "metrics.md"
 DASHBOARDS = {"farm": farm, "job": job, "compare": compare, "reliability": reliability}
 
 

@@ -11,9 +11,9 @@ from remy_workers.telemetry import WorkerMetrics
 _HEAD = """\
 # Metrics
 
-Written by `make dashboards` from the declarations in the code. [observability.md](observability.md)
-says how to have them scraped, and shows them. Beside these there are the usual `process_` metrics
-of each process.
+Written by `make dashboards` from the declarations in the code.
+[Observability](../how-to/observability.md) says how to have them scraped, and shows them. Beside
+these there are the usual `process_` metrics of each process.
 
 Histograms have the series `_bucket`, `_sum` and `_count`. They are classic ones: prometheus-client
 0.26 has nothing that counts in native buckets, and writes native histograms only to scrapers that

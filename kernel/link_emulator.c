@@ -13,7 +13,7 @@
  * the mean JITTER_US, without overtaking. With a trace, a file with a whole number of ms on every
  * line, the link delivers at these times after the first packet came in place of a rate, and begins
  * again at the last of them or ends; what each is worth, and what holds packets that have left the
- * link, is as in docs/networks.md. Prints "ready" when the devices are there; ends when
+ * link, is as in docs/reference/networks.md. Prints "ready" when the devices are there; ends when
  * standard input does, and then prints what it counted as one JSON object: by flow (the sender's
  * port), and how late it was itself.
  */

@@ -1,8 +1,8 @@
-"""Draws the duration of designs over the number of workers, for docs/scaling.md.
+"""Draws the duration of designs over the number of workers, for docs/explanation/scaling.md.
 
 Each FOLDER is an output directory of `remy-farm benchmark-search --seeds ... --out FOLDER`. Its
 CPU times are measured; durations on more workers are computed from these and from the overheads of
-workers and coordinator in docs/benchmarks.md.
+workers and coordinator in docs/results/benchmarks.md.
 
     .venv/bin/python scripts/draw_fleet.py --out PICTURE.png FOLDER ...
 """
@@ -21,9 +21,9 @@ from matplotlib.ticker import ScalarFormatter
 from remy_farm.analysis import plots
 from remy_farm.specification import load_spec
 
-# The overhead of workers per step (docs/benchmarks.md, "workers").
+# The overhead of workers per step (docs/results/benchmarks.md, "workers").
 _SECONDS_PER_STEP = 0.004
-# The throughput of one coordinator and its designer (docs/benchmarks.md, "joint-scale").
+# The throughput of one coordinator and its designer (docs/results/benchmarks.md, "joint-scale").
 _SIMULATIONS_PER_SECOND = 14_550.0
 _WORKERS = [2 ** (exponent / 4) for exponent in range(41)]
 _COLORS = ("#9ab8cf", "#5d93bd", plots.FINAL, plots.FIRST, plots.INK, plots.MUTED)

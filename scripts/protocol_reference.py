@@ -1,4 +1,6 @@
-"""Regenerates the tables of docs/protocols.md: `python -m scripts.protocol_reference [REPORT]`.
+"""Regenerates the tables of docs/reference/protocols.md.
+
+`python -m scripts.protocol_reference [REPORT]` does it.
 
 With a report of the C++ tests (`--gtest_output=json:REPORT.json`) it also regenerates the tables
 that compare the simulator with ns-2 and with a Linux kernel.
@@ -17,7 +19,7 @@ from typing import Any, Final
 from remy_simulator import registry
 from remy_simulator.registry import Entry, Registry
 
-PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "protocols.md"
+PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "reference" / "protocols.md"
 # A section has a heading with the entry's name, a paragraph, and a generated table between markers.
 _SECTION: Final = re.compile(
     r"(?P<head>^### `(?P<name>[a-z0-9-]+)`[^\n]*\n.*?)"
@@ -74,7 +76,9 @@ def with_registry_tables(text: str) -> str:
         sections = _SECTION.findall(text[start:end])
         names = sorted(name for _, name, *_ in sections)
         if names != sorted(entries):
-            raise ValueError(f"docs/protocols.md has sections of {names}, not of {list(entries)}")
+            raise ValueError(
+                f"docs/reference/protocols.md has sections of {names}, not of {list(entries)}"
+            )
 
         def table(section: re.Match[str], entries: dict[str, Entry] = entries) -> str:
             lines = "\n".join(tables(entries[section["name"]]))

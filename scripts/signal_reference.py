@@ -1,4 +1,7 @@
-"""Regenerates the table of signals in docs/signals.md: `python -m scripts.signal_reference`."""
+"""Regenerates the table of signals in docs/reference/signals.md.
+
+`python -m scripts.signal_reference` does it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Final
 from remy_proto.v1 import rule_table_pb2
 from remy_simulator import signals
 
-PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "signals.md"
+PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "reference" / "signals.md"
 _TABLE: Final = re.compile(r"(?<=\|---\|---\|---\|---\|---\|\n)(?:\| [`| ].*\n)+")
 _MAY_STAY_0: Final = re.compile(r"(?<=A signal that may be 0 for ever \()[^)]*")
 

@@ -1,4 +1,4 @@
-"""The designer is deterministic, and every class has a name of its own (docs/architecture.md).
+"""The designer is deterministic, and class names are unique (docs/explanation/architecture.md).
 
 Which part may import which is checked by import-linter; the contracts are in pyproject.toml.
 """

@@ -18,7 +18,9 @@ from tests.test_notebooks import NOTEBOOKS, read
 
 DOCUMENTS = [
     path
-    for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("docs/*.md")])
+    for path in sorted(
+        [*ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *(ROOT / "docs").rglob("*.md")]
+    )
     if "\n```python\n" in path.read_text(encoding="utf-8")
 ]
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -11,7 +11,7 @@ from benchmarks.__main__ import BENCHMARKS
 from benchmarks.programs import ROOT
 from tests.headings import anchors
 
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 PACKAGES = (
     ROOT / "library/src/remy_farm",
     ROOT / "laboratory/src/remy_laboratory",
@@ -45,16 +45,18 @@ def test_links_to_headings_lead_to_one(document: Path) -> None:
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_the_architecture_names_every_layer(layer: str) -> None:
-    assert layer in first_column(ROOT / "docs" / "architecture.md")
+    assert layer in first_column(ROOT / "docs" / "explanation" / "architecture.md")
 
 
 @pytest.mark.parametrize("figure", BENCHMARKS)
 def test_the_method_of_every_figure_is_written_down(figure: str) -> None:
-    assert f"## {figure}\n" in (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    assert f"## {figure}\n" in (ROOT / "docs" / "results" / "benchmarks.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_paths_that_the_architecture_names_exist() -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
     words = re.findall(r"`([\w./-]+/[\w.-]*)`", text)
     assert len(words) > 10
     places = (ROOT, ROOT / "simulator", *(package.parent for package in PACKAGES), *PACKAGES)
@@ -65,7 +67,7 @@ def test_the_readme_claims_what_the_page_of_evidence_counts() -> None:
     words = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     (counts,) = re.findall(
         r"^Of [0-9]+ figures and tables .*$",
-        (ROOT / "docs" / "evidence.md").read_text(encoding="utf-8"),
+        (ROOT / "docs" / "results" / "evidence.md").read_text(encoding="utf-8"),
         re.MULTILINE,
     )
     assert counts.partition(";")[0] in words

@@ -1,4 +1,4 @@
-"""docs/protocols.md has the tables that the registry makes."""
+"""docs/reference/protocols.md has the tables that the registry makes."""
 
 from scripts.protocol_reference import PAGE, with_registry_tables
 

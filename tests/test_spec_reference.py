@@ -1,4 +1,4 @@
-"""docs/spec.md says what the proto files say."""
+"""docs/reference/spec.md says what the proto files say."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def page() -> str:
 
 
 def test_the_page_is_up_to_date(page: str) -> None:
-    assert (_ROOT / "docs" / "spec.md").read_text(encoding="utf-8") == page, (
-        "docs/spec.md is stale; python scripts/spec_reference.py proto prints it"
+    assert (_ROOT / "docs" / "reference" / "spec.md").read_text(encoding="utf-8") == page, (
+        "docs/reference/spec.md is stale; python scripts/spec_reference.py proto prints it"
     )
 
 

@@ -36,7 +36,7 @@ interface Entry {
 
 const plain = (text: string): string => text.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replaceAll("`", "").replaceAll("\\|", "|").trim();
 
-// The rows of the reference's tables (docs/spec.md).
+// The rows of the reference's tables (docs/reference/spec.md).
 function entriesOf(markdown: string): Entry[] {
   const entries: Entry[] = [];
   let section = "";

@@ -1,5 +1,5 @@
-// The network that is set up, by the keys of a network's file (docs/networks.md), and as the
-// simulator's numbers (simulator/src/live/live.h).
+// The network that is set up, by the keys of a network's file (docs/reference/networks.md), and as
+// the simulator's numbers (simulator/src/live/live.h).
 
 import type { Named } from "./simulator";
 

@@ -28,7 +28,7 @@ void bind_signals(nb::module_& module) {
   nb::class_<SignalForm>(module, "SignalForm", "A signal as rules of one kind look at it.")
       .def_ro("name", &SignalForm::name)
       .def_ro("number", &SignalForm::number, "That of the message's enum.")
-      .def_ro("formula", &SignalForm::formula, "Markdown, as docs/signals.md prints it.")
+      .def_ro("formula", &SignalForm::formula, "Markdown, as docs/reference/signals.md prints it.")
       .def_ro("unit", &SignalForm::unit, "ms, packets, or 1 for what has none.")
       .def_ro("printed_in", &SignalForm::printed_in,
               "In which reports print its thresholds: ms, packets or %; empty: bare.")

@@ -317,7 +317,7 @@ class TestWorkerJobs:
             ExitCode.UNSUITABLE,
         ]
         # And the runbook knows them by these numbers.
-        page = (ROOT / "docs" / "kubernetes.md").read_text("utf-8")
+        page = (ROOT / "docs" / "how-to" / "kubernetes.md").read_text("utf-8")
         symptoms = page.partition("## When something is wrong")[2]
         assert f"| workers end with {ExitCode.UNSUITABLE} | their log | another version" in symptoms
         assert f"| workers end with {ExitCode.NOT_ALLOWED} | their log | the token" in symptoms
@@ -364,7 +364,7 @@ class TestWorkerJobs:
         assert looks == [1, 2]
         # A slow start is waited for as long as ever.
         assert container["startupProbe"]["failureThreshold"] == 120
-        page = (ROOT / "docs" / "kubernetes.md").read_text("utf-8")
+        page = (ROOT / "docs" / "how-to" / "kubernetes.md").read_text("utf-8")
         table = page.partition("## A lost node")[2].partition("\n\n*")[0]
         assert "(`coordinator.unreachableSeconds`) | 5 |" in table
         assert "the probes look every 1 and 2 s" in table

@@ -104,7 +104,7 @@ def test_a_design_outlives_the_loss_of_everything_that_may_be_lost(
 def test_a_coordinator_whose_node_vanishes_takes_its_design_up_on_another(
     farm: Farm, tmp_path: Path, whole_again: object, figures: Figures
 ) -> None:
-    """And says how long each part of docs/kubernetes.md, "A lost node", took here."""
+    """And says how long each part of docs/how-to/kubernetes.md, "A lost node", took here."""
     two = "{minimum: 2, maximum: 2, cpus: 0.25}"
     spec = write_spec(tmp_path, steps=STEPS_OF_ONE_LOSS, specimens=SPECIMENS, seed=33, workers=two)
     job = farm.submit(spec, "taken-over")

@@ -1,4 +1,4 @@
-"""docs/limits.md says what comes out: its figures are those of the command that it names."""
+"""docs/results/limits.md holds the figures that the command it names prints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.programs import ROOT
 
 _ROWS = {
     cells[0].strip("` "): [cell.strip() for cell in cells[2:]]
-    for line in (ROOT / "docs" / "limits.md").read_text(encoding="utf-8").splitlines()
+    for line in (ROOT / "docs" / "results" / "limits.md").read_text(encoding="utf-8").splitlines()
     if line.startswith("| `")
     for cells in [line.strip("|").split("|")]
 }

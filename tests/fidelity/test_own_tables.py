@@ -1,4 +1,4 @@
-"""What studies claim of designs among others holds for tables of ours (docs/networks.md)."""
+"""Our tables among other protocols behave as studies claim (docs/reference/networks.md)."""
 
 from __future__ import annotations
 

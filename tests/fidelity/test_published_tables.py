@@ -111,7 +111,7 @@ def _parking_lot(table: str | None, queue: str) -> np.ndarray:
 
 def test_a_simplified_model_of_two_bottlenecks_still_beats_cubic() -> None:
     # The study's Figure 6: 17 % less than with the true model, 2.75 times CUBIC over sfqCoDel. Here
-    # it is 25 % less, over the networks' geometric mean (docs/networks.md).
+    # it is 25 % less, over the networks' geometric mean (docs/reference/networks.md).
     simplified = np.log(_parking_lot("fig2-linkrate-10x", "drop-tail"))
     true_model = np.log(_parking_lot("fig6-two-bottlenecks", "drop-tail"))
     cubic = np.log(_parking_lot(None, "sfq-codel"))
@@ -131,9 +131,9 @@ def _points() -> list[Point]:
 
 
 #: Where ours is not within a tenth, and how much it is. The first two overflow their buffers, where
-#: what is handed on in order hangs on few timeouts (docs/protocols.md). The table for 10 to 280 ms
-#: loses nothing there; its thresholds tell apart how sums of times are rounded, of which only an
-#: average is simulated.
+#: what is handed on in order hangs on few timeouts (docs/reference/protocols.md). The table for 10
+#: to 280 ms loses nothing there; its thresholds tell apart how sums of times are rounded, of which
+#: only an average is simulated.
 _BEYOND = {
     ("fig3-5bdp-senders-1to2", 11): 0.88,
     ("fig4-rtt-150", 10): 0.87,

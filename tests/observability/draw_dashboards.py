@@ -37,7 +37,7 @@ _STEPS = {
     "general-purpose-noise": 12000,
     "learnability-10x": 24000,
 }
-#: Specimens of a step: as wide as several workers need it (docs/scaling.md).
+#: Specimens of a step: as wide as several workers need it (docs/explanation/scaling.md).
 _WIDTH = 64
 
 

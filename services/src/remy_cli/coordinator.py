@@ -101,7 +101,7 @@ def check_environment(environment: Mapping[str, str]) -> None:
     "coordinator",
     context_settings={"auto_envvar_prefix": VARIABLE_PREFIX},
     epilog="Every flag may be set by the variable that stands behind it, or in the file that "
-    "--config names. docs/operations.md says more.",
+    "--config names. docs/how-to/operations.md says more.",
 )
 @option(
     "--config FILE",

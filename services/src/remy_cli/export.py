@@ -95,7 +95,7 @@ def command(
 
     --c: any RemyCC as one C header, which needs no other and computes in 64-bit integers; for
     transports in user space. --ebpf: the same as congestion control of Linux: source, a manifest,
-    and the compiled object if clang is there. docs/kernel.md says how they are used.
+    and the compiled object if clang is there. docs/how-to/kernel.md says how they are used.
     """
     if sum(source is not None for source in (dna, for_c, for_ebpf)) != 1:
         raise click.UsageError("one of --dna, --c and --ebpf names the RemyCC")

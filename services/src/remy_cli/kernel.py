@@ -68,7 +68,7 @@ deadband_option = option(
 
 @click.group("kernel")
 def command() -> None:
-    """Check, verify and run RemyCCs as congestion control of Linux (docs/kernel.md)."""
+    """Check, verify and run RemyCCs as congestion control of Linux (docs/how-to/kernel.md)."""
 
 
 @command.command("check")
@@ -141,7 +141,7 @@ def verify_command(
 
     A plain C build replays ACKs and look-ups at every threshold; with --in-kernel the compiled
     eBPF does so too, without being anybody's congestion control. The exit code is 6 if any rule
-    differs but in ties, or a window or pace by more than docs/kernel.md says.
+    differs but in ties, or a window or pace by more than docs/how-to/kernel.md says.
     """
     found = rf.verify_on_kernel(
         rf.load_table(Path(remycc_path), time_unit_ms=time_unit_ms),
@@ -260,7 +260,7 @@ def stop_command(name: str) -> None:
 )
 @option(
     "--network FILE",
-    "A network of one link in YAML (docs/networks.md), to which the other options add.",
+    "A network of one link in YAML (docs/reference/networks.md), to which the other options add.",
     FILE,
     name="network_path",
 )

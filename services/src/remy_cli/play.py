@@ -35,7 +35,7 @@ def command(
 
     TABLE is any RemyCC (.json, .dna); more can be dropped onto the page. The page holds the
     simulator itself, needs nothing from anywhere, and is served to this machine only; --out writes
-    it as one file that can be opened or hosted as it is. docs/play.md says what can be done.
+    it as one file that can be opened or hosted as it is. docs/how-to/play.md says what can be done.
     """
     page = live_network_page(named_remyccs(tables, time_unit_ms))
     if out is not None:

@@ -190,7 +190,7 @@ def _write_markdown(
         make_folder((path.parent / name).parent)
         write_file(path.parent / name, pictures[result.study.key])
         files.append((f"{result.study.source}: {result.study.title}", name))
-    flags = [*names, *(["--quick"] if quick else []), "--evidence docs/evidence.md"]
+    flags = [*names, *(["--quick"] if quick else []), "--evidence docs/results/evidence.md"]
     if any(result.study.simulators for result in results):
         flags.insert(-1, "--with ns3")
     command = f"remy-farm reproduce {' '.join(flags)}"

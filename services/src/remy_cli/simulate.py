@@ -97,7 +97,7 @@ class _Simulate(click.Command):
 @option("--senders N", "How many run what --remycc names.", click.IntRange(1, MOST_SENDERS))
 @option(
     "--network FILE",
-    "A network's description in YAML (docs/networks.md), to which the other options add.",
+    "A network's description in YAML (docs/reference/networks.md), to which the other options add.",
     FILE,
     name="network_path",
 )
@@ -380,4 +380,4 @@ def protocols_command(as_json: bool) -> None:
                     named = ("", "")
         print_table(table)
         click.echo()
-    click.echo("Titles and sources: docs/protocols.md, or --json.")
+    click.echo("Titles and sources: docs/reference/protocols.md, or --json.")

@@ -61,7 +61,7 @@ def command(
     Whoever opens it signs in with a token of the coordinator, and may do there what the token
     allows. To this machine alone it can also be opened with your own token, by a code that is
     printed here; the token itself stays here. Where the coordinator asks for no token, nobody signs
-    in. docs/ui.md says what is on the page.
+    in. docs/how-to/ui.md says what is on the page.
     """
     with failures_of_the_service():
         coordinator = connection_settings(taken(connection))

@@ -46,7 +46,7 @@ def _call(*flags: str, **environment: str) -> str:
 
 
 def test_every_setting_is_in_the_operator_s_page_and_nothing_else() -> None:
-    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "how-to" / "operations.md").read_text(encoding="utf-8")
     table = text.split("## Settings")[1].split("\n## ")[0]
     rows = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
     assert sorted(re.findall(r"`(--[a-z-]+)`", " ".join(rows))) == sorted(_FLAGS)

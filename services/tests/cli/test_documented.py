@@ -1,4 +1,4 @@
-"""docs/command-line.md names what there is."""
+"""docs/reference/command-line.md names what there is."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,9 @@ import pytest
 from remy_cli.failures import ExitCode
 from remy_cli.main import main
 
-TEXT = (Path(__file__).parents[3] / "docs" / "command-line.md").read_text(encoding="utf-8")
+TEXT = (Path(__file__).parents[3] / "docs" / "reference" / "command-line.md").read_text(
+    encoding="utf-8"
+)
 COMMANDS = main.list_commands(click.Context(main))
 # Settings of what runs for long are many, and told by --help.
 ELSEWHERE = {"coordinator", "worker"}

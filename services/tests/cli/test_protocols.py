@@ -14,7 +14,7 @@ import pytest
 from remy_simulator import registry
 from remy_simulator.registry import Registry
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "protocols.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "protocols.md"
 
 RunJson = Callable[..., dict[str, Any]]
 

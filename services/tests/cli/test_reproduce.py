@@ -103,13 +103,13 @@ def test_data_has_a_line_for_each_row_and_value(studies: Path, tmp_path: Path, r
 
 
 def test_pages_say_what_came_out_and_why_not(studies: Path, tmp_path: Path, run: Any) -> None:
-    page = tmp_path / "docs" / "evidence.md"
-    page.parent.mkdir()
+    page = tmp_path / "docs" / "results" / "evidence.md"
+    page.parent.mkdir(parents=True)
     words = ("--studies", studies, "--out", tmp_path / "out", "--evidence", page, "--quick")
     result = run("reproduce", *words)
     assert result.exit_code == 0, result.stderr
     text = page.read_text(encoding="utf-8")
-    assert "remy-farm reproduce --quick --evidence docs/evidence.md" in text
+    assert "remy-farm reproduce --quick --evidence docs/results/evidence.md" in text
     assert "Of 4 figures and tables 1 are reproduced, 2 differ, and" in text
     assert re.search(r"^    [0-9a-f]{64}$", text, re.MULTILINE)
     assert "not reproducible because its data is lost" in text

@@ -10,8 +10,8 @@
 
 namespace remy {
 
-// Samples of the gradient from antithetic perturbations (docs/algorithm.md): on each specimen, the
-// noise that moved the rules' coordinates times the size of what came of it.
+// Samples of the gradient from antithetic perturbations (docs/explanation/algorithm.md): on each
+// specimen, the noise that moved the rules' coordinates times the size of what came of it.
 struct PairSamples {
   std::uint64_t seed = 0;               // of the perturbation
   std::span<const std::uint64_t> keys;  // of the specimens

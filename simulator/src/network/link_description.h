@@ -21,8 +21,8 @@ struct TraceDescription {
   bool ends = false;  // a recording; else it begins again
 };
 
-// A link with the queue before it (docs/networks.md). What arrives meets the policer, the queue,
-// the link, the jitter box, the loss and the delay, in this order.
+// A link with the queue before it (docs/reference/networks.md). What arrives meets the policer, the
+// queue, the link, the jitter box, the loss and the delay, in this order.
 struct LinkDescription {
   // Of packets of NetworkDescription::packet_bytes; unused where there is a trace.
   double rate_packets_per_ms = 1;

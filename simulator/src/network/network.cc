@@ -1276,7 +1276,7 @@ void require_simulable(const NetworkDescription& network, std::span<const Compil
   for (const SenderDescription& sender : network.senders) {
     if (sender.table && tables[*sender.table].has_more_signals()) {
       refuse("table " + std::to_string(*sender.table) +
-             " looks at signals that only the dumbbell has (docs/signals.md)");
+             " looks at signals that only the dumbbell has (docs/reference/signals.md)");
     }
   }
 }

@@ -50,7 +50,7 @@ struct SignalMemory {
 
 // A RemyCC at work (TCP ex Machina, sections 4.1 and 4.2): its memory, and the window and pacing
 // that the rule for it sets. Composed at compile time for absolute rules alone, or for any; and
-// where a table looks at more than the usual signals (docs/signals.md), for all of them.
+// where a table looks at more than the usual signals (docs/reference/signals.md), for all of them.
 template <bool kAnyRules, bool kMore = false>
 class RemyController {
  public:

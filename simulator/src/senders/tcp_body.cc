@@ -11,7 +11,7 @@ namespace {
 // echoes, and sets window and pacing. A loss or a timeout changes neither: the transport repairs
 // it. An on period starts with an empty memory, unless the transport keeps its state. A pace below
 // a packet in an RTT is not kept: a scale-free rule would measure it, and could slow itself down
-// for ever (docs/kernel.md has the same floor).
+// for ever (docs/how-to/kernel.md has the same floor).
 class RemyInTransport final : public CongestionController {
  public:
   RemyInTransport(const CompiledTable& table, RuleObserver* observer, std::uint32_t sender)

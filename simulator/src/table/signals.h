@@ -10,7 +10,7 @@
 namespace remy {
 
 // A congestion signal: one axis of a sender's memory (TCP ex Machina, section 4.1). The order is
-// that of the .dna format's axes, then that of docs/signals.md.
+// that of the .dna format's axes, then that of docs/reference/signals.md.
 enum class Signal : std::uint8_t {
   kSendEwma,
   kRecEwma,  // of scale-free rules: age
@@ -44,7 +44,7 @@ enum class Per : std::uint8_t {
 struct SignalForm {
   std::string_view name;     // SIGNAL_SEND_EWMA of rule_table.proto is send_ewma
   std::uint8_t number;       // that of the enum Signal of rule_table.proto
-  std::string_view formula;  // Markdown, as docs/signals.md prints it
+  std::string_view formula;  // Markdown, as docs/reference/signals.md prints it
   std::string_view unit = "1";
   std::string_view printed_in = "";  // of its thresholds in reports: ms, packets, %; else bare
   // Whether it may be 0 for ever, so that 0 does not tell who has measured nothing.
@@ -96,8 +96,10 @@ inline constexpr SignalAxis kSignalAxes[] = {
                      .unit = "ms"},
         .scale_free = {{.name = "age",
                         .number = 16,
-                        .formula = "packets of this on period acknowledged after the first; 256 "
-                                   "more for who [remembers](algorithm.md#age-and-memory) another",
+                        .formula =
+                            "packets of this on period acknowledged after the first; 256 "
+                            "more for who "
+                            "[remembers](../explanation/algorithm.md#age-and-memory) another",
                         .unit = "packets",
                         .printed_in = "packets",
                         .least_measured = 1}},

@@ -121,7 +121,7 @@ class KernelVerification(Tabular):
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing differs by more than docs/kernel.md says."""
+        """Whether nothing differs by more than docs/how-to/kernel.md says."""
         return all(each.is_same for each in self.differences.values())
 
     def rows(self) -> Rows:

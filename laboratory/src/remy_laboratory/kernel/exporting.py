@@ -66,7 +66,7 @@ def export(
     deadband_us: int = 0,
 ) -> Export:
     """Writes a table for other programs: as one C header, which needs no other and computes in
-    64-bit integers, or with a name as congestion control of Linux (docs/kernel.md).
+    64-bit integers, or with a name as congestion control of Linux (docs/how-to/kernel.md).
 
     Tables as .dna files come from `Table.save` and `Table.absolute`.
 

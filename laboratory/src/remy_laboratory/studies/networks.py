@@ -1,8 +1,8 @@
 """Networks of studies: a network's keys in layers, and what a study says of its runs beside them.
 
-The keys are those of a network's file, with the same reader (docs/networks.md). Rows say who sends,
-and what a link does not say is that of the network's own keys, so that these can be varied for all
-links.
+The keys are those of a network's file, with the same reader (docs/reference/networks.md). Rows say
+who sends, and what a link does not say is that of the network's own keys, so that these can be
+varied for all links.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Studies as data: a figure of a paper, read strictly from a YAML file.
 
 A file says on which networks what ran, what is measured, what the paper found, and how it was
-drawn; or why none of this can be done, and what stands in. docs/studies.md describes the fields.
+drawn; or why none of this can be done, and what stands in. docs/reference/studies.md describes the
+fields.
 """
 
 from __future__ import annotations

@@ -227,7 +227,7 @@ class Change:
     after_rule: int
     after_action: Action
     distance: float
-    """Between the two actions, in the coordinates of docs/algorithm.md."""
+    """Between the two actions, in the coordinates of docs/explanation/algorithm.md."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,8 @@ Sender: TypeAlias = "Table | str | Mapping[str, Any]"
 class Network:
     """One network: links, and who sends over them; it never changes.
 
-    Keys have their units in their names, and are those of a network's file (docs/networks.md).
+    Keys have their units in their names, and are those of a network's file
+    (docs/reference/networks.md).
     """
 
     def __init__(self, *, senders: Sequence[Sender], **keys: Any) -> None:

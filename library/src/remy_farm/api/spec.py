@@ -22,7 +22,7 @@ _SOURCE = "the specification"
 class Spec:
     """A specification, checked and complete with its defaults; it never changes.
 
-    The keys are those of docs/spec.md, with their units in their names.
+    The keys are those of docs/reference/spec.md, with their units in their names.
     """
 
     def __init__(self, tree: Mapping[str, Any] | None = None, /, **keys: Any) -> None:

@@ -101,8 +101,9 @@ class Table(Tabular):
         """A row for each rule: the ends of its region by signal, its action and its use.
 
         An end that is not there is None. In scale-free rules the increment is in percent of the
-        bandwidth-delay product and the interval a multiple of the measured one, as docs/signals.md
-        has it; the columns `..._packets` and `..._ms` are then None, and the other way round.
+        bandwidth-delay product and the interval a multiple of the measured one, as
+        docs/reference/signals.md has it; the columns `..._packets` and `..._ms` are then None, and
+        the other way round.
         """
         kinds: dict[str, type] = {"rule": int}
         for signal in self.signals:
@@ -141,7 +142,7 @@ class Table(Tabular):
         return Plot(draw_rules(self.rules, self.name))
 
     def live_page(self) -> str:
-        """A page, as HTML, on which the table runs in any browser (docs/play.md)."""
+        """A page, as HTML, on which the table runs in any browser (docs/how-to/play.md)."""
         return live_network_page({self.name: self.remycc})
 
     def absolute(

@@ -27,8 +27,8 @@ from remy_simulator.messages import (
 
 # Actions as points, and where a search begins
 
-#: Actions as points (docs/algorithm.md, "Coordinates of an action"): one row a rule, of window
-#: multiple, window increment and intersend.
+#: Actions as points (docs/explanation/algorithm.md, "Coordinates of an action"): one row a rule, of
+#: window multiple, window increment and intersend.
 Coordinates = NDArray[np.float64]
 
 
@@ -257,9 +257,9 @@ _SHORTEST_MS = 0.02
 
 # Scale-free rules need no network in the middle: what they pace at is measured. Senders pace a
 # little faster than packets arrive while the queue is empty, and slower into a smaller window the
-# more has built up (docs/algorithm.md, "Starts"). Young senders are told apart by their age:
-# after k ACKs an average of weight w has come to a share 1 - (1 - w)^k of what it will be, and how
-# far the slow one over the fast one has come tells k.
+# more has built up (docs/explanation/algorithm.md, "Starts"). Young senders are told apart by their
+# age: after k ACKs an average of weight w has come to a share 1 - (1 - w)^k of what it will be, and
+# how far the slow one over the fast one has come tells k.
 _SCALE_FREE_MULTIPLES = (0.7, 0.8, 0.9, 0.5, 0.6, 0.85, 0.95, 0.98)
 # At once, and no more: as the start rule, it is applied again at each ACK of an earlier on period.
 _RESUMED_PERCENT, _RESUMED_PACE = 90.0, 1.0

@@ -1,6 +1,7 @@
 """Links: what a specification says of them, values of what varies, and what a simulator is told.
 
-The same for a network of simulate --network, which has a value for everything (docs/networks.md).
+The same for a network of simulate --network, which has a value for everything
+(docs/reference/networks.md).
 """
 
 from __future__ import annotations

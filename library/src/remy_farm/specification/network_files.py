@@ -1,7 +1,7 @@
 """Network files: one network with a value for everything, read, checked and told the simulator.
 
 A file has the keys of a specification's network (`NetworkModel` in proto/remy_farm/v1/spec.proto)
-and the same reader and checks; docs/networks.md describes them.
+and the same reader and checks; docs/reference/networks.md describes them.
 """
 
 from __future__ import annotations

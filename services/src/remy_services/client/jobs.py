@@ -39,7 +39,7 @@ class Client:
         """A client that connects when it first asks for something.
 
         What is not given is as the command line has it: by variables such as REMY_FARM_COORDINATOR
-        and REMY_FARM_TOKEN, and by the user's configuration file (docs/command-line.md).
+        and REMY_FARM_TOKEN, and by the user's configuration file (docs/reference/command-line.md).
 
         Args:
             coordinator: Its address, as "localhost:50051".

@@ -35,8 +35,8 @@ def message_tree(message: Message) -> Any:
 
 
 def job_tree(job: job_pb2.Job) -> dict[str, Any]:
-    """A job; its specification as docs/spec.md has it, and None where it was not sent; of an
-    evaluation the number of its parts."""
+    """A job; its specification as docs/reference/spec.md has it, and None where it was not sent; of
+    an evaluation the number of its parts."""
     tree = {field.name: _field(job, field) for field in fields_of(job) if field.name != "spec"}
     if job.HasField("evaluation"):
         tree["evaluation"] = {"parts": len(job.evaluation.parts)}

@@ -89,7 +89,10 @@ def step_report(
         return "Where the time of steps went is not known: the event loop was held up.\n"
     spent = {phase: seconds - before.get(phase, 0.0) for phase, seconds in after.items()}
     total = sum(spent.values())
-    lines = [f"Where the time of steps went, in {wall_seconds:g} s (docs/observability.md):", ""]
+    lines = [
+        f"Where the time of steps went, in {wall_seconds:g} s (docs/how-to/observability.md):",
+        "",
+    ]
     for phase, seconds in sorted(spent.items(), key=lambda item: -item[1]):
         share = 100 * seconds / total if total > 0 else 0.0
         lines.append(f"  {phase:<12} {seconds:10.3f} s  {share:5.1f} %")

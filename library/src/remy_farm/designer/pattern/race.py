@@ -13,8 +13,8 @@ from remy_simulator.messages import Action
 
 # Steps from an action in the directions of a compass (Hooke and Jeeves 1961; Kolda et al. 2003)
 #
-# Steps are taken in the coordinates of docs/algorithm.md, where the first falls as the window
-# multiple rises. Components that a step does not move keep every bit.
+# Steps are taken in the coordinates of docs/explanation/algorithm.md, where the first falls as the
+# window multiple rises. Components that a step does not move keep every bit.
 
 Direction = tuple[int, int, int]
 
