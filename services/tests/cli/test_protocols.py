@@ -14,7 +14,8 @@ import pytest
 from remy_simulator import registry
 from remy_simulator.registry import Registry
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "protocols.md"
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = ROOT / "docs" / "reference" / "protocols.md"
 
 RunJson = Callable[..., dict[str, Any]]
 
@@ -26,7 +27,7 @@ BY_TIME = [*NETWORK, "--on-ms", "1000"]
 
 
 def test_the_examples_of_the_page_run(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(PAGE.parent.parent)
+    monkeypatch.chdir(ROOT)
     introduction = PAGE.read_text(encoding="utf-8").partition("\n## ")[0]
     examples = re.findall(r"^ {4}remy-farm ((?:.*\\\n)*.*)$", introduction, re.MULTILINE)
     assert len(examples) == 3
