@@ -5,33 +5,35 @@
 namespace remy {
 
 double MonitorInterval::rtt_slope() const {
-  const double spread = rtts * squared_times - times_ms * times_ms;
-  return rtts < 2 || spread <= 0 ? 0 : (rtts * times_by_rtts - times_ms * rtts_ms) / spread;
+  const double spread = rtt_count * time_square_sum - time_sum_ms * time_sum_ms;
+  return rtt_count < 2 || spread <= 0
+             ? 0
+             : (rtt_count * time_rtt_sum - time_sum_ms * rtt_sum_ms) / spread;
 }
 
 void Pcc::start(double) {
   intervals_.clear();
-  smoothed_rtt_ms_ = 0;
+  srtt_ms_ = 0;
   round_ = 0;
-  is_realigning_ = false;
-  is_starting_ = true;
-  has_doubled_ = false;
-  start_utility_.reset();
-  // Two packets show the RTT, of which the first rate is two packets.
-  cwnd_ = kFirstWindow;
+  must_start_interval_ = false;
+  in_starting_phase_ = true;
+  has_start_rate_ = false;
+  best_start_utility_.reset();
+  // The first two packets measure the RTT. The initial rate is two packets per RTT.
+  cwnd_ = kInitialWindow;
   rate_per_ms_ = 0;
   pacing_interval_ms_ = 0;
   reset();
 }
 
 void Pcc::set_rate(double rate_per_ms) {
-  const double least = std::min(kFirstWindow / smoothed_rtt_ms_, kLargestRatePerMs);
-  rate_per_ms_ = std::clamp(rate_per_ms, least, kLargestRatePerMs);
+  const double least = std::min(kInitialWindow / srtt_ms_, kMaxRatePerMs);
+  rate_per_ms_ = std::clamp(rate_per_ms, least, kMaxRatePerMs);
 }
 
-MonitorInterval* Pcc::find(std::uint64_t serial) {
+MonitorInterval* Pcc::find_interval(std::uint64_t serial) {
   for (auto interval = intervals_.rbegin(); interval != intervals_.rend(); ++interval) {
-    if (serial >= interval->first_serial) {
+    if (serial >= interval->first_transmission) {
       return &*interval;
     }
   }
@@ -39,48 +41,50 @@ MonitorInterval* Pcc::find(std::uint64_t serial) {
 }
 
 void Pcc::on_ack(const AckEvent& ack) {
-  if (smoothed_rtt_ms_ == 0) {
-    smoothed_rtt_ms_ = ack.rtt_ms;
-    cwnd_ = kWindow;
-    set_rate(kFirstWindow / ack.rtt_ms);
+  if (srtt_ms_ == 0) {
+    srtt_ms_ = ack.rtt_ms;
+    cwnd_ = kUnlimitedWindow;
+    set_rate(kInitialWindow / ack.rtt_ms);
     pacing_interval_ms_ = 1 / rate_per_ms_;
-    is_realigning_ = true;
+    must_start_interval_ = true;
     return;
   }
-  smoothed_rtt_ms_ += (ack.rtt_ms - smoothed_rtt_ms_) / 8;
-  if (MonitorInterval* const interval = find(ack.transmission_number); interval != nullptr) {
-    interval->acknowledged =
-        std::min(interval->acknowledged + ack.newly_delivered, interval->sent - interval->lost);
+  srtt_ms_ += (ack.rtt_ms - srtt_ms_) / 8;
+  if (MonitorInterval* const interval = find_interval(ack.transmission_number);
+      interval != nullptr) {
+    interval->acked =
+        std::min(interval->acked + ack.newly_delivered, interval->sent - interval->lost);
     const double time_ms = ack.sent_ms - interval->start_ms;
-    interval->rtts += 1;
-    interval->rtts_ms += ack.rtt_ms;
-    interval->times_ms += time_ms;
-    interval->squared_times += time_ms * time_ms;
-    interval->times_by_rtts += time_ms * ack.rtt_ms;
+    interval->rtt_count += 1;
+    interval->rtt_sum_ms += ack.rtt_ms;
+    interval->time_sum_ms += time_ms;
+    interval->time_square_sum += time_ms * time_ms;
+    interval->time_rtt_sum += time_ms * ack.rtt_ms;
   }
-  finish(ack.sent_ms);
+  process_finished_intervals(ack.sent_ms);
 }
 
 void Pcc::on_loss(const LossEvent& loss) {
-  if (MonitorInterval* const interval = find(loss.transmission_number); interval != nullptr) {
-    interval->lost = std::min(interval->lost + 1, interval->sent - interval->acknowledged);
+  if (MonitorInterval* const interval = find_interval(loss.transmission_number);
+      interval != nullptr) {
+    interval->lost = std::min(interval->lost + 1, interval->sent - interval->acked);
   }
 }
 
 void Pcc::on_timeout(const TimeoutEvent&) {
   for (MonitorInterval& interval : intervals_) {
-    interval.lost = interval.sent - interval.acknowledged;
+    interval.lost = interval.sent - interval.acked;
   }
-  finish(0);
+  process_finished_intervals(0);
 }
 
-// All packets of an interval are known when each is acknowledged or lost; or, where ACKs were lost,
-// when one is acknowledged that left an RTT after it.
-void Pcc::finish(double acknowledged_sent_ms) {
+// The results of an interval are complete when all its packets are acknowledged or lost, or (as
+// ACKs may be lost) when a packet is acknowledged that was sent an RTT after the interval.
+void Pcc::process_finished_intervals(double acknowledged_sent_ms) {
   while (!intervals_.empty() && intervals_.front().is_over) {
     const MonitorInterval interval = intervals_.front();
-    if (interval.acknowledged + interval.lost < interval.sent &&
-        acknowledged_sent_ms < interval.end_ms + smoothed_rtt_ms_) {
+    if (interval.acked + interval.lost < interval.sent &&
+        acknowledged_sent_ms < interval.end_ms + srtt_ms_) {
       return;
     }
     intervals_.pop_front();
@@ -88,28 +92,29 @@ void Pcc::finish(double acknowledged_sent_ms) {
     if (interval.round != round_) {
       continue;
     }
-    // An interval that had less to send than its rate shows nothing of it.
+    // An interval with much less data than its rate allows says nothing about that rate.
     const double planned = interval.rate_per_ms * (interval.end_ms - interval.start_ms);
     if (static_cast<double>(interval.sent) < 0.5 * planned) {
-      if (is_starting_ && interval.trial >= 0) {
-        // Its rate is tried again: timeouts, each with a packet, must not double it without end.
-        has_doubled_ = false;
+      if (in_starting_phase_ && interval.trial >= 0) {
+        // Repeats the rate. Otherwise a series of timeouts, each with one packet, would double it
+        // without limit.
+        has_start_rate_ = false;
       } else if (interval.trial >= 0) {
-        begin_round();
-        begin();
+        start_round();
+        start_decision();
       }
       continue;
     }
-    if (is_starting_) {
-      learnt_at_start(interval, value);
+    if (in_starting_phase_) {
+      on_starting_result(interval, value);
     } else {
-      learnt(interval, value);
+      on_result(interval, value);
     }
   }
 }
 
 bool Pcc::is_waiting_for_trials() const {
-  // Of the interval that is just over nothing can be known yet.
+  // The latest interval has only just ended and cannot have results.
   const auto earlier = intervals_.empty() ? intervals_.end() : intervals_.end() - 1;
   return std::any_of(intervals_.begin(), earlier, [&](const MonitorInterval& interval) {
     return interval.round == round_ && interval.trial >= 0;
@@ -117,58 +122,58 @@ bool Pcc::is_waiting_for_trials() const {
 }
 
 void Pcc::on_sent(const SendEvent& sent) {
-  if (smoothed_rtt_ms_ == 0) {
+  if (srtt_ms_ == 0) {
     return;
   }
-  if (intervals_.empty() || is_realigning_ || sent.now_ms >= intervals_.back().end_ms) {
-    open(sent);
+  if (intervals_.empty() || must_start_interval_ || sent.now_ms >= intervals_.back().end_ms) {
+    start_interval(sent);
   }
   ++intervals_.back().sent;
 }
 
-void Pcc::open(const SendEvent& sent) {
+void Pcc::start_interval(const SendEvent& sent) {
   if (!intervals_.empty()) {
     intervals_.back().is_over = true;
     intervals_.back().end_ms = sent.now_ms;
   }
-  is_realigning_ = false;
-  const Trial trial = is_starting_ ? next_doubling() : next_trial();
+  must_start_interval_ = false;
+  const Trial trial = in_starting_phase_ ? next_doubling() : next_trial();
   MonitorInterval interval;
   interval.rate_per_ms = trial.rate_per_ms;
   interval.start_ms = sent.now_ms;
   interval.end_ms = sent.now_ms + interval_ms(trial.rate_per_ms);
-  interval.first_serial = sent.transmission_number;
+  interval.first_transmission = sent.transmission_number;
   interval.round = round_;
   interval.trial = trial.number;
   intervals_.push_back(interval);
   pacing_interval_ms_ = 1 / trial.rate_per_ms;
 }
 
-// NSDI 2015, section 3.2: twice the rate in each interval, until utility falls.
+// Starting phase (NSDI 2015, section 3.2): doubles the rate in each interval until utility falls.
 Pcc::Trial Pcc::next_doubling() {
   if (is_waiting_for_trials()) {
     return {rate_per_ms_, -1};
   }
-  if (has_doubled_) {
+  if (has_start_rate_) {
     set_rate(2 * rate_per_ms_);
   }
-  has_doubled_ = true;
+  has_start_rate_ = true;
   return {rate_per_ms_, 0};
 }
 
-void Pcc::learnt_at_start(const MonitorInterval& interval, double utility) {
+void Pcc::on_starting_result(const MonitorInterval& interval, double utility) {
   if (interval.trial < 0) {
     return;
   }
-  if (start_utility_ && utility < *start_utility_) {
-    set_rate(start_rate_per_ms_);
-    is_starting_ = false;
-    begin_round();
-    begin();
+  if (best_start_utility_ && utility < *best_start_utility_) {
+    set_rate(best_start_rate_per_ms_);
+    in_starting_phase_ = false;
+    start_round();
+    start_decision();
     return;
   }
-  start_utility_ = utility;
-  start_rate_per_ms_ = interval.rate_per_ms;
+  best_start_utility_ = utility;
+  best_start_rate_per_ms_ = interval.rate_per_ms;
 }
 
 }  // namespace remy

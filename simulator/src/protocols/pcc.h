@@ -8,38 +8,39 @@
 
 namespace remy {
 
-// What a sender tried, and what came of it: packets sent in a row at one rate.
+// A monitor interval: packets that were sent at one rate, and what became of them.
 struct MonitorInterval {
   double rate_per_ms = 0;
   double start_ms = 0;
-  double end_ms = 0;               // when it is to end; then, when the next began
-  std::uint64_t first_serial = 0;  // of its packets; the next interval's follow
-  int round = 0;                   // of what the sender looks for
-  int trial = 0;                   // in the round; -1: only waits for the others
+  double end_ms = 0;                     // planned end; once is_over, start of the next interval
+  std::uint64_t first_transmission = 0;  // transmission number of its first packet
+  int round = 0;  // counter of decisions: intervals of earlier rounds are ignored
+  int trial = 0;  // index in the round; -1: not a trial, waits for the results of trials
   bool is_over = false;
   std::uint64_t sent = 0;
-  std::uint64_t acknowledged = 0;
+  std::uint64_t acked = 0;
   std::uint64_t lost = 0;
-  // Sums over ACKs, times since the start.
-  double rtts = 0;
-  double rtts_ms = 0;
-  double times_ms = 0;
-  double squared_times = 0;
-  double times_by_rtts = 0;
+  // Sums over ACKs for a least-squares fit of the RTT; times are sending times since start_ms.
+  double rtt_count = 0;
+  double rtt_sum_ms = 0;
+  double time_sum_ms = 0;
+  double time_square_sum = 0;
+  double time_rtt_sum = 0;
 
-  double loss() const {
-    const std::uint64_t known = acknowledged + lost;
+  double loss_rate() const {
+    const std::uint64_t known = acked + lost;
     return known == 0 ? 0 : static_cast<double>(lost) / static_cast<double>(known);
   }
-  double mean_rtt_ms() const { return rtts == 0 ? 0 : rtts_ms / rtts; }
-  // dRTT/dT by the least squares over its packets' sending times.
+  double mean_rtt_ms() const { return rtt_count == 0 ? 0 : rtt_sum_ms / rtt_count; }
+  // dRTT/dT by least squares over its packets' sending times.
   double rtt_slope() const;
 };
 
-// Performance-oriented congestion control: tries rates in monitor intervals and moves to where a
-// utility of what came of them grows (Dong et al., NSDI 2015, section 3). What Allegro and Vivace
-// share: intervals, and the start. Results of an interval are known an RTT after its end, so that
-// intervals overlap with waiting for those before.
+// Performance-oriented Congestion Control (Dong et al., NSDI 2015, section 3): tries rates in
+// monitor intervals and moves in the direction in which a utility function of the results grows.
+// This base class of Allegro and Vivace implements the monitor intervals and the starting phase.
+// The results of an interval are known one RTT after its end, so later intervals are sent before
+// that.
 class Pcc : public CongestionController {
  public:
   void start(double now_ms) final;
@@ -49,54 +50,55 @@ class Pcc : public CongestionController {
   void on_sent(const SendEvent& sent) final;
 
  protected:
-  // What a trial is to send at.
+  // The next interval's rate.
   struct Trial {
     double rate_per_ms = 0;
-    int number = 0;  // as MonitorInterval::trial
+    int number = 0;  // MonitorInterval::trial
   };
 
   virtual double utility(const MonitorInterval& interval) = 0;
   virtual double interval_ms(double rate_per_ms) = 0;
-  // The start is over, or what was tried came to nothing: looks around anew.
-  virtual void begin() = 0;
-  // Nothing is known.
+  // The starting phase ends, or trials had too little data: starts a new decision.
+  virtual void start_decision() = 0;
+  // A connection starts.
   virtual void reset() = 0;
-  // The next interval after the start.
+  // Chooses the rate of the next interval. Not called in the starting phase.
   virtual Trial next_trial() = 0;
-  // An interval of this round is over and known.
-  virtual void learnt(const MonitorInterval& interval, double utility) = 0;
+  // The results of an interval of this round are complete.
+  virtual void on_result(const MonitorInterval& interval, double utility) = 0;
 
-  // The next packet begins an interval, as what was looked for has changed.
-  void begin_round() {
+  // Starts a new round. The next packet starts an interval, and the results of earlier rounds are
+  // ignored.
+  void start_round() {
     ++round_;
-    is_realigning_ = true;
+    must_start_interval_ = true;
   }
   bool is_waiting_for_trials() const;
 
-  double smoothed_rtt_ms() const { return smoothed_rtt_ms_; }
+  double srtt_ms() const { return srtt_ms_; }
   double rate_per_ms() const { return rate_per_ms_; }
   void set_rate(double rate_per_ms);
 
  private:
-  static constexpr double kFirstWindow = 2;
-  static constexpr double kWindow = 1e6;
-  static constexpr double kLargestRatePerMs = 1e4;
+  static constexpr double kInitialWindow = 2;
+  static constexpr double kUnlimitedWindow = 1e6;
+  static constexpr double kMaxRatePerMs = 1e4;
 
-  MonitorInterval* find(std::uint64_t serial);
-  void open(const SendEvent& sent);
-  void finish(double acknowledged_sent_ms);
+  MonitorInterval* find_interval(std::uint64_t serial);
+  void start_interval(const SendEvent& sent);
+  void process_finished_intervals(double acknowledged_sent_ms);
   Trial next_doubling();
-  void learnt_at_start(const MonitorInterval& interval, double utility);
+  void on_starting_result(const MonitorInterval& interval, double utility);
 
   std::deque<MonitorInterval> intervals_;
-  double smoothed_rtt_ms_ = 0;
-  double rate_per_ms_ = 0;  // between trials
+  double srtt_ms_ = 0;
+  double rate_per_ms_ = 0;  // base rate, around which trials vary
   int round_ = 0;
-  bool is_realigning_ = false;
-  bool is_starting_ = true;
-  bool has_doubled_ = false;
-  std::optional<double> start_utility_;
-  double start_rate_per_ms_ = 0;
+  bool must_start_interval_ = false;
+  bool in_starting_phase_ = true;
+  bool has_start_rate_ = false;
+  std::optional<double> best_start_utility_;
+  double best_start_rate_per_ms_ = 0;
 };
 
 }  // namespace remy

@@ -12,166 +12,168 @@ namespace {
 
 enum class Utility { kSafe, kLatency, kLossResilient };
 
-// PCC Allegro: two pairs of trials a little above and below its rate decide on a direction, in
-// which the rate then moves faster and faster until utility falls. Sections are the paper's.
+// PCC Allegro (NSDI 2015, whose sections are cited). In the decision-making state two pairs of
+// trials, slightly above and below the rate, determine a direction. In the rate-adjusting state the
+// rate moves in this direction in growing steps until utility falls.
 class PccAllegro final : public Pcc {
  public:
   PccAllegro(const Chosen& chosen, Utility utility, std::uint64_t key)
       : key_(key),
         utility_(utility),
-        sigmoid_slope_(chosen["sigmoid_slope"]),
+        sigmoid_alpha_(chosen["sigmoid_slope"]),
         loss_limit_(chosen["loss_limit"]),
-        least_step_(chosen["least_step"]),
-        largest_step_(chosen["largest_step"]) {}
+        epsilon_min_(chosen["least_step"]),
+        epsilon_max_(chosen["largest_step"]) {}
 
  protected:
-  void reset() override { last_rtt_ms_ = 0; }
+  void reset() override { previous_rtt_ms_ = 0; }
 
-  // 3.1: ten packets at least, and from 1.7 to 2.2 RTTs at random, lest two senders keep in step.
+  // 3.1: at least ten packets, and 1.7 to 2.2 RTTs, at random so that senders do not synchronize.
   double interval_ms(double rate_per_ms) override {
     constexpr double kLeastPackets = 10;
-    const double rtts = 1.7 + 0.5 * unit_interval(random_bits(key_, draws_++));
-    return std::max(kLeastPackets / rate_per_ms, rtts * smoothed_rtt_ms());
+    const double rtt_count = 1.7 + 0.5 * unit_interval(random_bits(key_, draws_++));
+    return std::max(kLeastPackets / rate_per_ms, rtt_count * srtt_ms());
   }
 
   double utility(const MonitorInterval& interval) override {
-    const double loss = interval.loss();
+    const double loss_rate = interval.loss_rate();
     const double rate = interval.rate_per_ms;
-    const double throughput = rate * (1 - loss);
+    const double throughput = rate * (1 - loss_rate);
     const double rtt_ms = interval.mean_rtt_ms();
-    const double last_rtt_ms = last_rtt_ms_ == 0 ? rtt_ms : last_rtt_ms_;
+    const double previous_rtt_ms = previous_rtt_ms_ == 0 ? rtt_ms : previous_rtt_ms_;
     if (rtt_ms > 0) {
-      last_rtt_ms_ = rtt_ms;
+      previous_rtt_ms_ = rtt_ms;
     }
     switch (utility_) {
       case Utility::kSafe:
-        // 2.2: throughput while less than 5 % is lost, and less what is lost.
-        return throughput * sigmoid(loss) - rate * loss;
+        // 2.2: T sigmoid(L - 0.05) - x L.
+        return throughput * sigmoid(loss_rate) - rate * loss_rate;
       case Utility::kLatency:
-        // 4.4.1: the same over the RTT, and less where the RTT grows.
-        return rtt_ms == 0
-                   ? -rate * loss
-                   : (throughput * sigmoid(loss) * last_rtt_ms / rtt_ms - rate * loss) / rtt_ms;
+        // 4.4.1: favours a short RTT that does not grow.
+        return rtt_ms == 0 ? -rate * loss_rate
+                           : (throughput * sigmoid(loss_rate) * previous_rtt_ms / rtt_ms -
+                              rate * loss_rate) /
+                                 rtt_ms;
       case Utility::kLossResilient:
-        // 4.4.2.
-        return throughput * (1 - loss);
+        // 4.4.2: T (1 - L).
+        return throughput * (1 - loss_rate);
     }
     return 0;
   }
 
-  void begin() override {
-    step_ = least_step_;
-    decide();
+  void start_decision() override {
+    epsilon_ = epsilon_min_;
+    start_trials();
   }
 
   Trial next_trial() override {
-    if (is_deciding_) {
+    if (in_decision_making_) {
       if (next_trial_ < kTrials) {
         const int number = static_cast<int>(next_trial_++);
-        return {rate_per_ms() * (1 + sign(number) * step_), number};
+        return {rate_per_ms() * (1 + sign(number) * epsilon_), number};
       }
       return {rate_per_ms(), -1};
     }
     if (is_waiting_for_trials()) {
       return {rate_per_ms(), -1};
     }
-    // 3.2: r(n) = r(n - 1) (1 + n x the least step), up or down.
-    const double step = std::min(static_cast<double>(++moves_) * least_step_, kFastest);
+    // 3.2: r_n = r_(n-1) (1 + n epsilon_min direction).
+    const double step = std::min(static_cast<double>(++adjustments_) * epsilon_min_, kMaxStep);
     set_rate(rate_per_ms() * (1 + direction_ * step));
-    return {rate_per_ms(), moves_};
+    return {rate_per_ms(), adjustments_};
   }
 
-  void learnt(const MonitorInterval& interval, double utility) override {
+  void on_result(const MonitorInterval& interval, double utility) override {
     if (interval.trial < 0) {
       return;
     }
-    if (is_deciding_) {
+    if (in_decision_making_) {
       utilities_[static_cast<std::size_t>(interval.trial)] = utility;
-      if (++known_ == kTrials) {
-        conclude();
+      if (++results_ == kTrials) {
+        choose_direction();
       }
       return;
     }
-    if (utility < last_utility_) {
-      // 3.2: back to the rate before, to decide anew.
-      set_rate(last_rate_per_ms_);
-      step_ = least_step_;
-      begin_round();
-      decide();
+    if (utility < previous_utility_) {
+      // 3.2: returns to the previous rate and to the decision-making state.
+      set_rate(previous_rate_per_ms_);
+      epsilon_ = epsilon_min_;
+      start_round();
+      start_trials();
       return;
     }
-    last_utility_ = utility;
-    last_rate_per_ms_ = interval.rate_per_ms;
+    previous_utility_ = utility;
+    previous_rate_per_ms_ = interval.rate_per_ms;
   }
 
  private:
   static constexpr std::size_t kTrials = 4;
-  static constexpr double kFastest = 0.5;
+  static constexpr double kMaxStep = 0.5;
 
-  // 2.2: 1 / (1 + exp(a (loss - 5 %))).
-  double sigmoid(double loss) const {
-    return 1 / (1 + exponential(sigmoid_slope_ * (loss - loss_limit_)));
+  // 2.2: sigmoid(y) = 1 / (1 + exp(alpha y)).
+  double sigmoid(double loss_rate) const {
+    return 1 / (1 + exponential(sigmoid_alpha_ * (loss_rate - loss_limit_)));
   }
 
-  // Whether a trial is above or below the rate: one of each in a pair, in random order.
+  // 1 if a trial is above the base rate, -1 if below. Each pair has one of both, in random order.
   double sign(int trial) const {
     const bool is_first = trial % 2 == 0;
-    const bool is_up_first = ((order_ >> (trial / 2)) & 1) != 0;
+    const bool is_up_first = ((pair_order_ >> (trial / 2)) & 1) != 0;
     return is_first == is_up_first ? 1 : -1;
   }
 
-  void decide() {
-    is_deciding_ = true;
-    next_trial_ = known_ = 0;
-    order_ = random_bits(key_, draws_++) >> 62;
+  void start_trials() {
+    in_decision_making_ = true;
+    next_trial_ = results_ = 0;
+    pair_order_ = random_bits(key_, draws_++) >> 62;
   }
 
-  // 3.2: where both pairs agree the rate moves; else it stays, and the next trials are farther off.
-  void conclude() {
+  // 3.2: if both pairs agree, the rate moves; otherwise it stays, and epsilon grows.
+  void choose_direction() {
     std::array<double, 2> direction{};
     for (int pair = 0; pair < 2; ++pair) {
       const auto first = static_cast<std::size_t>(2 * pair);
       const double difference = (utilities_[first] - utilities_[first + 1]) * sign(2 * pair);
       direction[static_cast<std::size_t>(pair)] = difference > 0 ? 1 : difference < 0 ? -1 : 0;
     }
-    begin_round();
+    start_round();
     if (direction[0] != direction[1] || direction[0] == 0) {
-      step_ = std::min(step_ + least_step_, largest_step_);
-      decide();
+      epsilon_ = std::min(epsilon_ + epsilon_min_, epsilon_max_);
+      start_trials();
       return;
     }
     direction_ = direction[0];
-    is_deciding_ = false;
-    moves_ = 0;
-    last_utility_ = 0;
+    in_decision_making_ = false;
+    adjustments_ = 0;
+    previous_utility_ = 0;
     for (int trial = 0; trial < static_cast<int>(kTrials); ++trial) {
       if (sign(trial) == direction_) {
-        last_utility_ += utilities_[static_cast<std::size_t>(trial)] / 2;
+        previous_utility_ += utilities_[static_cast<std::size_t>(trial)] / 2;
       }
     }
-    set_rate(rate_per_ms() * (1 + direction_ * step_));
-    last_rate_per_ms_ = rate_per_ms();
+    set_rate(rate_per_ms() * (1 + direction_ * epsilon_));
+    previous_rate_per_ms_ = rate_per_ms();
   }
 
   const std::uint64_t key_;
   const Utility utility_;
-  const double sigmoid_slope_;
+  const double sigmoid_alpha_;
   const double loss_limit_;
-  const double least_step_;
-  const double largest_step_;
+  const double epsilon_min_;
+  const double epsilon_max_;
   std::uint64_t draws_ = 0;
 
-  double last_rtt_ms_ = 0;
-  double step_ = 0.01;
-  bool is_deciding_ = true;
+  double previous_rtt_ms_ = 0;
+  double epsilon_ = 0.01;
+  bool in_decision_making_ = true;
   std::size_t next_trial_ = 0;
-  std::size_t known_ = 0;
-  std::uint64_t order_ = 0;
+  std::size_t results_ = 0;
+  std::uint64_t pair_order_ = 0;
   std::array<double, kTrials> utilities_{};
   double direction_ = 1;
-  int moves_ = 0;
-  double last_utility_ = 0;
-  double last_rate_per_ms_ = 0;
+  int adjustments_ = 0;
+  double previous_utility_ = 0;
+  double previous_rate_per_ms_ = 0;
 };
 
 constexpr std::string_view kSource =
@@ -183,12 +185,13 @@ constexpr std::string_view kSource =
 
 Protocol pcc_allegro() {
   const std::vector<Parameter> parameters = {
-      {"sigmoid_slope", "how sharply utility ends at the loss limit; 2.2 (senders - 1) at least",
-       100, 1, 1e4},
-      {"loss_limit", "share of lost packets that ends utility", 0.05, 0.001, 0.5},
-      {"least_step", "first distance of trials from the rate, and unit of its moves", 0.01, 1e-4,
-       0.1},
-      {"largest_step", "largest distance of trials from the rate", 0.05, 1e-3, 0.5},
+      {"sigmoid_slope", "alpha: steepness of the sigmoid; at least 2.2 (senders - 1)", 100, 1, 1e4},
+      {"loss_limit", "loss rate at which the sigmoid cuts off utility", 0.05, 0.001, 0.5},
+      {"least_step",
+       "epsilon_min: first relative distance of trials from the rate, and unit of its steps", 0.01,
+       1e-4, 0.1},
+      {"largest_step", "epsilon_max: largest relative distance of trials from the rate", 0.05, 1e-3,
+       0.5},
   };
   return {
       .name = "pcc-allegro",

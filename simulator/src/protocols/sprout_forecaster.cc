@@ -12,21 +12,23 @@ namespace {
 
 constexpr std::size_t kBins = SproutForecaster::kBins;
 constexpr std::size_t kTicks = SproutForecaster::kForecastTicks;
-constexpr std::size_t kMostArrivals = SproutForecaster::kMostArrivals;
-constexpr std::size_t kCounts = kMostArrivals + 1;
+constexpr std::size_t kMaxArrivals = SproutForecaster::kMaxArrivals;
+constexpr std::size_t kArrivalCounts = kMaxArrivals + 1;
 
 using Row = std::array<double, kBins>;  // over rates
 
-// The model's tables. Computed once, of our own elementary functions, hence the same everywhere.
+// Precomputed tables of the model. They use core/elementary.h, so they are the same on every
+// machine.
 class Tables {
  public:
-  Tables() : arrivals_(kCounts), forecasts_(kTicks) {
+  Tables() : arrivals_(kArrivalCounts), forecasts_(kTicks) {
     compute_steps();
     compute_arrivals();
     compute_forecasts();
   }
 
-  // Of a tick from one rate to another: the probability from `from` to first + i is weight i.
+  // Transition probabilities of one tick: weights[i] is the probability of moving from the given
+  // rate to rate first + i.
   struct Step {
     std::size_t first = 0;
     std::size_t end = 0;
@@ -34,21 +36,21 @@ class Tables {
   };
   const Step& step(std::size_t from) const { return steps_[from]; }
 
-  // Of so many arrivals in a tick, at each rate.
+  // The probability of `count` arrivals in a tick, for each rate.
   const Row& arrivals(std::size_t count) const { return arrivals_[count]; }
 
-  // Of no more than `packets` in the next ticks, at each rate now.
+  // The probability of at most `packets` arrivals in the next ticks, for each current rate.
   const Row& at_most(std::size_t packets, std::size_t ticks) const {
     return forecasts_[ticks - 1][packets];
   }
 
  private:
-  // Brownian motion, cut off at five standard deviations; and of an outage, which its bin is left
-  // from once a second.
+  // Brownian motion, truncated at five standard deviations. The outage bin is left at the rate of
+  // kOutageEscapesPerSecond.
   void compute_steps() {
     const double deviation = SproutForecaster::kDeviationPerRootSecond *
                              std::sqrt(SproutForecaster::kTickMs / 1000) /
-                             SproutForecaster::kLargestRatePerMs * kBins;  // in bins
+                             SproutForecaster::kMaxRatePerMs * kBins;  // in bins
     const auto reach = static_cast<std::size_t>(std::ceil(5 * deviation));
     for (std::size_t from = 0; from < kBins; ++from) {
       Step& step = steps_[from];
@@ -57,7 +59,7 @@ class Tables {
       double sum = 0;
       for (std::size_t to = step.first; to < step.end; ++to) {
         const double distance = static_cast<double>(to) - static_cast<double>(from);
-        // What would leave the range stays in the bin at its end.
+        // Probability beyond the range accumulates in its first and last bin.
         const double below = to == 0 ? 0 : normal_distribution((distance - 0.5) / deviation);
         const double above =
             to == kBins - 1 ? 1 : normal_distribution((distance + 0.5) / deviation);
@@ -68,13 +70,13 @@ class Tables {
         weight /= sum;
       }
     }
-    const double stays =
+    const double stay_probability =
         exponential(-SproutForecaster::kOutageEscapesPerSecond * SproutForecaster::kTickMs / 1000);
     Step& outage = steps_[0];
-    const double leaves = 1 - outage.weights[0];
-    outage.weights[0] = stays;
+    const double leave_weight = 1 - outage.weights[0];
+    outage.weights[0] = stay_probability;
     for (std::size_t to = 1; to < outage.end; ++to) {
-      outage.weights[to] *= (1 - stays) / leaves;
+      outage.weights[to] *= (1 - stay_probability) / leave_weight;
     }
   }
 
@@ -83,26 +85,26 @@ class Tables {
       const double mean = SproutForecaster::rate_per_ms(bin) * SproutForecaster::kTickMs;
       double probability = exponential(-mean);
       double rest = 1;
-      for (std::size_t count = 0; count < kMostArrivals; ++count) {
+      for (std::size_t count = 0; count < kMaxArrivals; ++count) {
         arrivals_[count][bin] = probability;
         rest = std::max(rest - probability, 0.0);
         probability *= mean / static_cast<double>(count + 1);
       }
-      arrivals_[kMostArrivals][bin] = rest;
+      arrivals_[kMaxArrivals][bin] = rest;
     }
   }
 
-  // At most c in n ticks: over the rates that a step leads to and what arrives there, at most what
-  // is left of c in n - 1 ticks.
+  // P(at most c arrivals in n ticks): sums over the next rate and the arrivals of the first tick,
+  // with P(at most the rest in n - 1 ticks).
   void compute_forecasts() {
     for (std::size_t n = 0; n < kTicks; ++n) {
       std::vector<Row>& forecast = forecasts_[n];
-      forecast.resize(kMostArrivals * (n + 1) + 1);
+      forecast.resize(kMaxArrivals * (n + 1) + 1);
       for (std::size_t packets = 0; packets < forecast.size(); ++packets) {
         Row after_step{};
-        for (std::size_t count = 0; count <= std::min(packets, kMostArrivals); ++count) {
-          // Of n ticks no more than 30 n are possible.
-          if (n == 0 || packets - count >= kMostArrivals * n) {
+        for (std::size_t count = 0; count <= std::min(packets, kMaxArrivals); ++count) {
+          // At most kMaxArrivals n arrivals are possible in n ticks.
+          if (n == 0 || packets - count >= kMaxArrivals * n) {
             for (std::size_t bin = 0; bin < kBins; ++bin) {
               after_step[bin] += arrivals_[count][bin];
             }
@@ -137,9 +139,9 @@ const Tables& tables() {
 
 }  // namespace
 
-SproutForecaster::SproutForecaster() { forget(); }
+SproutForecaster::SproutForecaster() { reset(); }
 
-void SproutForecaster::forget() { belief_.fill(1.0 / kBins); }
+void SproutForecaster::reset() { belief_.fill(1.0 / kBins); }
 
 void SproutForecaster::evolve() {
   Belief evolved{};
@@ -153,14 +155,14 @@ void SproutForecaster::evolve() {
   belief_ = evolved;
 }
 
-// A Poisson process of rate r that is seen for a part of the tick: r to the count, times
-// exp(-r x that part), which is as of the whole tick times exp(r x the rest).
+// Likelihood of a Poisson process with rate r observed for waited_ms: proportional to r^arrivals
+// exp(-r waited_ms), which is the whole tick's likelihood times exp(r (kTickMs - waited_ms)).
 void SproutForecaster::observe(std::size_t arrivals, double waited_ms) {
-  const Row& of_whole_ticks = tables().arrivals(std::min(arrivals, kMostArrivals));
+  const Row& whole_tick_likelihood = tables().arrivals(std::min(arrivals, kMaxArrivals));
   const double rest_ms = std::max(kTickMs - waited_ms, 0.0);
   double sum = 0;
   for (std::size_t bin = 0; bin < kBins; ++bin) {
-    belief_[bin] *= of_whole_ticks[bin] * exponential(rate_per_ms(bin) * rest_ms);
+    belief_[bin] *= whole_tick_likelihood[bin] * exponential(rate_per_ms(bin) * rest_ms);
     sum += belief_[bin];
   }
   for (double& probability : belief_) {
@@ -169,20 +171,20 @@ void SproutForecaster::observe(std::size_t arrivals, double waited_ms) {
 }
 
 double SproutForecaster::probability_of_at_most(std::size_t packets, std::size_t ticks) const {
-  if (packets >= kMostArrivals * ticks) {
+  if (packets >= kMaxArrivals * ticks) {
     return 1;
   }
-  const Row& of_rates = tables().at_most(packets, ticks);
+  const Row& probabilities = tables().at_most(packets, ticks);
   double sum = 0;
   for (std::size_t bin = 0; bin < kBins; ++bin) {
-    sum += belief_[bin] * of_rates[bin];
+    sum += belief_[bin] * probabilities[bin];
   }
   return sum;
 }
 
 std::size_t SproutForecaster::forecast(std::size_t ticks, double probability) const {
   std::size_t least = 0;
-  std::size_t most = kMostArrivals * ticks;
+  std::size_t most = kMaxArrivals * ticks;
   while (least < most) {
     const std::size_t middle = (least + most) / 2;
     if (probability_of_at_most(middle, ticks) >= probability) {

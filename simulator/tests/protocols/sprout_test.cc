@@ -36,7 +36,7 @@ class Draws {
 };
 
 std::size_t bin_of(double rate_per_ms) {
-  const double bin = std::floor(rate_per_ms * Forecaster::kBins / Forecaster::kLargestRatePerMs);
+  const double bin = std::floor(rate_per_ms * Forecaster::kBins / Forecaster::kMaxRatePerMs);
   return static_cast<std::size_t>(std::clamp(bin, 0.0, Forecaster::kBins - 1.0));
 }
 
@@ -58,7 +58,7 @@ std::size_t step(std::size_t bin, Draws& draws) {
 
 std::size_t arrivals_at(std::size_t bin, Draws& draws) {
   return std::min(draws.poisson(Forecaster::rate_per_ms(bin) * Forecaster::kTickMs),
-                  Forecaster::kMostArrivals);
+                  Forecaster::kMaxArrivals);
 }
 
 std::size_t mode_of(const Forecaster& forecaster) {
@@ -157,7 +157,7 @@ TEST_P(SproutForecasts, EqualAMonteCarloOfTheModel) {
   constexpr std::size_t kRuns = 100'000;
   std::vector<std::vector<std::size_t>> counts(
       Forecaster::kForecastTicks + 1,
-      std::vector<std::size_t>(Forecaster::kForecastTicks * Forecaster::kMostArrivals + 1));
+      std::vector<std::size_t>(Forecaster::kForecastTicks * Forecaster::kMaxArrivals + 1));
   std::array<double, Forecaster::kBins> cumulative{};
   std::partial_sum(forecaster.belief().begin(), forecaster.belief().end(), cumulative.begin());
   Draws draws(3);
