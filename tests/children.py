@@ -1,4 +1,4 @@
-"""Child processes of tests: none of them outlives the process that runs the tests."""
+"""Starts child processes that do not outlive the process that runs the tests."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import shutil
 _SETPRIV = shutil.which("setpriv")
 
 
-def ending_with_its_test(*command: object) -> list[str]:
-    """The command as one that is killed when its parent ends, however that ends.
+def killed_with_parent(*command: object) -> list[str]:
+    """Returns the command with a prefix that has Linux kill it when its parent dies.
 
-    A design that goes on until it is told to stop would otherwise go on for ever where the tests
-    are killed. Only Linux can do this. A program does it and becomes the command: what runs between
-    fork and exec in a process with threads (`preexec_fn`) may end it, as gRPC's handlers have.
+    Without that, an endless design would run forever after the tests were killed. The prefix is the
+    program setpriv and not a `preexec_fn`, because code between fork and exec can crash in a
+    process with threads, as gRPC's fork handlers have done. On other systems the command is
+    unchanged.
     """
-    words = [str(word) for word in command]
-    return [_SETPRIV, "--pdeathsig", "KILL", "--", *words] if _SETPRIV else words
+    arguments = [str(argument) for argument in command]
+    return [_SETPRIV, "--pdeathsig", "KILL", "--", *arguments] if _SETPRIV else arguments

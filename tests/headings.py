@@ -1,4 +1,4 @@
-"""What links into documents lead to."""
+"""Finds the anchors of a document's headings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from pathlib import Path
 
 
 def anchors(document: Path) -> set[str]:
-    """What links to the document's headings end in, as GitHub makes it of them."""
+    """Returns the anchors that GitHub gives to the document's headings."""
     headings = re.findall(r"^#+ (.*)$", document.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in headings}

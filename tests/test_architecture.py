@@ -1,6 +1,6 @@
-"""The designer is deterministic, and class names are unique (docs/explanation/architecture.md).
+"""Checks that the designer's source is deterministic and that class names are unique.
 
-Which part may import which is checked by import-linter; the contracts are in pyproject.toml.
+import-linter checks the direction of imports; its contracts are in pyproject.toml.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import pytest
 
 import remy_farm.designer
 from benchmarks.programs import ROOT
-from tests.architecture.determinism import violations
+from tests.architecture.determinism import find_hazards
 
 DESIGNER = Path(remy_farm.designer.__file__).parent
 SOURCES = sorted(DESIGNER.rglob("*.py"))
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(DESIGNER)))
-def test_designer_source_shows_nothing_that_could_make_runs_differ(path: Path) -> None:
-    found = violations(path.read_text(encoding="utf-8"))
-    assert not found, "\n".join(f"{path}:{each.line}: {each.reason}" for each in found)
+def test_designer_source_has_no_nondeterministic_code(path: Path) -> None:
+    hazards = find_hazards(path.read_text(encoding="utf-8"))
+    assert not hazards, "\n".join(f"{path}:{hazard.line}: {hazard.reason}" for hazard in hazards)
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_designer_source_shows_nothing_that_could_make_runs_differ(path: Path) -
         "s = {1}\ny = s.pop()",
     ],
 )
-def test_source_that_could_make_runs_differ_is_found(source: str) -> None:
-    assert violations(source)
+def test_nondeterministic_source_is_found(source: str) -> None:
+    assert find_hazards(source)
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_source_that_could_make_runs_differ_is_found(source: str) -> None:
         "y = stack.pop()",
     ],
 )
-def test_exact_source_is_let_through(source: str) -> None:
-    assert not violations(source)
+def test_deterministic_source_is_accepted(source: str) -> None:
+    assert not find_hazards(source)
 
 
 PACKAGES = (
@@ -91,28 +91,28 @@ PACKAGES = (
 
 
 @pytest.mark.parametrize("member", PACKAGES)
-def test_member_is_a_package_with_types(member: str) -> None:
+def test_package_has_type_information(member: str) -> None:
     init = importlib.import_module(member).__file__
     assert init, f"{member} has no __init__.py"
     assert (Path(init).parent / "py.typed").exists()
 
 
-#: Classes that are the same thing seen from two programs, or a part of several searches.
+#: Names that several classes may have, because they are views of one concept in several programs.
 _SHARED_NAMES = {
     # The exit codes of remy-farm and of remy-farm-worker.
     "ExitCode",
-    # A task and its answer, at the scheduler and at the worker that does it; and the worker itself.
+    # A task, its answer and a worker, in the scheduler and in the worker's own process.
     *("Answer", "Task", "Worker"),
-    # Steps of two searches.
+    # A step of the joint search and one of the pattern search.
     "TrySplits",
-    # What a coordinator answers, as its clients and as its workers see it.
+    # A coordinator's refusal, as its clients and as its workers receive it.
     "Refused",
-    # A design and a job, as users of the library have them, and as Kubernetes and queues do.
+    # A design and a job, in the library and in the service.
     *("Design", "Job"),
 }
 
 
-def test_no_class_name_has_two_meanings() -> None:
+def test_class_names_are_unique() -> None:
     places: dict[str, list[str]] = defaultdict(list)
     for folder in (
         "library/src",
@@ -126,7 +126,9 @@ def test_no_class_name_has_two_meanings() -> None:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.ClassDef):
                     places[node.name].append(str(path.relative_to(ROOT)))
-    twice = {name: found for name, found in places.items() if len(found) > 1}
-    assert set(twice) <= _SHARED_NAMES, {
-        name: found for name, found in twice.items() if name not in _SHARED_NAMES
+    duplicates = {
+        name: files
+        for name, files in places.items()
+        if len(files) > 1 and name not in _SHARED_NAMES
     }
+    assert duplicates == {}

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md names every source file that an addition touches."""
+"""Checks that CONTRIBUTING.md names every source file that an addition touches."""
 
 import re
 from pathlib import Path
@@ -37,7 +37,7 @@ def _rows() -> dict[str, set[str]]:
         ("command", r"\"play\": \(\"play\""),
     ],
 )
-def test_an_addition_touches_no_file_that_its_row_leaves_out(addition: str, example: str) -> None:
+def test_row_names_every_file_that_mentions_the_example(addition: str, example: str) -> None:
     mentions = {
         str(path.relative_to(ROOT))
         for folder in SOURCES
@@ -53,7 +53,7 @@ def test_an_addition_touches_no_file_that_its_row_leaves_out(addition: str, exam
     assert {name for name in mentions if not name.startswith(own)} <= _rows()[addition]
 
 
-def test_the_files_that_rows_name_exist() -> None:
+def test_files_in_rows_exist() -> None:
     named = {name for files in _rows().values() for name in files if not re.search(r"[< ]", name)}
     assert named
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []

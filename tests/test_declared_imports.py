@@ -1,4 +1,4 @@
-"""Members import what they declare, so that each wheel works where it is installed alone."""
+"""Checks that members import only what they declare, so that each wheel works on its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.architecture.declared import SOURCES, read_member, undeclared
 
 
 @pytest.mark.parametrize("member", SOURCES)
-def test_a_member_imports_what_it_declares(member: str) -> None:
+def test_member_imports_only_declared_packages(member: str) -> None:
     assert undeclared(read_member(ROOT / member)) == []
 
 
@@ -33,32 +33,32 @@ def small_member(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("file", "source", "said"),
+    ("file", "source", "message"),
     [
-        ("workers/src/a.py", "import click", "a.py imports click, which is of click"),
-        ("workers/src/a.py", "def f():\n    import redis.asyncio", "which is of redis"),
-        ("workers/src/a.py", "import pytest", "which is of pytest"),
+        ("workers/src/a.py", "import click", "a.py imports click, which belongs to click"),
+        ("workers/src/a.py", "def f():\n    import redis.asyncio", "which belongs to redis"),
+        ("workers/src/a.py", "import pytest", "which belongs to pytest"),
         ("workers/src/a.py", "from google.rpc import code_pb2", "googleapis-common-protos"),
-        ("workers/tests/a.py", "from remy_farm import files", "which is of remy-farm"),
-        ("workers/tests/a.py", "from tests import late", r"imports yaml \(by .*late.py\)"),
-        ("workers/tests/a.py", "from tests.test_all import x", "no helper of its tests"),
-        ("workers/tests/a.py", "from services.tests import of_others", "no helper of its tests"),
-        ("workers/tests/a.py", "import benchmarks.programs", "no helper of its tests"),
+        ("workers/tests/a.py", "from remy_farm import files", "which belongs to remy-farm"),
+        ("workers/tests/a.py", "from tests import helper", r"imports yaml \(via .*helper.py\)"),
+        ("workers/tests/a.py", "from tests.test_all import x", "which its tests may not use"),
+        ("workers/tests/a.py", "from services.tests import foreign", "which its tests may not use"),
+        ("workers/tests/a.py", "import benchmarks.programs", "which its tests may not use"),
     ],
 )
-def test_what_is_not_declared_is_found(
-    small_member: Path, file: str, source: str, said: str
+def test_undeclared_import_is_found(
+    small_member: Path, file: str, source: str, message: str
 ) -> None:
-    (small_member / "tests/late.py").write_text("import yaml\n")
+    (small_member / "tests/helper.py").write_text("import yaml\n")
     (small_member / "tests/test_all.py").touch()
-    (small_member / "services/tests/of_others.py").touch()
+    (small_member / "services/tests/foreign.py").touch()
     (small_member / "benchmarks/programs.py").touch()
     (small_member / file).write_text(f"{source}\n")
     (sentence,) = undeclared(read_member(small_member / "workers"))
-    assert re.search(said, sentence)
+    assert re.search(message, sentence)
 
 
-def test_what_is_declared_may_be_imported(small_member: Path) -> None:
+def test_declared_import_is_accepted(small_member: Path) -> None:
     (small_member / "tests/waiting.py").write_text("import time\n")
     (small_member / "workers/src/a.py").write_text("import ast, grpc.aio\n")
     (small_member / "workers/tests/b.py").write_text(
@@ -69,7 +69,7 @@ def test_what_is_declared_may_be_imported(small_member: Path) -> None:
 
 
 _EXTRA = re.compile(r"(remy-[a-z-]+)\[([a-z0-9,]+)\]")
-_TOLD = sorted(
+_FILES_WITH_EXTRAS = sorted(
     path
     for folder in (*SOURCES, "docs", "tests", "deploy")
     for path in (ROOT / folder).rglob("*")
@@ -77,11 +77,11 @@ _TOLD = sorted(
 )
 
 
-def test_every_extra_that_is_named_is_there() -> None:
-    """In messages that say what to install, in documents and in requirements."""
+def test_every_mentioned_extra_is_declared() -> None:
+    """Extras are mentioned in error messages, in documents and in requirements."""
     named = {
         (match[1], extra)
-        for path in [*_TOLD, *ROOT.glob("*.md")]
+        for path in [*_FILES_WITH_EXTRAS, *ROOT.glob("*.md")]
         if path.name != "CHANGELOG.md"
         for match in _EXTRA.finditer(path.read_text(encoding="utf-8"))
         for extra in match[2].split(",")

@@ -1,4 +1,4 @@
-"""Commands and flags that the documents name are there."""
+"""Commands and flags in the documents exist, and the README's examples run."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ DOCUMENTS = sorted(
         ),
     ]
 )
-# A call with all of its line, and of the lines that it goes on in, up to a comment or the end of
-# what is quoted.
+# A call of remy-farm with its arguments, up to a comment, a closing quote or the end of the line; a
+# line that ends with a backslash is continued.
 _CALL = re.compile(r"(?:^|[\s`(/])remy-farm ([a-z][a-z-]*)((?:\\\n|[^\n`#])*)", re.MULTILINE)
 _FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 _HELP = {"--help"}
 
 
 def calls(document: Path) -> Iterator[tuple[str, set[str]]]:
-    """Names of commands, with the flags that they are given; prose is taken for neither."""
+    """Yields the name and flags of each call in the document; prose is not mistaken for a call."""
     for name, rest in _CALL.findall(document.read_text(encoding="utf-8")):
         flags = set(_FLAG.findall(rest))
         if flags or command(name) is not None:
@@ -48,11 +48,11 @@ def command(name: str) -> click.Command | None:
 
 
 def flags_of(name: str) -> set[str]:
-    found = command(name)
-    assert found is not None, name
-    parts = [found, *(found.commands.values() if isinstance(found, click.Group) else ())]
-    parameters = [each for part in parts for each in part.params]
-    return _HELP.union(*(each.opts + each.secondary_opts for each in parameters))
+    root = command(name)
+    assert root is not None, name
+    commands = [root, *(root.commands.values() if isinstance(root, click.Group) else ())]
+    options = [option for each in commands for option in each.params]
+    return _HELP.union(*(option.opts + option.secondary_opts for option in options))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -65,13 +65,13 @@ def test_commands_and_flags_exist(document: Path) -> None:
     assert unknown == set()
 
 
-def test_the_documents_name_commands() -> None:
+def test_documents_have_calls_of_many_commands() -> None:
     named = {name for document in DOCUMENTS for name, _ in calls(document)}
     assert len(named) > 20
 
 
 def blocks(document: Path) -> list[str]:
-    """What the document has a reader type, block by block, as far as remy-farm is called there."""
+    """Returns the document's indented blocks that call .venv/bin/remy-farm."""
     indented = re.findall(r"(?:^    .*\n)+", document.read_text(encoding="utf-8"), re.MULTILINE)
     return [block for block in indented if ".venv/bin/remy-farm " in block]
 
@@ -83,8 +83,8 @@ def free_port() -> int:
         return port
 
 
-def type_in(block: str, folder: Path, variables: dict[str, str]) -> None:
-    """Has a shell run the block; what it leaves in the background is ended."""
+def run_in_shell(block: str, folder: Path, variables: dict[str, str]) -> None:
+    """Runs the block in a shell and kills the processes that it leaves in the background."""
     with (folder / "output.txt").open("w+") as output:
         shell = subprocess.Popen(
             ["bash", "-e", "-c", block],
@@ -104,8 +104,8 @@ def type_in(block: str, folder: Path, variables: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_the_examples_of_the_readme_run_twice(number: int, tmp_path: Path) -> None:
-    """With small specifications in place of its examples, and ports that are free."""
+def test_readme_example_runs_twice(number: int, tmp_path: Path) -> None:
+    """The specifications are replaced by small ones, and the ports by free ones."""
     (tmp_path / ".venv").symlink_to(ROOT / ".venv")
     (tmp_path / "examples").mkdir()
     for name in ("general-purpose-delta1.yaml", "demo.yaml"):
@@ -116,8 +116,8 @@ def test_the_examples_of_the_readme_run_twice(number: int, tmp_path: Path) -> No
         "REMY_FARM_COORDINATOR_LISTEN": address,
         "REMY_FARM_PATIENCE": "120",
     }
-    found = blocks(ROOT / "README.md")
-    assert len(found) == 3
-    block = found[number].replace("50052", str(free_port()))
+    examples = blocks(ROOT / "README.md")
+    assert len(examples) == 3
+    example = examples[number].replace("50052", str(free_port()))
     for _ in range(2):
-        type_in(block, tmp_path, variables)
+        run_in_shell(example, tmp_path, variables)

@@ -1,4 +1,4 @@
-"""Schemas for editors say what the readers do, and shipped files name theirs."""
+"""JSON schemas agree with the readers of files, and shipped files name their schema."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _validator(kind: str) -> Draft202012Validator:
 
 
 @pytest.mark.parametrize("path", _yaml_files(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_shipped_file_is_what_the_schema_that_it_names_says(path: Path) -> None:
+def test_shipped_file_is_valid_by_the_schema_that_it_names(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     named = _COMMENT.match(text)
     assert named is not None
@@ -72,7 +72,7 @@ _TREES = {"network": _NETWORK, "specification": _SPEC}
 
 
 def _accepts(kind: str, tree: Any) -> bool:
-    """Whether the reader of a kind of files takes a tree."""
+    """Whether the reader of this kind of file accepts a document."""
     try:
         if kind == "network":
             network_of(tree, ROOT, "a test")
@@ -84,7 +84,7 @@ def _accepts(kind: str, tree: Any) -> bool:
 
 
 def _places(tree: Any) -> Iterator[tuple[Any, Any]]:
-    """Every entry of a tree: what holds it, and its key or place."""
+    """Yields the container and the key or index of every entry of a document."""
     items = tree.items() if isinstance(tree, dict) else enumerate(tree)
     for key, value in items:
         yield tree, key
@@ -93,7 +93,7 @@ def _places(tree: Any) -> Iterator[tuple[Any, Any]]:
 
 
 @pytest.mark.parametrize("kind", _TREES)
-def test_the_trees_below_are_taken(kind: str) -> None:
+def test_unchanged_documents_are_accepted(kind: str) -> None:
     assert _accepts(kind, _TREES[kind])
     assert _validator(kind).is_valid(_TREES[kind])
 
@@ -109,7 +109,7 @@ _VALUES = st.one_of(
 
 @settings(max_examples=300)
 @given(st.sampled_from(sorted(_TREES)), st.data(), _VALUES)
-def test_what_the_reader_takes_the_schema_takes(kind: str, data: st.DataObject, value: Any) -> None:
+def test_schema_accepts_what_the_reader_accepts(kind: str, data: st.DataObject, value: Any) -> None:
     tree = copy.deepcopy(_TREES[kind])
     places = list(_places(tree))
     holder, key = places[data.draw(st.integers(0, len(places) - 1))]
@@ -136,7 +136,7 @@ def test_what_the_reader_takes_the_schema_takes(kind: str, data: st.DataObject, 
         ("specification", (), {"networks": {}}),
     ],
 )
-def test_a_mistake_is_seen_in_the_editor(kind: str, section: Any, wrong: dict[str, Any]) -> None:
+def test_schema_rejects_a_mistake(kind: str, section: Any, wrong: dict[str, Any]) -> None:
     tree = copy.deepcopy(_TREES[kind])
     place = tree
     for key in section:
@@ -146,7 +146,7 @@ def test_a_mistake_is_seen_in_the_editor(kind: str, section: Any, wrong: dict[st
     assert not _validator(kind).is_valid(tree)
 
 
-def test_every_kind_has_its_schema_and_no_other_is_shipped() -> None:
+def test_exactly_one_schema_is_shipped_per_kind() -> None:
     files = {path.stem for path in shipped_schema(SCHEMAS[0]).parent.glob("*.json")}
     assert files == set(SCHEMAS)
 

@@ -1,4 +1,4 @@
-"""Signals are declared once; what else names them has their names from the declaration."""
+"""Signals are declared once; wire format, specifications, pages and documents agree with that."""
 
 from pathlib import Path
 
@@ -10,13 +10,13 @@ from remy_simulator import signals
 from scripts import live_page, signal_reference
 
 
-def test_every_signal_of_the_wire_is_declared_with_its_number() -> None:
+def test_declared_numbers_are_those_of_the_wire_format() -> None:
     declared = {f"SIGNAL_{name.upper()}": form.number for name, form in signals.FORMS.items()}
     assert {"SIGNAL_UNSPECIFIED": 0, **declared} == dict(rule_table_pb2.Signal.items())
 
 
 @pytest.mark.parametrize("is_scale_free", [False, True])
-def test_a_specification_may_name_every_signal_at_once(is_scale_free: bool) -> None:
+def test_specification_may_use_all_signals_together(is_scale_free: bool) -> None:
     names = [axis.form(is_scale_free).name for axis in signals.AXES]
     spec = parse_spec(f"""
 name: all
@@ -29,12 +29,12 @@ signals: [{", ".join(names)}]
 
 
 @pytest.mark.parametrize("page", [live_page.BUILT / "page.html", live_page.FARM / "farm.js"])
-def test_pages_name_every_signal(page: Path) -> None:
+def test_built_page_has_the_names_of_all_signals(page: Path) -> None:
     text = page.read_text()
     assert [name for name in signals.FORMS if f'"{name}"' not in text] == []
 
 
-def test_the_page_of_signals_is_that_of_their_declaration() -> None:
+def test_reference_page_of_signals_is_up_to_date() -> None:
     page = signal_reference.PAGE.read_text()
     assert "".join(signal_reference.rows()) in page
     assert signal_reference.updated(page) == page

@@ -1,4 +1,4 @@
-"""docs/reference/spec.md says what the proto files say."""
+"""docs/reference/spec.md is up to date with the proto files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_page_is_up_to_date(page: str) -> None:
     )
 
 
-def test_the_command_prints_the_page(page: str) -> None:
+def test_script_prints_the_page(page: str) -> None:
     result = subprocess.run(
         [sys.executable, "scripts/spec_reference.py", "proto"],
         cwd=_ROOT,
@@ -36,12 +36,12 @@ def test_the_command_prints_the_page(page: str) -> None:
     assert result.stdout == page
 
 
-def test_every_key_is_explained(page: str) -> None:
+def test_every_key_has_a_description(page: str) -> None:
     rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `")]
     assert len(rows) > 50
     assert [row[0] for row in rows if len(row[-1]) < 5] == []
 
 
-def test_the_example_on_the_page_is_a_specification(page: str) -> None:
+def test_example_on_the_page_is_a_valid_specification(page: str) -> None:
     example = "\n".join(line for line in page.splitlines() if line.startswith("    "))
     assert parse_spec(example).name == "two-senders"

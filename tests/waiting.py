@@ -1,4 +1,4 @@
-"""Waiting for what will be so: every test that polls does it here."""
+"""Polls until a condition is true. Every test that polls uses these functions."""
 
 from __future__ import annotations
 
@@ -7,37 +7,40 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
-#: Long enough for a machine that is busy with something else.
-DEADLINE_SECONDS = 180.0
+#: Long enough for a busy machine.
+TIMEOUT_SECONDS = 180.0
 
 
 def wait_until(
-    look: Callable[[], Found | None],
-    what: str = "what a test waits for",
+    condition: Callable[[], Value | None],
+    what: str = "a condition",
     *,
-    seconds: float = DEADLINE_SECONDS,
+    seconds: float = TIMEOUT_SECONDS,
     every_seconds: float = 0.02,
-) -> Found:
-    """The first true value of `look`; fails the test if none comes within so many seconds."""
+) -> Value:
+    """Calls `condition` until its value is true, and returns that value.
+
+    The test fails if that takes longer than `seconds`.
+    """
     deadline = time.monotonic() + seconds
-    while not (found := look()):
-        assert time.monotonic() < deadline, f"waited {seconds:g} s for {what}, in vain"
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"timed out after {seconds:g} s waiting for {what}"
         time.sleep(every_seconds)
-    return found
+    return value
 
 
 async def wait_in_loop(
-    look: Callable[[], Found | None],
-    what: str = "what a test waits for",
+    condition: Callable[[], Value | None],
+    what: str = "a condition",
     *,
-    seconds: float = DEADLINE_SECONDS,
+    seconds: float = TIMEOUT_SECONDS,
     every_seconds: float = 0.01,
-) -> Found:
-    """The same in an event loop, which goes on meanwhile."""
+) -> Value:
+    """Waits like `wait_until`, but lets the event loop run in between."""
     deadline = time.monotonic() + seconds
-    while not (found := look()):
-        assert time.monotonic() < deadline, f"waited {seconds:g} s for {what}, in vain"
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"timed out after {seconds:g} s waiting for {what}"
         await asyncio.sleep(every_seconds)
-    return found
+    return value

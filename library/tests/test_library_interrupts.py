@@ -12,7 +12,7 @@ import pytest
 
 import remy_farm as rf
 from library.tests.library_examples import joint_spec
-from tests.children import ending_with_its_test
+from tests.children import killed_with_parent
 
 _ROOT = Path(__file__).parents[2]
 #: Of a design that may go on, and no temporary ones.
@@ -57,7 +57,7 @@ print("ended", flush=True)
 def _interrupted(program: str) -> tuple[int, str, str]:
     """How a program ends that is interrupted once it has begun: status, output, error output."""
     child = subprocess.Popen(
-        ending_with_its_test(sys.executable, "-c", program),
+        killed_with_parent(sys.executable, "-c", program),
         cwd=_ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -1,9 +1,9 @@
-"""Finds what a member imports and does not declare in its pyproject.toml.
+"""Finds imports of a member that its pyproject.toml does not declare.
 
-Sources may import what `dependencies` and the extras name; tests what the group `test` names, too.
-A member's tests may use helpers of the repository: their own, those beside the tests of members
-that it declares, and those in `tests/`; what these import is checked as if it were the test's own.
-They import no tests of others, and no programs of the repository.
+A member's sources may import packages in `dependencies` and in its extras. Its tests may also
+import packages in the dependency group `test`, and helper modules: their own, those in the tests
+of declared members, and those in `tests/`. Imports of helper modules count as the test's own.
+Tests import neither test modules of other members nor programs of the repository.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-#: Where the sources of each member are.
+#: The directory of each member's sources.
 SOURCES = {
     "proto": "src",
     "simulator": "python",
@@ -28,7 +28,8 @@ SOURCES = {
     "laboratory": "src",
     "workers": "src",
 }
-#: Packages of the members, which may be installed in place, and of namespaces that are shared.
+#: The distribution of packages for which the installed metadata does not tell it: those of members,
+#: which may be installed in place, and those in namespaces that several distributions share.
 _DISTRIBUTIONS = {
     "remy_cli": "remy-farm-services",
     "remy_farm": "remy-farm",
@@ -53,12 +54,12 @@ class Member:
     name: str
     extras: frozenset[str]
     #: Distributions that sources may import, and those that tests may.
-    of_sources: frozenset[str]
-    of_tests: frozenset[str]
+    allowed_in_sources: frozenset[str]
+    allowed_in_tests: frozenset[str]
 
 
 def read_member(folder: Path) -> Member:
-    """Reads what a member declares."""
+    """Reads a member's declarations from its pyproject.toml."""
     tree = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
     project = tree["project"]
     extras = project.get("optional-dependencies", {})
@@ -69,7 +70,7 @@ def read_member(folder: Path) -> Member:
 
 
 def _names(*requirements: Sequence[str]) -> Iterator[str]:
-    """The distributions that requirements ask for; an extra's are those that provide it."""
+    """Yields the distributions that requirements name, and those that their extras require."""
     for requirement in (each for some in requirements for each in some):
         match = re.match(r"([A-Za-z0-9._-]+)(?:\[([^\]]*)\])?", requirement)
         assert match, requirement
@@ -91,7 +92,7 @@ def _providers() -> Mapping[str, list[str]]:
 
 
 def _distributions(module: str) -> set[str]:
-    """The distributions of which any has this module."""
+    """Returns the distributions that provide a module."""
     for prefix, name in _DISTRIBUTIONS.items():
         if f"{module}.".startswith(f"{prefix}."):
             return {name}
@@ -99,7 +100,7 @@ def _distributions(module: str) -> set[str]:
 
 
 def _imports(path: Path) -> Iterator[str]:
-    """What a file imports, anywhere in it."""
+    """Yields the names of all modules that a file imports at any level."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -109,31 +110,31 @@ def _imports(path: Path) -> Iterator[str]:
 
 
 def _file_of(root: Path, module: str) -> Path | None:
-    """A file of the repository that is imported by its place; None for what is installed."""
+    """Returns the file of a module that is imported by its path in the repository, else None."""
     path = root.joinpath(*module.split("."))
     return next((each for each in (path.with_suffix(".py"), path) if each.exists()), None)
 
 
 def undeclared(member: Member) -> list[str]:
-    """What is imported without being declared, a sentence each."""
+    """Returns one sentence per import that is not declared."""
     root = member.folder.parent
-    found: list[str] = []
+    problems: list[str] = []
     for path in sorted((member.folder / SOURCES[member.folder.name]).rglob("*.py")):
-        found += _missing(path, path, member.of_sources)
+        problems += _missing(path, path, member.allowed_in_sources)
     for path in sorted((member.folder / "tests").rglob("*.py")):
-        waiting, seen = [path], {path}
-        while waiting:
-            current = waiting.pop()
-            found += _missing(path, current, member.of_tests)
+        pending, visited = [path], {path}
+        while pending:
+            current = pending.pop()
+            problems += _missing(path, current, member.allowed_in_tests)
             for module in _imports(current):
                 helper = _file_of(root, module)
-                if helper is None or not helper.is_file() or helper in seen:
+                if helper is None or not helper.is_file() or helper in visited:
                     continue
-                seen.add(helper)
-                waiting.append(helper)
+                visited.add(helper)
+                pending.append(helper)
                 if current == path and not _may_use(member, helper.relative_to(root)):
-                    found.append(f"{path} imports {module}, which is no helper of its tests")
-    return list(dict.fromkeys(found))
+                    problems.append(f"{path} imports {module}, which its tests may not use")
+    return list(dict.fromkeys(problems))
 
 
 def _missing(path: Path, current: Path, allowed: frozenset[str]) -> Iterator[str]:
@@ -141,10 +142,10 @@ def _missing(path: Path, current: Path, allowed: frozenset[str]) -> Iterator[str
         top = module.partition(".")[0]
         if top in sys.stdlib_module_names:
             continue
-        having = _distributions(module)
-        if having and not having & allowed:
-            by = "" if current == path else f" (by {current})"
-            yield f"{path} imports {top}{by}, which is of {' or '.join(sorted(having))}"
+        providers = _distributions(module)
+        if providers and not providers & allowed:
+            via = "" if current == path else f" (via {current})"
+            yield f"{path} imports {top}{via}, which belongs to {' or '.join(sorted(providers))}"
 
 
 def _may_use(member: Member, helper: Path) -> bool:
@@ -157,4 +158,4 @@ def _may_use(member: Member, helper: Path) -> bool:
         return True
     if folder not in SOURCES or helper.parts[1] != "tests":
         return False
-    return read_member(member.folder.parent / folder).name in member.of_tests
+    return read_member(member.folder.parent / folder).name in member.allowed_in_tests

@@ -1,9 +1,9 @@
-"""Finds in source code what could make two runs of the designer differ.
+"""Finds source code that could make two runs of the designer differ.
 
-What it can see: names, calls, operators and imports, as they are written. What it cannot see:
-the type of a value that comes from elsewhere, so a set that is passed in without annotation and
-then iterated, or `sum()` of floats (exact for integers, which the designer does sum), goes
-unnoticed; review and the digest tests are there for those.
+It examines the names, calls, operators and imports of the syntax tree. It does not know the types
+of values, and so overlooks iteration over a set that is passed in without annotation, and `sum()`
+of floats. (Sums of integers are exact, and the designer has some.) Reviews and the tests of digests
+cover these.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# Exactly rounded or exact everywhere; everything else in math goes to libm, whose last bit
-# depends on the processor.
+# These functions are exact or correctly rounded on every machine. All others in `math` call libm,
+# whose last bit depends on the processor.
 EXACT_MATH = frozenset(
     "ceil copysign fabs floor frexp fsum gcd inf isclose isfinite isinf isnan isqrt ldexp modf nan"
     " nextafter sqrt trunc ulp".split()
@@ -45,20 +45,20 @@ ORDERED_CONSUMERS = frozenset({"enumerate", "iter", "list", "map", "next", "sum"
 
 
 @dataclass(frozen=True, order=True)
-class Violation:
-    """One place that could make runs differ."""
+class Hazard:
+    """A line of source code that could make two runs differ."""
 
     line: int
     reason: str
 
 
-def violations(source: str) -> list[Violation]:
-    """What `source` does that could make two runs differ, in the order of its lines."""
+def find_hazards(source: str) -> list[Hazard]:
+    """Returns the hazards in `source`, in the order of its lines."""
     tree = ast.parse(source)
-    return sorted({Violation(line, reason) for line, reason in _findings(tree)})
+    return sorted({Hazard(line, reason) for line, reason in _hazards(tree)})
 
 
-def _findings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def _hazards(tree: ast.Module) -> Iterator[tuple[int, str]]:
     modules = _imported_modules(tree)
     sets = _names_of_sets(tree)
     for node in ast.walk(tree):
@@ -81,7 +81,7 @@ def _findings(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def _imported_modules(tree: ast.Module) -> dict[str, str]:
-    """Local name -> module, for `import module [as name]`."""
+    """Returns the module of each local name that `import module [as name]` binds."""
     return {
         alias.asname or alias.name: alias.name
         for node in ast.walk(tree)
@@ -119,7 +119,7 @@ def _operator(node: ast.BinOp | ast.AugAssign) -> Iterator[str]:
     if isinstance(node.op, ast.MatMult):
         yield "@: the order of its sums depends on the processor"
     elif isinstance(node.op, ast.Pow):
-        # Two integers that are written out are exact; anything else may reach libm's pow.
+        # A power of two integer literals is exact; any other power may call libm's pow.
         operands = (node.left, node.right) if isinstance(node, ast.BinOp) else ()
         if not operands or not all(_is_integer(operand) for operand in operands):
             yield "**: libm's pow"
@@ -167,17 +167,17 @@ def _is_set(node: ast.expr, names: frozenset[str]) -> bool:
 
 
 def _names_of_sets(tree: ast.Module) -> frozenset[str]:
-    """Names that are bound to a set, or annotated as one, anywhere in the module."""
-    found: set[str] = set()
+    """Returns the names that are bound to a set or annotated as one anywhere in the module."""
+    names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and _is_set(node.value, frozenset()):
-            found.update(target.id for target in node.targets if isinstance(target, ast.Name))
+            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             if _annotates_set(node.annotation):
-                found.add(node.target.id)
+                names.add(node.target.id)
         elif isinstance(node, ast.arg) and node.annotation and _annotates_set(node.annotation):
-            found.add(node.arg)
-    return frozenset(found)
+            names.add(node.arg)
+    return frozenset(names)
 
 
 def _annotates_set(node: ast.expr) -> bool:

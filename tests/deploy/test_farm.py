@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.programs import REMY_FARM, ROOT, run_json
 from dashboards.prometheus import Prometheus
 from services.tests.cli.conftest import SMALL_SPEC
-from tests.children import ending_with_its_test
+from tests.children import killed_with_parent
 from tests.waiting import wait_until
 
 
@@ -25,7 +25,7 @@ class Farm:
         self._output = folder.with_suffix(".txt")
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(
-                ending_with_its_test(
+                killed_with_parent(
                     *(sys.executable, ROOT / "scripts" / "farm.py", "--folder", folder),
                     *("--port", 0, "--prometheus-port", 0),
                 ),

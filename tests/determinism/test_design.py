@@ -1,4 +1,4 @@
-"""`design` writes the same RemyCC however often it is stopped, with any threads, on any CPU."""
+"""`design` writes the same RemyCC with any interruptions, any number of threads and any CPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.fleet.designs import SEARCHES, short_spec_text
 
 
 class Design:
-    """A directory with a design in it."""
+    """A design in a directory, which can be run in parts."""
 
     def __init__(self, spec: Path, out: Path) -> None:
         self._spec = spec
@@ -27,7 +27,7 @@ class Design:
     def run(
         self, *flags: str, threads: int = 1, environment: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        """Starts the design, or goes on with it, in a process of its own."""
+        """Starts or resumes the design in a new process; returns the command's JSON output."""
         return run_json(
             REMY_FARM,
             "design",
@@ -40,17 +40,17 @@ class Design:
             environment=environment,
         )
 
-    def go_on(self, *, threads: int, max_steps: int | None = None) -> DesignResult:
-        """Goes on with the design, in this process and without a report."""
+    def resume_here(self, *, threads: int, max_steps: int | None = None) -> DesignResult:
+        """Resumes the design in this process, without writing a report."""
         spec = with_budget(load_spec(self._spec), max_steps=max_steps)
         return DesignRun(spec, self.out, threads=threads, resume=True).run()
 
     def remycc(self) -> bytes:
-        """The published tables."""
+        """Returns the bytes of all tables that the design has published."""
         return b"".join(path.read_bytes() for path in sorted(self.out.glob("remycc*.json")))
 
     def copy(self, name: str) -> Design:
-        """The same design in another directory."""
+        """Copies the design into another directory."""
         shutil.copytree(self.out, self.out.with_name(name))
         return Design(self._spec, self.out.with_name(name))
 
@@ -62,35 +62,35 @@ def spec(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return path
 
 
-def test_stopped_after_every_step_it_is_the_same_design(spec: Path, tmp_path: Path) -> None:
+def test_design_stopped_after_every_step_gives_the_same_table(spec: Path, tmp_path: Path) -> None:
     whole = Design(spec, tmp_path / "whole")
     steps = whole.run()["steps"]
     assert steps >= 8
 
     by_steps = Design(spec, tmp_path / "by-steps")
     for step in range(1, steps):
-        # Another number of threads each time; a process of its own, with its report, every third.
+        # The number of threads alternates; every third part runs in a new process with its report.
         threads = 1 + step % 2
         if step % 3 == 1:
             stopped = by_steps.run(f"--max-steps={step}", threads=threads)
             assert (stopped["reason"], stopped["steps"]) == ("steps", step)
         else:
-            here = by_steps.go_on(threads=threads, max_steps=step)
-            assert (here.reason, here.steps) == (progress_pb2.STOP_REASON_STEPS, step)
+            result = by_steps.resume_here(threads=threads, max_steps=step)
+            assert (result.reason, result.steps) == (progress_pb2.STOP_REASON_STEPS, step)
 
-        once = by_steps.copy(f"from-step-{step}")
-        finished = once.go_on(threads=2 - step % 2)
+        resumed = by_steps.copy(f"from-step-{step}")
+        finished = resumed.resume_here(threads=2 - step % 2)
         assert finished.reason not in (None, progress_pb2.STOP_REASON_STEPS)
         assert finished.steps == steps
-        assert once.remycc() == whole.remycc(), f"stopped after step {step}"
+        assert resumed.remycc() == whole.remycc(), f"stopped after step {step}"
 
     assert by_steps.run()["steps"] == steps
     assert by_steps.remycc() == whole.remycc()
 
 
-def test_threads_and_cpu_features_change_nothing(spec: Path, tmp_path: Path) -> None:
-    usual, threads, cpu = (Design(spec, tmp_path / name) for name in ("usual", "threads", "cpu"))
-    usual.run()
-    threads.run(threads=7)
+def test_table_depends_neither_on_threads_nor_on_cpu_features(spec: Path, tmp_path: Path) -> None:
+    one, seven, cpu = (Design(spec, tmp_path / name) for name in ("one", "seven", "cpu"))
+    one.run()
+    seven.run(threads=7)
     cpu.run(threads=2, environment=environment_with_features_off())
-    assert usual.remycc() == threads.remycc() == cpu.remycc()
+    assert one.remycc() == seven.remycc() == cpu.remycc()

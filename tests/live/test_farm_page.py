@@ -33,7 +33,7 @@ from services.tests.coordinator.role_tokens import TOKENS, tokens_file
 from services.tests.coordinator.running_server import Client, RunningServer, settings_for
 from services.tests.coordinator.test_evaluations import small_request, submit_evaluation
 from services.tests.stores.certificates import make_certificates
-from tests.children import ending_with_its_test
+from tests.children import killed_with_parent
 from tests.live.pages import PICTURES, needs_chromium, throughput, violations
 from tests.observability.local_worker import LocalWorker
 from tests.waiting import wait_until
@@ -71,7 +71,7 @@ class PageServer:
     def __init__(self, coordinator: str, *flags: str, **environment: str) -> None:
         command = [REMY_FARM, "ui", "--coordinator", coordinator, "--listen", "127.0.0.1:0"]
         self._process = subprocess.Popen(
-            ending_with_its_test(*command, "--no-browser", *flags),
+            killed_with_parent(*command, "--no-browser", *flags),
             stdout=subprocess.PIPE,
             text=True,
             env=environment or None,

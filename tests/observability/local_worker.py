@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
-from tests.children import ending_with_its_test
+from tests.children import killed_with_parent
 from tests.observability.event_log import metrics_addresses
 from tests.waiting import wait_until
 
@@ -27,7 +27,7 @@ class LocalWorker:
     def __enter__(self) -> LocalWorker:
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                ending_with_its_test(
+                killed_with_parent(
                     *(_REMY_WORKER, "--coordinator", self._coordinator, "--threads", "1"),
                     *("--metrics-listen", "127.0.0.1:0", *self._flags),
                 ),

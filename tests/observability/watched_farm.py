@@ -16,7 +16,7 @@ from services.tests.cli.service.real_coordinator import Coordinator
 from services.tests.stores.local_redis import LocalRedis, free_port
 from tests.observability.local_prometheus import LocalPrometheus
 from tests.observability.local_worker import LocalWorker
-from tests.waiting import DEADLINE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 
 @dataclass
@@ -70,7 +70,7 @@ def watched_farm(folder: Path, workers: int = 3) -> Iterator[WatchedFarm]:
         ]
         prometheus = ending.enter_context(LocalPrometheus(_made(folder / "prometheus"), scraped))
         settings = settings_of(Given(coordinator=coordinator.address), {}, Given(), file_name="")
-        connection = ending.enter_context(Connection(settings, deadline_seconds=DEADLINE_SECONDS))
+        connection = ending.enter_context(Connection(settings, deadline_seconds=TIMEOUT_SECONDS))
         farm = WatchedFarm(DesignClient(connection), prometheus, coordinator, folder, ending)
         for place in range(workers):
             farm.replace_worker(place)

@@ -16,7 +16,7 @@ from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.client.design_client import DesignClient
 from remy_services.jobs.states import CANCELLED, RUNNING
 from services.tests.cli.service.real_coordinator import REMY_FARM, Coordinator
-from tests.children import ending_with_its_test
+from tests.children import killed_with_parent
 from tests.service.watcher import connect
 from tests.waiting import wait_until
 
@@ -58,7 +58,7 @@ def test_a_design_ends_in_the_middle_of_a_simulation(
     huge: Path, tmp_path: Path, number: signal.Signals, threads: int
 ) -> None:
     process = subprocess.Popen(
-        ending_with_its_test(
+        killed_with_parent(
             *(REMY_FARM, "design", huge, "--out", tmp_path / "out"),
             *("--threads", str(threads), "--quiet"),
         ),
@@ -120,7 +120,7 @@ def test_a_worker_ends_in_the_middle_of_a_simulation(
 ) -> None:
     job = _submit_huge(client)
     worker = subprocess.Popen(
-        ending_with_its_test(
+        killed_with_parent(
             REMY_WORKER, f"--coordinator={coordinator.address}", "--threads=1", "--log-level=error"
         ),
         stdout=subprocess.DEVNULL,

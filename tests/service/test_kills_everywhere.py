@@ -21,7 +21,7 @@ from benchmarks.worker_farm import REMY_WORKER
 from remy_services.client.design_client import DesignClient
 from services.tests.cli.service.real_coordinator import Coordinator
 from services.tests.stores.local_redis import LocalRedis
-from tests.children import ending_with_its_test
+from tests.children import killed_with_parent
 from tests.service.endless_design import (
     check_untouched,
     end_soon,
@@ -83,7 +83,7 @@ class _Workers:
 
     def _start(self) -> subprocess.Popen[bytes]:
         flags = (f"--coordinator={self._address}", "--threads=1", "--log-level=error")
-        return subprocess.Popen(ending_with_its_test(REMY_WORKER, *flags))
+        return subprocess.Popen(killed_with_parent(REMY_WORKER, *flags))
 
 
 def _wait_until_it_heeds_signals(process_id: int) -> None:

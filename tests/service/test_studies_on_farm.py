@@ -17,7 +17,7 @@ from remy_proto.v1 import job_pb2
 from remy_services.client.design_client import DesignClient
 from services.tests.cli.service.real_coordinator import REMY_FARM, Coordinator
 from services.tests.cli.test_reproduce import RunJson, files_of
-from tests.children import ending_with_its_test
+from tests.children import killed_with_parent
 from tests.observability.local_worker import LocalWorker
 from tests.service.watcher import connect
 from tests.waiting import wait_until
@@ -113,7 +113,7 @@ def test_kills_leave_no_trace_and_nothing_is_simulated_twice(
     run_json(*words, "--out", tmp_path / "here")
     on_farm = ["--coordinator", coordinator.address, "--patience", "60"]
     process = subprocess.Popen(
-        ending_with_its_test(REMY_FARM, *words, *on_farm, "--json", "--out", tmp_path / "there"),
+        killed_with_parent(REMY_FARM, *words, *on_farm, "--json", "--out", tmp_path / "there"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -150,7 +150,7 @@ def test_a_client_that_leaves_finds_its_job_again(
     words = ["reproduce", "--quick", "--studies", str(studies), "--out", str(tmp_path / "out")]
     words += ["--coordinator", coordinator.address]
     process = subprocess.Popen(
-        ending_with_its_test(REMY_FARM, *words), stderr=subprocess.PIPE, text=True
+        killed_with_parent(REMY_FARM, *words), stderr=subprocess.PIPE, text=True
     )
     _until_step(coordinator.address, 1)
     process.kill()

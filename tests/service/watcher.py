@@ -11,14 +11,14 @@ from remy_rpc.settings import parse_address
 from remy_services.client.connection import Connection
 from remy_services.client.settings import ConnectionSettings
 from remy_services.client.watching import watch_job
-from services.tests.coordinator.running_server import DEADLINE_SECONDS
+from services.tests.coordinator.running_server import TIMEOUT_SECONDS
 
 
 def connect(address: str) -> Connection:
     """A connection that waits for a coordinator that is away."""
     return Connection(
         ConnectionSettings(parse_address(address)),
-        patience_seconds=DEADLINE_SECONDS,
+        patience_seconds=TIMEOUT_SECONDS,
         retry=RetryPolicy(first_seconds=0.02, most_seconds=0.2),
     )
 
@@ -64,13 +64,13 @@ class Watcher:
         """Returns once so many steps are known to be committed, or the job is over."""
         with self._changed:
             found = self._changed.wait_for(
-                lambda: self.step >= step or self.is_over, timeout=DEADLINE_SECONDS
+                lambda: self.step >= step or self.is_over, timeout=TIMEOUT_SECONDS
             )
         assert found, f"step {step} was not made; the last one known is {self.step}"
 
     def wait_for_end(self) -> None:
         """Returns once the job is over."""
-        self._thread.join(DEADLINE_SECONDS)
+        self._thread.join(TIMEOUT_SECONDS)
         assert self.is_over, self.shown
         if self._trouble is not None:
             raise self._trouble

@@ -11,7 +11,7 @@ import pytest
 
 from library.tests.driver.test_design_run import SPEC, published, timeless
 from remy_farm.driver.run import DesignRun
-from tests.children import ending_with_its_test
+from tests.children import killed_with_parent
 
 _ROOT = Path(__file__).parents[3]
 _KILLS = 8
@@ -20,7 +20,7 @@ _KILLS = 8
 def _start(out: Path, *arguments: str) -> subprocess.Popen[str]:
     """A run in its own process."""
     return subprocess.Popen(
-        ending_with_its_test(
+        killed_with_parent(
             sys.executable, "-m", "library.tests.driver.one_run", str(out), *arguments
         ),
         cwd=_ROOT,

@@ -14,7 +14,7 @@ import pytest
 from library.tests.driver.joint_spec import JOINT_SPEC
 from remy_farm.remycc import read_remycc
 from remy_farm.specification import load_spec
-from tests.children import ending_with_its_test
+from tests.children import killed_with_parent
 from tests.waiting import wait_until
 
 RunJson = Callable[..., dict[str, Any]]
@@ -249,7 +249,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_says_how_to_go_on(
 ) -> None:
     out = tmp_path / "a folder"
     process = subprocess.Popen(
-        ending_with_its_test(
+        killed_with_parent(
             BIN / "remy-farm", "design", endless_spec, "--out", out, "--threads", "1", "--quiet"
         ),
         stdout=subprocess.PIPE,
@@ -279,7 +279,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_says_how_to_go_on(
 def test_ctrl_c_with_json_still_prints_one_object(endless_spec: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     process = subprocess.Popen(
-        ending_with_its_test(BIN / "remy-farm", "design", endless_spec, "--out", out, "--json"),
+        killed_with_parent(BIN / "remy-farm", "design", endless_spec, "--out", out, "--json"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -298,7 +298,7 @@ def test_a_terminal_shows_where_the_design_stands(endless_spec: Path, tmp_path: 
     wanted = {b"\x1b[", b"epoch ", b"step ", b"candidates", b"packets/s", b"CPU"}
     with open(ours, "rb", buffering=0) as screen:  # noqa: PTH123 - a descriptor has no path
         process = subprocess.Popen(
-            ending_with_its_test(
+            killed_with_parent(
                 BIN / "remy-farm", "design", endless_spec, "--out", tmp_path / "out"
             ),
             stdout=subprocess.DEVNULL,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.children import ending_with_its_test
+from tests.children import killed_with_parent
 from tests.waiting import wait_until
 
 RunJson = Callable[..., dict[str, Any]]
@@ -96,7 +96,7 @@ def test_ctrl_c_says_how_to_go_on(spec_file: Path, tmp_path: Path) -> None:
         *("--sweep", "search.seed=1,2", "--sweep", "signals=[rtt_ratio]"),
     ]
     process = subprocess.Popen(
-        ending_with_its_test(BIN / "remy-farm", *words),
+        killed_with_parent(BIN / "remy-farm", *words),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from remy_cli import coordinator, evaluate, failures
 from remy_cli.main import main
 from remy_rpc.settings import Address
-from tests.children import ending_with_its_test
-from tests.waiting import DEADLINE_SECONDS
+from tests.children import killed_with_parent
+from tests.waiting import TIMEOUT_SECONDS
 
 COMMANDS = ("design", "simulate", "evaluate", "inspect", "convert", "validate")
 REMY_FARM = Path(sys.executable).with_name("remy-farm")
@@ -20,7 +20,7 @@ REMY_FARM = Path(sys.executable).with_name("remy-farm")
 
 def start(*words: object, **environment: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        ending_with_its_test(REMY_FARM, *(str(word) for word in words)),
+        killed_with_parent(REMY_FARM, *(str(word) for word in words)),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -54,7 +54,7 @@ def test_help_does_not_wait_for_what_it_does_not_need() -> None:
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
-        timeout=DEADLINE_SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=True,
     )
     assert done.stderr.strip() == "set()"
@@ -73,7 +73,7 @@ def test_commands_load_neither_plots_nor_numbers_nor_calls_before_they_need_them
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
-        timeout=DEADLINE_SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=True,
     )
     assert done.stdout.strip() == "set()"
@@ -91,7 +91,7 @@ def test_completion_knows_commands_and_options() -> None:
         process = start(
             _REMY_FARM_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(position)
         )
-        return process.communicate(timeout=DEADLINE_SECONDS)[0]
+        return process.communicate(timeout=TIMEOUT_SECONDS)[0]
 
     assert "simulate" in complete("remy-farm sim", 1)
     assert "--buffer-packets" in complete("remy-farm simulate --buf", 2)
@@ -104,14 +104,14 @@ def test_a_reader_that_leaves_early_is_no_error(remycc_file: Path) -> None:
     process.stdout.close()
     stderr = process.stderr.read()
     process.stderr.close()
-    assert process.wait(timeout=DEADLINE_SECONDS) == 141
+    assert process.wait(timeout=TIMEOUT_SECONDS) == 141
     assert stderr == ""
 
 
 def test_a_poor_encoding_does_not_fail(remycc_file: Path, spec_file: Path) -> None:
     flags = ("--remycc", remycc_file, "--spec", spec_file, "--specimens", 4, "--seed", 1)
     process = start("evaluate", *flags, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
-    stdout, stderr = process.communicate(timeout=DEADLINE_SECONDS)
+    stdout, stderr = process.communicate(timeout=TIMEOUT_SECONDS)
     assert process.returncode == 0, stderr
     assert " ? " in stdout
 

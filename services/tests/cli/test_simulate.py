@@ -15,7 +15,7 @@ from remy_cli.failures import ExitCode
 from remy_farm.evaluation import simulation
 from remy_farm.remycc import RemyCC, write_remycc
 from remy_simulator import RuleTable
-from tests.children import ending_with_its_test
+from tests.children import killed_with_parent
 from tests.waiting import wait_until
 
 RunJson = Callable[..., dict[str, Any]]
@@ -201,7 +201,7 @@ def test_senders_without_packets_are_left_out_of_the_means(
 
 def test_a_long_simulation_can_be_interrupted(remycc_file: Path) -> None:
     process = subprocess.Popen(
-        ending_with_its_test(
+        killed_with_parent(
             BIN / "remy-farm", "simulate", "--remycc", remycc_file, *NETWORK, "--seconds", "1e9"
         ),
         stdout=subprocess.DEVNULL,

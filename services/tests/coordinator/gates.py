@@ -16,7 +16,7 @@ from remy_farm.evaluation.interface import (
 )
 from remy_proto.v1 import evaluation_pb2
 from remy_services.stores.contract import CheckpointStore, Snapshot, StoreUnavailable
-from services.tests.coordinator.running_server import DEADLINE_SECONDS
+from services.tests.coordinator.running_server import TIMEOUT_SECONDS
 from services.tests.stores.failing_store import READS, WRITES
 
 
@@ -46,7 +46,7 @@ class Gate:
     def wait_for(self, waiting: int = 1) -> None:
         """Returns when so many requests wait at the gate."""
         with self._changed:
-            found = self._changed.wait_for(lambda: self._waiting >= waiting, DEADLINE_SECONDS)
+            found = self._changed.wait_for(lambda: self._waiting >= waiting, TIMEOUT_SECONDS)
         assert found, f"{self._waiting} requests came, not {waiting}"
 
     def come(self, count: int) -> None:
@@ -150,5 +150,5 @@ class _HeldBack:
         return getattr(self._inner, name)
 
     def snapshots(self, job_id: str) -> list[Snapshot]:
-        assert self._may_read.wait(DEADLINE_SECONDS)
+        assert self._may_read.wait(TIMEOUT_SECONDS)
         return self._inner.snapshots(job_id)

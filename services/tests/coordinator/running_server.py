@@ -28,7 +28,7 @@ from remy_services.jobs.states import FINAL
 from tests.waiting import wait_until
 
 #: Machines that build and test at once are slow.
-DEADLINE_SECONDS = 120.0
+TIMEOUT_SECONDS = 120.0
 _ANYWHERE = Address("127.0.0.1", 0)
 
 
@@ -130,7 +130,7 @@ class RunningServer:
 
     def run(self, coroutine: Any) -> Any:
         """The result of a coroutine in the server's event loop."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(DEADLINE_SECONDS)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(TIMEOUT_SECONDS)
 
     def channel(
         self,
@@ -170,7 +170,7 @@ class Client:
 
     def call(self, method: str, request: Any) -> Any:
         """The response. Raises grpc.RpcError."""
-        return getattr(self.stub, method)(request, timeout=DEADLINE_SECONDS, metadata=self.metadata)
+        return getattr(self.stub, method)(request, timeout=TIMEOUT_SECONDS, metadata=self.metadata)
 
     def submit(self, spec: Any, **rest: Any) -> job_pb2.Job:
         job: job_pb2.Job = self.call("SubmitJob", messages.SubmitJobRequest(spec=spec, **rest)).job

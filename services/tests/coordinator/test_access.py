@@ -18,7 +18,7 @@ from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.coordinator.access import METHOD_ROLES, OPEN, Role
 from services.tests.coordinator.role_tokens import TOKENS, bearer, tokens_file
 from services.tests.coordinator.running_server import (
-    DEADLINE_SECONDS,
+    TIMEOUT_SECONDS,
     Client,
     RunningServer,
     refusal,
@@ -76,7 +76,7 @@ def _code(channel: grpc.Channel, path: str, metadata: list[tuple[str, str]]) -> 
     call: Any = getattr(channel, kind)(path)
     request = iter([b""]) if method.client_streaming else b""
     try:
-        response = call(request, metadata=metadata, timeout=DEADLINE_SECONDS)
+        response = call(request, metadata=metadata, timeout=TIMEOUT_SECONDS)
         if method.server_streaming:
             next(response)
             response.cancel()
@@ -159,7 +159,7 @@ def test_a_method_that_there_is_not_asks_for_a_token_too(channel: grpc.Channel, 
         (bearer(TOKENS[Role.ADMIN]), grpc.StatusCode.UNIMPLEMENTED),
     ):
         with pytest.raises(grpc.RpcError) as caught:
-            call(b"", metadata=metadata, timeout=DEADLINE_SECONDS)
+            call(b"", metadata=metadata, timeout=TIMEOUT_SECONDS)
         assert refusal(caught.value)[0] == code
 
 

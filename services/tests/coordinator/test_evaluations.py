@@ -28,7 +28,7 @@ from remy_services.jobs.states import CANCELLED, FAILED, PAUSED, RUNNING, SUCCEE
 from remy_services.transport.grpc import SimulatorIdentity
 from remy_simulator import columns
 from services.tests.coordinator.running_server import (
-    DEADLINE_SECONDS,
+    TIMEOUT_SECONDS,
     Client,
     RunningServer,
     refusal,
@@ -78,7 +78,7 @@ def submit_evaluation(
             yield message
 
     call = client.stub.SubmitEvaluation
-    job: job_pb2.Job = call(stream(), timeout=DEADLINE_SECONDS, metadata=client.metadata).job
+    job: job_pb2.Job = call(stream(), timeout=TIMEOUT_SECONDS, metadata=client.metadata).job
     return job
 
 

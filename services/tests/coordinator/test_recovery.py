@@ -18,7 +18,7 @@ from remy_services.jobs.states import FAILED, PAUSED, PENDING, RECOVERING, RUNNI
 from remy_services.stores.contract import Commit
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks
 from services.tests.coordinator.gates import Gate, GatedEvaluator, Switch, cut_by
-from services.tests.coordinator.running_server import DEADLINE_SECONDS, RunningServer, settings_for
+from services.tests.coordinator.running_server import TIMEOUT_SECONDS, RunningServer, settings_for
 from services.tests.jobs.records import new_record
 
 _SPEC = small_joint_spec()
@@ -81,7 +81,7 @@ def _check_history(history: list[job_pb2.JobEvent], expected: list[object]) -> N
 
 def test_an_orderly_end_costs_nothing(settings: ServerSettings, tmp_path: Path) -> None:
     table, events = embedded_design(_SPEC, tmp_path / "embedded")
-    first = Crashing(settings, grace_seconds=DEADLINE_SECONDS)
+    first = Crashing(settings, grace_seconds=TIMEOUT_SECONDS)
     job = first.begin(7)
     first.server.stop()
 

@@ -15,7 +15,7 @@ from remy_proto.v1 import design_service_pb2 as messages
 from remy_rpc.settings import Address
 from services.tests.coordinator.role_tokens import tokens_file
 from services.tests.coordinator.running_server import (
-    DEADLINE_SECONDS,
+    TIMEOUT_SECONDS,
     Client,
     RunningServer,
     refusal,
@@ -29,14 +29,14 @@ _SERVING = health_pb2.HealthCheckResponse.SERVING
 def _services(channel: grpc.Channel) -> set[str]:
     stub: Any = reflection_pb2_grpc.ServerReflectionStub(channel)
     request = reflection_pb2.ServerReflectionRequest(list_services="")
-    (response,) = stub.ServerReflectionInfo(iter([request]), timeout=DEADLINE_SECONDS)
+    (response,) = stub.ServerReflectionInfo(iter([request]), timeout=TIMEOUT_SECONDS)
     return {service.name for service in response.list_services_response.service}
 
 
 def _status(channel: grpc.Channel, service: str) -> int:
     stub: Any = health_pb2_grpc.HealthStub(channel)
     request = health_pb2.HealthCheckRequest(service=service)
-    status: int = stub.Check(request, timeout=DEADLINE_SECONDS).status
+    status: int = stub.Check(request, timeout=TIMEOUT_SECONDS).status
     return status
 
 

@@ -22,7 +22,7 @@ from remy_services.stores.recordings import (
 )
 from services.tests.coordinator.embedded_design import embedded_design
 from services.tests.coordinator.running_server import (
-    DEADLINE_SECONDS,
+    TIMEOUT_SECONDS,
     Client,
     RunningServer,
     refusal,
@@ -68,7 +68,7 @@ def upload(client: Client, content: bytes) -> bytes:
     """In parts, the last of them shorter; the hash that the coordinator answers."""
     parts = (content[start : start + 10_000] for start in range(0, len(content), 10_000))
     requests = (messages.UploadTraceRequest(part=part) for part in parts)
-    sha256: bytes = client.stub.UploadTrace(requests, timeout=DEADLINE_SECONDS).sha256
+    sha256: bytes = client.stub.UploadTrace(requests, timeout=TIMEOUT_SECONDS).sha256
     return sha256
 
 
@@ -181,7 +181,7 @@ def test_what_is_no_trace_is_refused(server: RunningServer, content: bytes, prob
     parts = [content[start : start + (1 << 20)] for start in range(0, len(content), 1 << 20)]
     requests = (messages.UploadTraceRequest(part=part) for part in parts or [b""])
     with pytest.raises(grpc.RpcError) as caught:
-        client.stub.UploadTrace(requests, timeout=DEADLINE_SECONDS)
+        client.stub.UploadTrace(requests, timeout=TIMEOUT_SECONDS)
     code, sentence = refusal(caught.value)
     assert code == grpc.StatusCode.INVALID_ARGUMENT
     assert problem in sentence

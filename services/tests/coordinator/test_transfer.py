@@ -21,7 +21,7 @@ from remy_services.stores.archive import seal_archive, unseal_archive
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks
 from services.tests.coordinator.gates import Gate, GatedEvaluator
 from services.tests.coordinator.running_server import (
-    DEADLINE_SECONDS,
+    TIMEOUT_SECONDS,
     Client,
     RunningServer,
     refusal,
@@ -40,7 +40,7 @@ def import_archive(client: Client, archive: bytes) -> job_pb2.Job:
     """Brings a job to a farm, in two parts."""
     half = len(archive) // 2
     parts = [messages.ImportJobRequest(part=part) for part in (archive[:half], archive[half:])]
-    job: job_pb2.Job = client.stub.ImportJob(iter(parts), timeout=DEADLINE_SECONDS).job
+    job: job_pb2.Job = client.stub.ImportJob(iter(parts), timeout=TIMEOUT_SECONDS).job
     return job
 
 

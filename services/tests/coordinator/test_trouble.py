@@ -26,7 +26,7 @@ from remy_services.jobs.states import FAILED, RUNNING, SUCCEEDED
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks
 from services.tests.coordinator.gates import Gate, GatedEvaluator, Switch, cut_by
 from services.tests.coordinator.running_server import (
-    DEADLINE_SECONDS,
+    TIMEOUT_SECONDS,
     Client,
     RunningServer,
     refusal,
@@ -157,7 +157,7 @@ class TestStoreAway:
 
         def serves(service: str) -> bool:
             request = health_pb2.HealthCheckRequest(service=service)
-            status = stub.Check(request, timeout=DEADLINE_SECONDS).status
+            status = stub.Check(request, timeout=TIMEOUT_SECONDS).status
             return bool(status == health_pb2.HealthCheckResponse.SERVING)
 
         assert serves("liveness")

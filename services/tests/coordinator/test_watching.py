@@ -21,7 +21,7 @@ from remy_services.coordinator.job_handle import Feed
 from remy_services.jobs.states import SUCCEEDED
 from services.tests.coordinator.gates import Gate, GatedEvaluator
 from services.tests.coordinator.running_server import (
-    DEADLINE_SECONDS,
+    TIMEOUT_SECONDS,
     Client,
     RunningServer,
     refusal,
@@ -48,7 +48,7 @@ def server(tmp_path: Path, gate: Gate) -> Iterator[RunningServer]:
 
 def _watch(client: Client, job: str, after_revision: int = 0) -> Any:
     request = messages.WatchJobRequest(job=job, after_revision=after_revision)
-    return client.stub.WatchJob(request, timeout=DEADLINE_SECONDS)
+    return client.stub.WatchJob(request, timeout=TIMEOUT_SECONDS)
 
 
 def test_first_the_job_then_its_history_and_last_the_job(client: Client, gate: Gate) -> None:
@@ -81,7 +81,7 @@ def test_everybody_sees_the_same_whenever_they_begin(
         watchers[-1].start()
     gate.open()
     for watcher in watchers:
-        watcher.join(DEADLINE_SECONDS)
+        watcher.join(TIMEOUT_SECONDS)
     # And one that comes when it is over.
     watch()
     assert len(histories) == 4
@@ -171,7 +171,7 @@ def test_a_coordinator_that_ends_says_so(server: RunningServer, client: Client, 
     with pytest.raises(grpc.RpcError) as caught:
         for _ in stream:
             pass
-    ending.join(DEADLINE_SECONDS)
+    ending.join(TIMEOUT_SECONDS)
     assert refusal(caught.value) == (
         grpc.StatusCode.UNAVAILABLE,
         "the coordinator is shutting down",

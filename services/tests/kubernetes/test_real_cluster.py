@@ -31,7 +31,7 @@ from kubernetes import config, dynamic
 
 from remy_services.kubernetes import cluster as cluster_module
 from remy_services.kubernetes.cluster import Change, Changed, Gone, KubernetesCluster, Listed
-from tests.waiting import DEADLINE_SECONDS, wait_in_loop, wait_until
+from tests.waiting import TIMEOUT_SECONDS, wait_in_loop, wait_until
 
 SETTINGS = LauncherSettings(
     instance="farm",
@@ -331,7 +331,7 @@ def test_a_version_that_is_forgotten_is_no_end(client_of_own: Client, own: Contr
         try:
             changes = cluster.watch("Job")
             assert isinstance(await anext(changes), Listed)
-            async with asyncio.timeout(DEADLINE_SECONDS):
+            async with asyncio.timeout(TIMEOUT_SECONDS):
                 assert isinstance(await anext(changes), Listed)
             assert cluster.lists == 2
         finally:

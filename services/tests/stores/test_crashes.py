@@ -13,7 +13,7 @@ from remy_services.stores import open_store
 from remy_services.stores.contract import CheckpointStore, StoreUnavailable
 from services.tests.stores import committer
 from services.tests.stores.local_redis import LocalRedis
-from tests.waiting import DEADLINE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 _KILLS = 10
 
@@ -89,7 +89,7 @@ class _Writer:
         goal = self.revision + 3 * commits
         with self._moved:
             assert self._moved.wait_for(
-                lambda: self.revision >= goal or self._running.done(), DEADLINE_SECONDS
+                lambda: self.revision >= goal or self._running.done(), TIMEOUT_SECONDS
             )
 
     def stop(self) -> None:

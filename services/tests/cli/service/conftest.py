@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from services.tests.cli.conftest import SMALL_SPEC
-from services.tests.cli.service.real_coordinator import DEADLINE_SECONDS, Coordinator
+from services.tests.cli.service.real_coordinator import TIMEOUT_SECONDS, Coordinator
 from tests.waiting import wait_until
 
 RunJson = Callable[..., dict[str, Any]]
@@ -34,7 +34,7 @@ def shared_coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Coo
 def farm(shared_coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch) -> Coordinator:
     """What the commands of a test talk to."""
     monkeypatch.setenv("REMY_FARM_COORDINATOR", shared_coordinator.address)
-    monkeypatch.setenv("REMY_FARM_PATIENCE", str(DEADLINE_SECONDS))
+    monkeypatch.setenv("REMY_FARM_PATIENCE", str(TIMEOUT_SECONDS))
     return shared_coordinator
 
 

@@ -7,12 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.children import ending_with_its_test
+from tests.children import killed_with_parent
 from tests.waiting import wait_until
 
 REMY_FARM = Path(sys.executable).with_name("remy-farm")
 # Machines that build and test at once are slow.
-DEADLINE_SECONDS = 120.0
+TIMEOUT_SECONDS = 120.0
 
 
 class Coordinator:
@@ -32,7 +32,7 @@ class Coordinator:
         ready.unlink(missing_ok=True)
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                ending_with_its_test(
+                killed_with_parent(
                     *(REMY_FARM, "coordinator", "--listen", self.address, "--threads", "1"),
                     *("--store", f"sqlite://{self._folder / 'farm.db'}", "--ready-file", ready),
                     *self._flags,
@@ -69,4 +69,4 @@ class Coordinator:
     def _end(self, number: int) -> int:
         assert self._process is not None
         self._process.send_signal(number)
-        return self._process.wait(timeout=DEADLINE_SECONDS)
+        return self._process.wait(timeout=TIMEOUT_SECONDS)

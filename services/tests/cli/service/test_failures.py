@@ -13,7 +13,7 @@ import pytest
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2
 from services.tests.client.scripted_service import Failure, ScriptedService, later
-from tests.waiting import DEADLINE_SECONDS
+from tests.waiting import TIMEOUT_SECONDS
 
 JOB = job_pb2.Job(id="j1", name="demo", state=job_pb2.JOB_STATE_PAUSED)
 
@@ -242,7 +242,7 @@ def test_no_command_loads_what_only_a_comparison_needs(module: str) -> None:
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
-        timeout=DEADLINE_SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=True,
     )
     assert done.stdout.strip() == "set()"

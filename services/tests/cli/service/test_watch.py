@@ -17,7 +17,7 @@ from services.tests.cli.service.real_coordinator import (
     REMY_FARM,
     Coordinator,
 )
-from tests.children import ending_with_its_test
+from tests.children import killed_with_parent
 
 RunJson = Callable[..., dict[str, Any]]
 Until = Callable[[str, Callable[[dict[str, Any]], bool]], dict[str, Any]]
@@ -36,7 +36,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Coordinator
 
 def start(*words: object, **more: Any) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        ending_with_its_test(REMY_FARM, *(str(word) for word in words)),
+        killed_with_parent(REMY_FARM, *(str(word) for word in words)),
         text=True,
         **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more},
     )
