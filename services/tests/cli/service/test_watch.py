@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from services.tests.cli.service.real_coordinator import (
-    DEADLINE_SECONDS,
     REMY_FARM,
+    TIMEOUT_SECONDS,
     Coordinator,
 )
 from tests.children import killed_with_parent
@@ -29,7 +29,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Coordinator
     coordinator = Coordinator(tmp_path / "coordinator")
     coordinator.start()
     monkeypatch.setenv("REMY_FARM_COORDINATOR", coordinator.address)
-    monkeypatch.setenv("REMY_FARM_PATIENCE", str(DEADLINE_SECONDS))
+    monkeypatch.setenv("REMY_FARM_PATIENCE", str(TIMEOUT_SECONDS))
     yield coordinator
     coordinator.close()
 
@@ -49,7 +49,7 @@ def steps_of(job: dict[str, Any]) -> int:
 def next_line(process: "subprocess.Popen[str]", words: str) -> None:
     """Reads standard error up to a line with these words."""
     assert process.stderr is not None
-    too_late = threading.Timer(DEADLINE_SECONDS, process.kill)
+    too_late = threading.Timer(TIMEOUT_SECONDS, process.kill)
     too_late.start()
     try:
         assert any(words in line for line in process.stderr), f"never said {words!r}"
@@ -105,7 +105,7 @@ def test_a_watch_outlasts_the_coordinator(
             next_line(watch, "the coordinator is back")
             until(job, lambda found, made=made: steps_of(found) > made)  # type: ignore[misc]
         run_json("cancel", job)
-        stdout, stderr = watch.communicate(timeout=DEADLINE_SECONDS)
+        stdout, stderr = watch.communicate(timeout=TIMEOUT_SECONDS)
     assert watch.returncode == 5, stderr
     assert json.loads(stdout)["state"] == "cancelled"
     assert json.loads(stdout)["progress"]["recoveries"] >= 1
@@ -118,7 +118,7 @@ def test_ctrl_c_leaves_the_job_running(
     with start("watch", job, "--history") as watch:
         next_line(watch, "running")
         watch.send_signal(signal.SIGINT)
-        stdout, stderr = watch.communicate(timeout=DEADLINE_SECONDS)
+        stdout, stderr = watch.communicate(timeout=TIMEOUT_SECONDS)
     assert watch.returncode == 130, stderr
     assert stdout == ""
     assert f"the job goes on; to watch again: remy-farm watch {job}" in stderr.splitlines()
@@ -149,7 +149,7 @@ def test_a_terminal_shows_where_the_job_stands(
                     told = True
         except OSError:  # How Linux reports that the other end was closed.
             pass
-        assert watch.wait(timeout=DEADLINE_SECONDS) == 130
+        assert watch.wait(timeout=TIMEOUT_SECONDS) == 130
     assert told, shown.decode()
 
 
@@ -160,7 +160,7 @@ def test_delete_asks_on_a_terminal(run_json: RunJson, spec_file: Path, run: Any)
         ours, theirs = pty.openpty()
         with start("delete", job, stdin=theirs) as process:
             os.write(ours, answer)
-            process.communicate(timeout=DEADLINE_SECONDS)
+            process.communicate(timeout=TIMEOUT_SECONDS)
         os.close(theirs)
         os.close(ours)
         assert process.returncode == exit_code
@@ -174,7 +174,7 @@ def test_a_submission_that_meets_a_restart_makes_one_job(
     with start("submit", spec_file, "--name", "once", "--json") as submit:
         next_line(submit, "trying again")
         own.start()
-        stdout, stderr = submit.communicate(timeout=DEADLINE_SECONDS)
+        stdout, stderr = submit.communicate(timeout=TIMEOUT_SECONDS)
     assert submit.returncode == 0, stderr
     assert [each["id"] for each in run_json("list", "--name", "once")["jobs"]] == [
         json.loads(stdout)["id"]
