@@ -1,4 +1,4 @@
-"""`remy-farm benchmark-search`: tables and searches on the benchmark network."""
+"""`remy-farm benchmark-search`: scores RemyCCs and searches on the benchmark networks."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from remy_cli.common import (
     SPECIMEN_COUNT,
     FiniteRange,
     PlainTable,
+    flag,
     json_option,
     local_evaluator,
     option,
     print_json,
     print_note,
+    print_status,
     print_table,
-    say,
     settings_option,
-    switch,
     threads_option,
     time_unit_option,
 )
@@ -61,7 +61,7 @@ from remy_laboratory.search_benchmark import (
 )
 from remy_proto.v1 import spec_pb2
 
-SCORE_HEAD = ("mean", "pooled", *(f"n={group_name(group)}" for group in GROUPS))
+SCORE_COLUMNS = ("mean", "pooled", *(f"n={group_name(group)}" for group in GROUPS))
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,14 @@ class MeasuredFile:
     score: BenchmarkScore
 
     def as_published(self) -> PublishedScore:
-        """To draw beside the curves of searches."""
+        """Converts to a PublishedScore, for the plot of searches."""
         return PublishedScore(self.path.stem, self.rules, self.score)
 
 
 def measure_files(
     paths: Sequence[Path], evaluate: Evaluate, benchmark: Benchmark, time_unit_ms: float = 1.0
 ) -> list[MeasuredFile]:
-    """Every file is read before the first is measured. Raises FileError."""
+    """Reads all files, then measures each. Raises FileError."""
     tables = [read_remycc(path, time_unit_ms).table for path in paths]
     return [
         MeasuredFile(path, table.rule_count, measure_table(table, evaluate, benchmark))
@@ -89,26 +89,26 @@ def measure_files(
 
 
 def score_cells(score: BenchmarkScore) -> list[str]:
-    """As SCORE_HEAD says."""
+    """Returns table cells in the order of SCORE_COLUMNS."""
     return [with_error(each) for each in (score.mean, score.pooled, *score.groups)]
 
 
 def print_tables(tables: Sequence[MeasuredFile], quoted: Sequence[PublishedScore] = ()) -> None:
-    """For people; `quoted` tables were measured elsewhere."""
-    rows = PlainTable("RemyCC", "rules", *SCORE_HEAD, left=1)
+    """Prints the scores as a text table; `quoted` scores come from publications."""
+    rows = PlainTable("RemyCC", "rules", *SCORE_COLUMNS, left=1)
     for each in tables:
         rows.add_row(each.path.name, str(each.rules), *score_cells(each.score))
     for table in quoted:
         rows.add_row(f"published {table.name}", str(table.rules), *score_cells(table.score))
     print_table(rows)
     print_note(
-        "Means over specimens (pooled: over senders) with standard errors; n: senders of a "
+        "mean: over specimens; pooled: over senders; both ± standard error. n: senders per "
         "specimen."
     )
 
 
-def tables_tree(tables: Sequence[MeasuredFile], benchmark: Benchmark) -> dict[str, Any]:
-    """For --json."""
+def scores_dict(tables: Sequence[MeasuredFile], benchmark: Benchmark) -> dict[str, Any]:
+    """Returns the scores as the dict that --json prints."""
     return {
         "network": benchmark.network,
         "delta": benchmark.delta,
@@ -121,7 +121,7 @@ def tables_tree(tables: Sequence[MeasuredFile], benchmark: Benchmark) -> dict[st
     }
 
 
-# The best published score on delta = 1, and what a search is expected to reach beyond it.
+#: Scores at delta = 1: the best published score, then three higher targets for a search.
 _THRESHOLDS = (-0.43, -0.30, -0.25, -0.22)
 
 
@@ -136,42 +136,43 @@ def benchmark_seeds(
     every: int,
     as_json: bool,
 ) -> None:
-    """Runs each design in a folder of its own, and keeps the files in `out` up to date with those
-    that are over."""
-    # What was measured here takes the place of what is quoted.
+    """Runs one design per specification in its own directory; rewrites the results after each."""
+    # Scores measured in this run replace the quoted ones.
     quoted = QUOTED if benchmark.is_quoted else ()
     published = tuple(each.as_published() for each in tables) or quoted
     thresholds = _thresholds(published, benchmark.is_quoted)
     curves: list[SeedCurve] = []
-    tree: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for spec in specs:
         seed = spec.search.seed
         run = run_search(spec, out / f"seed-{seed}", threads=threads)
-        say(
+        print_status(
             f"seed {seed}: {several(run.result.steps, 'step')} in {run.cpu_seconds:.1f} CPU-s, "
             f"{run.wall_seconds:.1f} s; measuring"
         )
         remycc = RemyCC(run.result.table, reference_config(run.result.spec))
         for suffix in file_suffixes(remycc.table):
             write_remycc(out / f"seed-{seed}{suffix}", remycc)
-        curves.append(_measured(run, evaluate, benchmark, every=every))
-        tree = {
-            **tables_tree(tables, benchmark),
+        curves.append(_measure_curve(run, evaluate, benchmark, every=every))
+        results = {
+            **scores_dict(tables, benchmark),
             "threads": threads,
             "searches": [summary_tree(curve, thresholds, published) for curve in curves],
         }
-        _write(out, curves, tree, published, benchmark.delta)
+        _write_results(out, curves, results, published, benchmark.delta)
     if as_json:
-        print_json(tree)
+        print_json(results)
     else:
-        _print(curves, thresholds, published)
+        _print_results(curves, thresholds, published)
 
 
-def _measured(run: SearchRun, evaluate: Evaluate, benchmark: Benchmark, *, every: int) -> SeedCurve:
+def _measure_curve(
+    run: SearchRun, evaluate: Evaluate, benchmark: Benchmark, *, every: int
+) -> SeedCurve:
     points = []
     for point in measure_curve(run, evaluate, benchmark, every=every):
         points.append(point)
-        say(
+        print_status(
             f"  step {point.steps}, {point.cpu_seconds:.1f} CPU-s, "
             f"{several(point.rules, 'rule')}: mean {with_error(point.score.mean)}, "
             f"pooled {with_error(point.score.pooled)}"
@@ -192,22 +193,22 @@ def _thresholds(published: Sequence[PublishedScore], is_quoted: bool) -> Sequenc
     return [max(means)] if means else []
 
 
-def _write(
+def _write_results(
     out: Path,
     curves: Sequence[SeedCurve],
-    tree: dict[str, Any],
+    results: dict[str, Any],
     published: Sequence[PublishedScore],
     delta: float,
 ) -> None:
     write_file(out / "curve.csv", to_csv(point for curve in curves for point in curve.points))
-    write_file(out / "summary.json", json.dumps(tree, indent=2, allow_nan=False) + "\n")
+    write_file(out / "summary.json", json.dumps(results, indent=2, allow_nan=False) + "\n")
     write_file(out / "curve.png", plot_curves(curves, published, delta=delta))
 
 
-def _print(
+def _print_results(
     curves: Sequence[SeedCurve], thresholds: Sequence[float], published: tuple[PublishedScore, ...]
 ) -> None:
-    rows = PlainTable("seed", "CPU-s", "wall-s", "rules", *SCORE_HEAD)
+    rows = PlainTable("seed", "CPU-s", "wall-s", "rules", *SCORE_COLUMNS)
     for curve in curves:
         rows.add_row(
             str(curve.seed),
@@ -218,7 +219,9 @@ def _print(
         )
     print_table(rows)
     if thresholds:
-        click.echo("\nFirst passed, mean and pooled, at CPU-s / wall-s:\n")
+        click.echo(
+            "\nTime until both mean and pooled score reached the threshold, CPU-s / wall-s:\n"
+        )
         times = PlainTable("seed", *(f"{threshold:.3g}" for threshold in thresholds))
         for curve in curves:
             passings = [curve.first_passed(threshold) for threshold in thresholds]
@@ -227,7 +230,7 @@ def _print(
     for curve in curves:
         if worse := groups_below(curve.final.score, published):
             click.echo(
-                f"\nseed {curve.seed}: a published RemyCC is better with {', '.join(worse)} senders"
+                f"\nseed {curve.seed}: a published RemyCC scores higher at n = {', '.join(worse)}"
             )
 
 
@@ -236,14 +239,14 @@ def _passing(passing: CurvePoint | None) -> str:
 
 
 _SEEDS = re.compile(r"(\d+)(?:-(\d+))?")
-_MOST_SEEDS = 1000
-_LARGEST_SEED = 2**64 - 1
+_MAX_SEEDS = 1000
+_MAX_SEED = 2**64 - 1
 
 
-def _seeds(
+def _parse_seeds(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> tuple[int, ...] | None:
-    """The seeds that a text such as 1-5 or 1,3,8 names."""
+    """Parses a seed list such as 1-5 or 1,3,8; None if the option is not given."""
     if value is None:
         return None
     seeds: list[int] = []
@@ -252,24 +255,28 @@ def _seeds(
         if match is None:
             raise click.BadParameter(f"{value!r} is not a list of seeds such as 1-5 or 1,3,8")
         first, last = int(match[1]), int(match[2] or match[1])
-        if not first <= last < first + _MOST_SEEDS:
-            raise click.BadParameter(f"{part!r} is not a range of 1 to {_MOST_SEEDS} seeds")
+        if not first <= last < first + _MAX_SEEDS:
+            raise click.BadParameter(f"{part!r} is not a range of 1 to {_MAX_SEEDS} seeds")
         seeds += range(first, last + 1)
-    if max(seeds) > _LARGEST_SEED or len(set(seeds)) < len(seeds):
-        raise click.BadParameter(f"{value!r} must hold different seeds of at most {_LARGEST_SEED}")
+    if max(seeds) > _MAX_SEED or len(set(seeds)) < len(seeds):
+        raise click.BadParameter(
+            f"{value!r} has duplicate seeds, or a seed above the maximum of {_MAX_SEED}"
+        )
     return tuple(seeds)
 
 
 @click.command("benchmark-search")
 @option(
     "--remycc FILE",
-    "Measure this RemyCC, .dna or .json; may be given several times.",
+    "Measure this RemyCC file, .dna or .json; may be given several times.",
     FILE,
     name="remyccs",
     multiple=True,
 )
-@switch("--published", "Measure the published RemyCCs in $REMY_REFERENCE_DIR/remyccs.")
-@option("--seeds K-L", "Search with these seeds.", callback=_seeds)
+@flag("--published", "Measure the published RemyCCs in $REMY_REFERENCE_DIR/remyccs.")
+@option(
+    "--seeds K-L", "Run a search for each of these seeds, e.g. 1-5 or 1,3,8.", callback=_parse_seeds
+)
 @option(
     "--steps N",
     "Length of each search: search.joint.steps, or search.pattern.steps.",
@@ -282,11 +289,11 @@ def _seeds(
     POSITIVE,
 )
 @settings_option(
-    "Another setting of the searches, as search.joint.starts=3; may be given several times."
+    "Override a setting of the searches, e.g. search.joint.starts=3; may be given several times."
 )
 @option(
     "--every STEPS",
-    "Measure published tables that are at least so many steps apart.",
+    "Measure the tables that a search publishes at most once every STEPS steps.",
     POSITIVE_INT,
     default=1,
 )
@@ -298,16 +305,16 @@ def _seeds(
 )
 @option(
     "--specimens N",
-    "Held-out networks; with fewer the errors grow.  [default: 512, or as evaluate has them]",
+    "Number of held-out networks; fewer give larger standard errors.  [default: the network's]",
     SPECIMEN_COUNT,
 )
 @option(
     "--network NAME",
-    "Which networks; on those of the learnability study scores are the objective's own.",
+    "Benchmark networks. On those of the learnability study, the score is the objective itself.",
     click.Choice(sorted(NETWORKS)),
     default=GENERAL_PURPOSE,
 )
-@option("--out DIR", "Directory of the searches.", click.Path(file_okay=False))
+@option("--out DIR", "Directory for the searches' files.", click.Path(file_okay=False))
 @time_unit_option
 @threads_option
 @json_option
@@ -329,14 +336,14 @@ def command(
 ) -> None:
     """Measure RemyCCs, or the search, on networks that published RemyCCs were designed for.
 
-    1 to 16 senders on and off for 5 s each, 10-20 Mbit/s, 100-200 ms, no limit to the queue; 512
-    specimens of 100 s that serve nothing else. A sender's score is log2(equal-share throughput /
-    link rate) - D log2(delay / RTT), where D is 1 unless --delta says otherwise; senders on for
-    less than 500 ms are left out.
+    By default, the benchmark is 512 held-out specimens of 100 s each: 1-16 senders with mean on and
+    off times of 5 s, a link of 10-20 Mbit/s, RTTs of 100-200 ms and an infinite buffer. A sender's
+    score is log2(equal-share throughput / link rate) - D log2(delay / RTT), where D is --delta.
+    Senders that are on for less than 500 ms are excluded.
 
-    With --remycc or --published these RemyCCs are measured. With --seeds a design is made for each
-    seed, and the RemyCCs that it published on the way are measured once it is over: --out then
-    holds curve.csv, summary.json, curve.png and the final RemyCCs.
+    --remycc and --published measure existing RemyCCs. --seeds runs a design for each seed, then
+    measures the RemyCCs that the design published at intermediate steps. --out then contains
+    curve.csv, summary.json, curve.png and the final RemyCCs.
     """
     if seeds is None:
         for name, value in (("--out", out), ("--steps", steps), ("--cpu-seconds", cpu_seconds)):
@@ -375,7 +382,7 @@ def command(
                 as_json=as_json,
             )
         elif as_json:
-            print_json(tables_tree(tables, benchmark))
+            print_json(scores_dict(tables, benchmark))
         else:
             print_tables(tables, QUOTED if benchmark.is_quoted and not published else ())
 

@@ -1,4 +1,4 @@
-"""A campaign of designs on this machine, shown: `remy-farm design --sweep`."""
+"""Runs a campaign of designs on this machine, for `remy-farm design --sweep`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from remy_cli.common import print_json, say
+from remy_cli.common import print_json, print_status
 from remy_cli.design_progress import DesignProgress
 from remy_cli.views import print_members, progress_view
 from remy_farm.analysis import (
@@ -23,12 +23,12 @@ from remy_farm.analysis import (
 )
 from remy_farm.driver import DesignObserver
 
-#: What is said while a design that is finished is measured.
+#: Status line while a finished design is evaluated.
 COMPARING = "comparing the first table with the last on fresh specimens"
 
 
 class _CampaignProgress(CampaignObserver):
-    """Shows a campaign of this process, a design after another."""
+    """Shows the progress of a campaign whose designs run one after another."""
 
     def __init__(self, members: int, *, quiet: bool) -> None:
         self._members = members
@@ -39,8 +39,8 @@ class _CampaignProgress(CampaignObserver):
         self, member: Member, position: int, *, is_finished: bool
     ) -> Iterator[DesignObserver]:
         if not self._quiet:
-            state = ": finished already" if is_finished else ""
-            say(f"{member.name}, {position} of {several(self._members, 'design')}{state}")
+            state = ": already finished" if is_finished else ""
+            print_status(f"{member.name}, {position} of {several(self._members, 'design')}{state}")
         if is_finished:
             yield DesignObserver()
             return
@@ -49,13 +49,13 @@ class _CampaignProgress(CampaignObserver):
 
     def comparing(self, member: Member) -> None:
         if not self._quiet:
-            say(COMPARING)
+            print_status(COMPARING)
 
 
 def design_campaign(
     members: Sequence[Member], out: Path, *, threads: int, resume: bool, quiet: bool, as_json: bool
 ) -> bool:
-    """Runs a campaign and shows what it came to; False if it was interrupted."""
+    """Runs a campaign and prints its comparison. Returns False if it was interrupted."""
     observer = _CampaignProgress(len(members), quiet=quiet)
     records = run_campaign(members, out, threads=threads, resume=resume, observer=observer)
     if records is None:
@@ -65,6 +65,7 @@ def design_campaign(
     else:
         print_members(records)
         click.echo(
-            f"\nIn {out}: {CAMPAIGN_HTML}, {CAMPAIGN_PNG}, {CAMPAIGN_JSON}, a folder each design"
+            f"\nIn {out}: {CAMPAIGN_HTML}, {CAMPAIGN_PNG}, {CAMPAIGN_JSON}, and a directory per "
+            "design"
         )
     return True

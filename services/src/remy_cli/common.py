@@ -1,4 +1,4 @@
-"""What commands share: options, results as JSON or tables."""
+"""Helpers that commands share: options, parameter types, and output as JSON or text tables."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 FILE = click.Path(dir_okay=False)
-"""A file. Whoever reads or writes it says what is wrong with it."""
+"""A file name. The code that opens the file reports errors."""
 
 SEED = click.IntRange(0, 2**64 - 1)
-#: What is counted in 32 bits.
+#: A count that fits in 32 bits.
 COUNT = click.IntRange(1, 2**32 - 1)
 POSITIVE_INT = click.IntRange(min=1)
 SPECIMEN_COUNT = click.IntRange(1, 1_000_000)
@@ -35,7 +35,7 @@ THREADS = click.IntRange(1, 1024)
 
 
 class FiniteRange(click.FloatRange):
-    """A range of real numbers; NaN and infinity are outside of every range."""
+    """A range of real numbers that rejects NaN and infinity."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -58,82 +58,85 @@ def option(
     name: str | None = None,
     **attributes: Any,
 ) -> Callable[[_Command], _Command]:
-    """A flag, whose help shows its variable and its default.
+    """Adds an option whose help shows its environment variable and its default.
 
-    `usage` is as in "--out -o FILE": the flag, perhaps a short one, and a word for the value.
-    `name` is the parameter's where it is not the flag's.
+    `usage` holds the flags and the metavar, for example "--out -o FILE". `name` is the name of the
+    function's parameter; None derives it from the flag.
     """
-    words = usage.split()
-    flags = [word for word in words if word.startswith("-")]
+    tokens = usage.split()
+    flags = [token for token in tokens if token.startswith("-")]
     return click.option(
         *([*flags, name] if name else flags),
-        metavar=" ".join(words[len(flags) :]) or None,
+        metavar=" ".join(tokens[len(flags) :]) or None,
         help=text,
         type=kind,
         **{"show_envvar": True, "show_default": attributes.get("default") != "", **attributes},
     )
 
 
-def switch(usage: str, text: str, **attributes: Any) -> Callable[[_Command], _Command]:
-    """A flag without a value."""
+def flag(usage: str, text: str, **attributes: Any) -> Callable[[_Command], _Command]:
+    """Adds a boolean flag."""
     return option(usage, text, is_flag=True, **attributes)
 
 
 def seed_option(text: str) -> Callable[[_Command], _Command]:
-    """--seed K, 1 unless it is given."""
+    """Adds --seed K, which defaults to 1."""
     return option("--seed K", text, SEED, default=1)
 
 
 def settings_option(text: str) -> Callable[[_Command], _Command]:
-    """--set PATH=VALUE, any number of them."""
+    """Adds --set PATH=VALUE, which may be given several times."""
     return option("--set PATH=VALUE", text, name="settings", multiple=True)
 
 
 def sweeps_option(beginning: str) -> Callable[[_Command], _Command]:
-    """--sweep PATH=V,V,..., any number of them; what is made or submitted for each value."""
+    """Adds --sweep PATH=V,V,..., which may be given several times.
+
+    `beginning` starts the help text and says what the command makes for each value.
+    """
     text = (
-        f"{beginning} for each of these values of a setting, as objective.delta=0.1,1,10; "
-        "with several sweeps, for each combination."
+        f"{beginning} for each of these values of a setting, e.g. objective.delta=0.1,1,10. "
+        "Several sweeps give every combination."
     )
     return option("--sweep PATH=V,V,...", text, name="sweeps", multiple=True)
 
 
 threads_option = option(
     "--threads N",
-    "Threads to simulate with; results do not depend on it.",
+    "Number of simulation threads; results do not depend on it.",
     THREADS,
     default=allowed_cpus,
     show_default="the CPUs allowed",
 )
 time_unit_option = option(
     "--time-unit-ms U",
-    "Unit of time of the .dna files, ms: a .dna file does not tell.",
+    "Time unit of .dna files in ms, which the files do not record.",
     POSITIVE,
     default=1.0,
 )
-json_option = switch("--json", "Print one JSON object and nothing else.", name="as_json")
-quiet_option = switch("--quiet", "Show no progress.")
+json_option = flag("--json", "Print a single JSON object instead of text.", name="as_json")
+quiet_option = flag("--quiet", "Show no progress.")
 
 
 def local_evaluator(threads: int) -> AbstractContextManager[LocalEvaluator]:
-    """An evaluator on this process's threads, until the command ends."""
-    # Evaluators load numpy, which help and mistakes do not wait for.
+    """Returns a context manager for an evaluator that runs on threads of this process."""
+    # Imported here because it loads numpy, which would slow down --help and usage errors.
     from remy_farm.evaluation import LocalEvaluator
 
     return closing(LocalEvaluator(threads))
 
 
-# Of a column of words, where the whole table does not fit.
-_WIDEST_WORDS = 28
+#: Maximum width of a text column, in characters, when the table does not fit on the screen.
+_MAX_TEXT_WIDTH = 28
 _GAP = 2
 _NOTE_WIDTH = 79
 
 
 class PlainTable:
-    """Rows under a line of heads; numbers stand to the right, but in the first `left` columns.
+    """A text table. The first `left` columns are left-aligned, the others right-aligned.
 
-    Nothing is ever cut off: columns that do not fit on the screen follow below it, each time behind
-    the first column, and what is longer than its column goes on in the next line.
+    No text is truncated. Columns that do not fit on the screen are printed in further bands below,
+    each of which repeats the first column. Text that is wider than its column wraps.
     """
 
     def __init__(self, *head: str, left: int = 0) -> None:
@@ -143,12 +146,12 @@ class PlainTable:
         self._styles: list[str] = []
 
     def add_row(self, *cells: str, style: str = "") -> None:
-        """A cell for each column."""
+        """Adds a row with one cell per column."""
         self._rows.append(cells)
         self._styles.append(style)
 
     def width(self) -> int:
-        """Columns of a screen that shows every row on one line."""
+        """Returns the screen width, in characters, that shows every row on one line."""
         return sum(self._widths()) + _GAP * (len(self._head) - 1)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -171,12 +174,12 @@ class PlainTable:
         return [max(map(cell_len, cells)) for cells in zip(self._head, *self._rows, strict=True)]
 
     def _bands(self, room: int) -> list[list[tuple[int, int]]]:
-        """(column, width) of each part of the table."""
+        """Divides the columns into bands that fit `room` characters: lists of (column, width)."""
         widths = self._widths()
         if self.width() <= room:
             return [list(enumerate(widths))]
         for column in range(self._left):
-            widths[column] = min(widths[column], _WIDEST_WORDS)
+            widths[column] = min(widths[column], _MAX_TEXT_WIDTH)
         key = (0, min(widths[0], room))
         bands = [[key]]
         used = key[1]
@@ -191,20 +194,19 @@ class PlainTable:
 
 
 def print_json(tree: Mapping[str, Any]) -> None:
-    """One JSON object on standard output. Keys keep their order; numbers are exact."""
+    """Prints a JSON object with its keys in order and its numbers exact."""
     click.echo(json.dumps(tree, indent=2, allow_nan=False))
 
 
 def print_table(table: PlainTable) -> None:
-    """A table on standard output; in a file or a pipe every row is one line, unless COLUMNS says
-    how wide that may be."""
+    """Prints a table. In a file or a pipe every row is one line, unless COLUMNS sets a width."""
     is_bounded = sys.stdout.isatty() or "COLUMNS" in os.environ
     width = None if is_bounded else max(1, table.width())
     Console(file=sys.stdout, width=width, highlight=False).print(table)
 
 
 def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
-    """Names and values in two columns."""
+    """Prints names and values in two columns."""
     rows = list(pairs)
     width = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
@@ -212,10 +214,10 @@ def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def print_note(text: str) -> None:
-    """What explains a table, below it, in lines that fit any screen."""
+    """Prints an explanation below a table, wrapped to 79 characters."""
     click.echo("\n" + textwrap.fill(text, _NOTE_WIDTH))
 
 
-def say(sentence: str) -> None:
-    """A line for people on standard error."""
+def print_status(sentence: str) -> None:
+    """Prints a line on standard error."""
     click.echo(sentence, err=True)

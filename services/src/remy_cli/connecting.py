@@ -1,4 +1,4 @@
-"""Options of the commands that talk to a coordinator, and its failures as exit codes."""
+"""Connection options of commands that call a coordinator, and exit codes of its errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 
 from remy_cli.common import FILE, NOT_NEGATIVE, json_option, option
 from remy_cli.coordinator import check_environment
-from remy_cli.failures import ExitCode, Failure, complain
+from remy_cli.failures import ExitCode, Failure, print_error
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_rpc.settings import SettingsError
 from remy_services.client import (
@@ -24,13 +24,13 @@ from remy_services.client import (
 )
 from remy_services.jobs import state_name
 
-# gRPC takes long to load, and commands that may do without a coordinator have these options, too:
-# what needs it is imported where it is used.
+# gRPC is slow to import, and some commands with these options can run without a coordinator.
+# Modules that need gRPC are therefore imported inside functions.
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-#: By the name of the ServiceError.
-_CODES = {
+#: Maps the class name of a ServiceError to an exit code; REFUSED is the default.
+_EXIT_CODES = {
     "BadRequest": ExitCode.BAD_INPUT,
     "Unreachable": ExitCode.UNREACHABLE,
     "NotAllowed": ExitCode.NOT_ALLOWED,
@@ -38,70 +38,69 @@ _CODES = {
 }
 
 
-def _setting(
+def _connection_option(
     usage: str, text: str, kind: click.ParamType[Any] | None = None, **attributes: Any
 ) -> Callable[[_Command], _Command]:
-    """A flag that a variable of its name may stand for."""
+    """Adds an option that can also be set by the environment variable REMY_FARM_<FLAG>."""
     flag = usage.split()[0].removeprefix("--")
     variable = f"REMY_FARM_{flag.replace('-', '_').upper()}"
     return option(usage, text, kind, envvar=variable, **attributes)
 
 
 _OPTIONS = (
-    _setting(
+    _connection_option(
         "--coordinator HOST:PORT",
-        "Where the coordinator is; 127.0.0.1:50051 unless the configuration file says more.",
+        "Address of the coordinator; by default the configuration file's, else 127.0.0.1:50051.",
     ),
-    _setting(
+    _connection_option(
         "--token-file FILE",
-        "Holds the token that says who you are; REMY_FARM_TOKEN may hold the token itself.",
+        "File with your access token; REMY_FARM_TOKEN may hold the token itself.",
         FILE,
     ),
-    _setting(
+    _connection_option(
         "--tls-ca FILE",
-        "Authorities that may have signed the coordinator's certificate (PEM).",
+        "CA certificates that verify the coordinator's certificate (PEM).",
         FILE,
     ),
-    _setting(
-        "--tls-cert FILE", "Your certificate, where the coordinator asks for one (PEM).", FILE
+    _connection_option(
+        "--tls-cert FILE", "Your client certificate, if the coordinator requires one (PEM).", FILE
     ),
-    _setting("--tls-key FILE", "Its private key (PEM).", FILE),
-    _setting(
+    _connection_option("--tls-key FILE", "Private key of --tls-cert (PEM).", FILE),
+    _connection_option(
         "--tls-server-name NAME",
-        "The name in the coordinator's certificate, where it is reached by another.",
+        "Name in the coordinator's certificate, if it differs from the host in the address.",
     ),
-    _setting(
+    _connection_option(
         "--insecure",
-        "Plain text, also to another machine. Whoever is in between sees token and jobs.",
+        "Connect without TLS even to another machine, which exposes token and jobs on the network.",
         is_flag=True,
         default=None,
     ),
 )
-_ON_A_FARM = option(
+_FARM_COORDINATOR = option(
     "--coordinator HOST:PORT",
-    "Simulate on the workers of this coordinator, as a job there, and not on this machine.",
+    "Simulate on this coordinator's workers, as a job, instead of on this machine.",
 )
-_PATIENCE = _setting(
+_PATIENCE = _connection_option(
     "--patience SECONDS",
-    "How long to go on trying while the coordinator is away.",
+    "Retry this long, in seconds, while the coordinator is unreachable.",
     NOT_NEGATIVE,
     name="patience_seconds",
     default=PATIENCE_SECONDS,
 )
 
 
-def connected(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command --json and the flags of the connection, and a DesignClient as its first
-    argument."""
+def pass_client(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --json and the connection options, and passes a DesignClient as first argument."""
 
     @functools.wraps(function)
     def run(*, patience_seconds: float, **values: Any) -> Any:
         from remy_services.client import Connection, DesignClient
 
-        with failures_of_the_service():
-            settings = connection_settings(taken(values))
+        with service_errors_exit():
+            settings = connection_settings(pop_connection_options(values))
             with Connection(
-                settings, patience_seconds=patience_seconds, on_trouble=complain
+                settings, patience_seconds=patience_seconds, on_trouble=print_error
             ) as connection:
                 return function(DesignClient(connection), **values)
 
@@ -109,29 +108,31 @@ def connected(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_connection_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command the flags of the connection alone."""
+    """Adds the connection options."""
     for add in reversed(_OPTIONS):
         function = add(function)
     return function
 
 
 def with_farm_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for a command that runs on this machine unless --coordinator is given; no variable
-    and no file stands for that."""
-    for add in reversed((_ON_A_FARM, *_OPTIONS[1:], _PATIENCE)):
+    """Adds the connection options to a command that uses a farm only if --coordinator is given.
+
+    Neither an environment variable nor the configuration file sets --coordinator here.
+    """
+    for add in reversed((_FARM_COORDINATOR, *_OPTIONS[1:], _PATIENCE)):
         function = add(function)
     return function
 
 
 def connection_settings(given: Given) -> ConnectionSettings:
-    """What flags, environment and configuration file amount to. Raises SettingsError."""
+    """Combines flags, environment and configuration file. Raises SettingsError."""
     check_environment(os.environ)
     return found_settings(given, os.environ)
 
 
 @contextmanager
-def failures_of_the_service() -> Iterator[None]:
-    """Has what goes wrong with a coordinator end the command with its sentence and exit code."""
+def service_errors_exit() -> Iterator[None]:
+    """Turns errors of the settings or the coordinator into a Failure with its exit code."""
     from remy_services.client import ServiceError
 
     try:
@@ -139,22 +140,24 @@ def failures_of_the_service() -> Iterator[None]:
     except SettingsError as error:
         raise Failure(str(error), ExitCode.BAD_INPUT) from error
     except ServiceError as error:
-        raise Failure(str(error), _CODES.get(type(error).__name__, ExitCode.REFUSED)) from error
+        raise Failure(
+            str(error), _EXIT_CODES.get(type(error).__name__, ExitCode.REFUSED)
+        ) from error
 
 
-def taken(values: dict[str, Any]) -> Given:
-    """What the flags of the connection say; they are no longer among `values` then."""
+def pop_connection_options(values: dict[str, Any]) -> Given:
+    """Removes the connection options from `values` and returns them."""
     names = [name for name in Given.__struct_fields__ if name in values]
     return Given(**{name: values.pop(name) for name in names})
 
 
-# Whoever presses the tab key waits for this.
-_COMPLETION_SECONDS = 2.0
-_MOST_COMPLETIONS = 50
+# The user waits for this after pressing Tab.
+_COMPLETION_TIMEOUT_SECONDS = 2.0
+_MAX_COMPLETIONS = 50
 
 
 class JobName(click.ParamType[str]):
-    """A job's id, or its name; a shell completes names by asking the coordinator."""
+    """A job's id or name. Shell completion requests the names from the coordinator."""
 
     name = "job"
 
@@ -163,11 +166,11 @@ class JobName(click.ParamType[str]):
     ) -> list[CompletionItem]:
         from remy_services.client import Connection, DesignClient, ServiceError
 
-        request = messages.ListJobsRequest(name_contains=incomplete, page_size=_MOST_COMPLETIONS)
+        request = messages.ListJobsRequest(name_contains=incomplete, page_size=_MAX_COMPLETIONS)
         try:
             with Connection(
-                connection_settings(taken(dict(ctx.params))),
-                deadline_seconds=_COMPLETION_SECONDS,
+                connection_settings(pop_connection_options(dict(ctx.params))),
+                deadline_seconds=_COMPLETION_TIMEOUT_SECONDS,
                 patience_seconds=0,
             ) as connection:
                 jobs = DesignClient(connection).list(request).jobs
@@ -180,5 +183,5 @@ class JobName(click.ParamType[str]):
         ]
 
 
-#: JOB: an id, a name, or the beginning of an id, where that is unambiguous.
+#: JOB: a job's id, its name, or an unambiguous prefix of its id.
 job_argument = click.argument("job", metavar="JOB", type=JobName())

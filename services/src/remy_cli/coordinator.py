@@ -1,4 +1,4 @@
-"""`remy-farm coordinator`: the server that a team's designs share, and its settings."""
+"""`remy-farm coordinator`: the server that runs a team's design jobs, and its settings."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from remy_cli.common import (
     POSITIVE_INT,
     THREADS,
     FiniteRange,
+    flag,
     option,
-    switch,
 )
 from remy_rpc.settings import Address, SettingsError, parse_listen_address
 from remy_simulator.cpus import allowed_cpus
@@ -27,46 +27,45 @@ from remy_simulator.cpus import allowed_cpus
 if TYPE_CHECKING:
     from remy_services.coordinator import ServerSettings, ServerTls
 
-#: What the environment's variables begin with; --listen is REMY_FARM_COORDINATOR_LISTEN.
+#: Prefix of this command's environment variables, e.g. REMY_FARM_COORDINATOR_LISTEN for --listen.
 VARIABLE_PREFIX = "REMY_FARM_COORDINATOR"
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, exists=True, path_type=Path)
-_MOST_CONFIG_BYTES = 1 << 20
+_MAX_CONFIG_BYTES = 1 << 20
 
 
 def _read_config(context: click.Context, _: click.Parameter, path: Path | None) -> None:
-    """Makes a file's settings the defaults of this command."""
+    """Uses the settings in a YAML file as defaults of this command's options."""
     if path is None:
         return
     from remy_farm.files import read_file
     from remy_farm.specification import read_yaml
 
     try:
-        text = read_file(path, limit=_MOST_CONFIG_BYTES).decode()
+        text = read_file(path, limit=_MAX_CONFIG_BYTES).decode()
     except UnicodeDecodeError as error:
         raise click.UsageError(f"{path} is not UTF-8 text") from error
     tree = read_yaml(text, str(path))
     if not isinstance(tree, dict):
-        raise click.UsageError(
-            f"{path} must be a mapping of settings, as in 'listen: 0.0.0.0:7390'"
-        )
+        raise click.UsageError(f"{path} must be a mapping of settings, e.g. 'listen: 0.0.0.0:7390'")
     names = {str(each.name).replace("_", "-"): str(each.name) for each in context.command.params}
     del names["config"]
     for key, value in tree.items():
         if key not in names:
             raise click.UsageError(
-                f"{path}: {key[:60]!r} is no setting; there are {', '.join(sorted(names))}"
+                f"{path}: {key[:60]!r} is not a setting; the settings are "
+                f"{', '.join(sorted(names))}"
             )
         if isinstance(value, list | dict) or value is None:
-            raise click.UsageError(f"{path}: {key} must be one value")
-    given = {
+            raise click.UsageError(f"{path}: {key} must be a single value")
+    defaults = {
         names[key]: value if isinstance(value, bool) else str(value) for key, value in tree.items()
     }
-    context.default_map = {**(context.default_map or {}), **given}
+    context.default_map = {**(context.default_map or {}), **defaults}
 
 
-# Of every command but `coordinator`, and of programs beside it.
+# Variables of the other commands, and of other programs.
 _OTHER_VARIABLES = frozenset(
     f"REMY_FARM_{name}"
     for name in (
@@ -76,13 +75,12 @@ _OTHER_VARIABLES = frozenset(
     )
 )
 _OTHER_PREFIXES = ("REMY_FARM_WORKER_", "REMY_FARM_E2E_")
-# What Kubernetes tells pods of the services beside them.
+# Variables that Kubernetes adds to pods for each Service in the namespace.
 _SERVICE_LINK = re.compile(r"_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT(_[0-9]+_(TCP|UDP|SCTP).*)?$")
 
 
 def check_environment(environment: Mapping[str, str]) -> None:
-    """Raises SettingsError for a variable that looks like one of ours and is none: a setting that
-    would silently not be in force."""
+    """Raises SettingsError for an unknown REMY_FARM_ variable, which would be ignored silently."""
     own = {f"{VARIABLE_PREFIX}_{each.name}".upper() for each in command.params}
     known = _OTHER_VARIABLES | own
     for name in sorted(environment):
@@ -93,20 +91,20 @@ def check_environment(environment: Mapping[str, str]) -> None:
             and not _SERVICE_LINK.search(name)
         ):
             closest = difflib.get_close_matches(name, known, n=1)
-            meant = f"; is {closest[0]} meant?" if closest else ""
-            raise SettingsError(f"the environment has {name}, which is no setting{meant}")
+            suggestion = f"; did you mean {closest[0]}?" if closest else ""
+            raise SettingsError(f"the environment has {name}, which is not a setting{suggestion}")
 
 
 @click.command(
     "coordinator",
     context_settings={"auto_envvar_prefix": VARIABLE_PREFIX},
-    epilog="Every flag may be set by the variable that stands behind it, or in the file that "
-    "--config names. docs/how-to/operations.md says more.",
+    epilog="Every option can also be set by the environment variable shown with it, or in the "
+    "--config file. See docs/operations.md.",
 )
 @option(
     "--config FILE",
-    "YAML file with settings by the names of the flags, without dashes in front; flags "
-    "and the environment go before it.",
+    "YAML file of settings, named like the options without the leading dashes. Options and "
+    "environment variables override it.",
     _FILE,
     is_eager=True,
     expose_value=False,
@@ -114,161 +112,170 @@ def check_environment(environment: Mapping[str, str]) -> None:
 )
 @option(
     "--listen HOST:PORT",
-    "Where to serve; port 0 is any that is free. Other hosts than this one are served "
-    "with TLS and tokens only.",
+    "Address to serve at; port 0 selects a free port. Serving other hosts requires TLS and tokens.",
     default="127.0.0.1:50051",
 )
-@option("--health-listen HOST:PORT", "Also serve health, and nothing else, there, in plain text.")
+@option(
+    "--health-listen HOST:PORT",
+    "Also serve only the gRPC health service at this address, without TLS.",
+)
 @option(
     "--tokens-file FILE",
-    "YAML file with those who may call, and what; read again when it changes.",
+    "YAML file of access tokens and roles; read again whenever it changes.",
     _FILE,
 )
 @option("--tls-cert FILE", "Certificate of the server (PEM).", _FILE)
-@option("--tls-key FILE", "Its private key (PEM).", _FILE)
+@option("--tls-key FILE", "Private key of --tls-cert (PEM).", _FILE)
 @option(
     "--tls-client-ca FILE",
-    "Only let in clients whose certificate one of these authorities signed (PEM).",
+    "Only accept clients with a certificate signed by one of these CAs (PEM).",
     _FILE,
 )
-@switch("--insecure", "Serve other hosts although TLS or tokens are missing.")
+@flag("--insecure", "Serve other hosts even without TLS or tokens.")
 @option(
     "--reflection/--no-reflection",
-    "Tell callers what services there are (gRPC reflection).",
+    "List the available services to callers (gRPC reflection).",
     default=True,
 )
 @option(
     "--maximum-message-bytes N",
-    "Size of any message.",
+    "Maximum size of a gRPC message.",
     click.IntRange(min=1 << 16),
     default=16 << 20,
 )
 @option(
-    "--maximum-open-streams N", "Watches and transfers of jobs at once.", POSITIVE_INT, default=1000
+    "--maximum-open-streams N",
+    "Maximum number of open watches and transfers.",
+    POSITIVE_INT,
+    default=1000,
 )
 @option(
     "--grace-seconds S",
-    "When told to end (SIGTERM, Ctrl-C), do so within S seconds.",
+    "Shut down within S seconds after SIGTERM or Ctrl-C.",
     NOT_NEGATIVE,
     default=20.0,
 )
-@option("--ready-file FILE", "Write the address there when the coordinator serves.", _FILE)
+@option("--ready-file FILE", "Write the address to this file once the coordinator serves.", _FILE)
 @option(
     "--store URL",
-    "Where jobs are kept: sqlite:///PATH, redis://HOST:PORT/DATABASE and others.",
+    "Store of the jobs, e.g. sqlite:///PATH or redis://HOST:PORT/DATABASE.",
     default="sqlite:remy-farm.db",
 )
-@switch("--accept-data-loss", "Use a store that may lose what it has acknowledged.")
+@flag("--accept-data-loss", "Allow a store that may lose acknowledged commits.")
 @option(
     "--mirror URL",
-    "Keep an archive of every job there, too, renewed at each epoch: file:///DIRECTORY or "
+    "Also keep an archive of every job at this URL, updated at each epoch: file:///DIRECTORY or "
     "s3://BUCKET/FOLDER.",
 )
 @option(
     "--retention-days D",
-    "Jobs that ended D days ago leave the store; their archive stays where --mirror says.",
+    "Delete jobs from the store D days after they end; archives of --mirror are kept.",
     NOT_NEGATIVE,
-    show_default="for ever",
+    show_default="forever",
 )
-@option("--name NAME", "Name of this coordinator, for people.", show_default="the host's name")
+@option("--name NAME", "Name of this coordinator, shown to users.", show_default="the host's name")
 @option(
     "--checkpoint-seconds S",
-    "Commit a job at most once in S seconds; that much work is lost with the process.",
+    "Commit each job at most once every S seconds; a crash loses up to S seconds of work.",
     NOT_NEGATIVE,
     default=1.0,
 )
 @option(
     "--maximum-running-jobs N",
-    "Jobs that run at once; others wait, by priority.",
+    "Maximum number of running jobs; others wait, ordered by priority.",
     POSITIVE_INT,
     default=100,
 )
 @option(
     "--maximum-running-jobs-per-user N",
-    "The same for the jobs of one owner.",
+    "Maximum number of running jobs per owner.",
     POSITIVE_INT,
     default=100,
 )
 @option(
     "--maximum-packets-per-job N",
-    "Packets that one job may simulate.",
+    "Maximum number of packets that a job may simulate.",
     POSITIVE_INT,
-    show_default="any number",
+    show_default="unlimited",
 )
-@option("--maximum-spec-bytes N", "Size of a specification.", POSITIVE_INT, default=256 << 10)
-@option("--price-per-cpu-hour PRICE", "For the estimated cost of jobs.", NOT_NEGATIVE)
+@option(
+    "--maximum-spec-bytes N", "Maximum size of a specification.", POSITIVE_INT, default=256 << 10
+)
+@option("--price-per-cpu-hour PRICE", "Price used to estimate the cost of jobs.", NOT_NEGATIVE)
 @option(
     "--evaluator",
-    "Who simulates: this process, workers that call, or a Ray cluster.",
+    "Simulate in this process (local), on connected workers, or on a Ray cluster.",
     click.Choice(["local", "workers", "ray"]),
     default="local",
 )
 @option(
     "--threads N",
-    "Threads of the evaluator 'local'.",
+    "Number of threads of the evaluator 'local'.",
     THREADS,
     default=allowed_cpus,
     show_default="the CPUs allowed",
 )
 @option(
     "--ray-address ADDRESS",
-    "Of the evaluator 'ray': HOST:PORT of the head where this machine is a node of the "
-    "cluster, ray://HOST:PORT where it is not, auto for the cluster that this machine is "
-    "in.",
+    "Address for the evaluator 'ray': HOST:PORT of the head node if this machine is in the "
+    "cluster, ray://HOST:PORT if it is not, or auto for this machine's cluster.",
     default="auto",
     envvar=[f"{VARIABLE_PREFIX}_RAY_ADDRESS", "REMY_FARM_RAY_ADDRESS"],
 )
-@option("--ray-threads-per-actor N", "CPUs that an actor takes on its node.", THREADS, default=1)
+@option(
+    "--ray-threads-per-actor N", "CPUs that each Ray actor reserves and uses.", THREADS, default=1
+)
 @option(
     "--ray-actors N",
-    "Actors to ask Ray for, which may have its autoscaler add nodes.",
+    "Number of Ray actors to request; Ray's autoscaler may add nodes for them.",
     POSITIVE_INT,
     show_default="as many as fit on the nodes",
 )
 @option(
     "--ray-resource NAME",
-    "Only use nodes of the Ray cluster that have this resource.",
+    "Only use Ray nodes with this custom resource.",
     default="",
     show_default="any node",
 )
 @option(
     "--ray-listen HOST:PORT",
-    "Where actors of the evaluator 'ray' call; port 0 is any that is free.",
+    "Address at which Ray actors connect; port 0 selects a free port.",
     default="0.0.0.0:0",
 )
 @option(
     "--reproductions DIR",
-    "Write there the evaluation tasks that were given up because they kept ending their workers: "
-    "a folder, or a URL as of a mirror.",
+    "Save evaluation tasks that repeatedly crashed their workers, to reproduce the crash; a "
+    "directory, or a URL like --mirror.",
 )
 @option(
     "--kubernetes-workers FILE",
-    "Have Kubernetes run workers for each job, as this YAML file says; the Helm chart writes it.",
+    "Run workers for each job on Kubernetes, as configured in this YAML file; the Helm chart "
+    "writes it.",
     _FILE,
 )
-@switch(
+@flag(
     "--kubernetes-design-jobs",
-    "Serve the DesignJobs of the namespace on Kubernetes, and show all jobs there.",
+    "Run the DesignJob objects of the Kubernetes namespace, and show all jobs as such objects.",
 )
 @option(
     "--metrics-listen HOST:PORT",
-    "Serve metrics for Prometheus there, in plain text to whoever asks.",
+    "Serve Prometheus metrics at this address, without TLS or authentication.",
 )
 @option(
     "--profile-dir DIR",
-    "Where the signal USR2 has a profile written.",
+    "Directory for the profile that signal USR2 starts.",
     _FOLDER,
     default=Path(gettempdir()),
 )
 @option(
     "--profile-seconds S",
-    "How long a profile is; the coordinator is about half as fast meanwhile.",
+    "Duration of a profile, during which the coordinator runs about half as fast.",
     FiniteRange(min=0, min_open=True, max=3600),
     default=30.0,
 )
 @option(
     "--log-level",
-    "Least level of what is logged, on standard error.",
+    "Minimum level of log messages on standard error.",
     click.Choice(["debug", "info", "warning", "error"]),
     default="info",
 )
@@ -280,10 +287,10 @@ def command(
     profile_seconds: float,
     **options: Any,
 ) -> None:
-    """Serve design jobs to a team: store them, have them evaluated, and let them be watched.
+    """Run the server that stores and runs a team's design jobs.
 
-    SIGTERM or Ctrl-C leaves a checkpoint of every job; the next coordinator on the same store goes
-    on from there, also after a crash.
+    SIGTERM or Ctrl-C saves a checkpoint of every job. The next coordinator on the same store
+    resumes the jobs, also after a crash.
     """
     import asyncio
 
@@ -295,10 +302,10 @@ def command(
     try:
         check_environment(os.environ)
         settings = _settings(**options)
-        shown_at = _optional(metrics_listen)
+        metrics_address = _optional_address(metrics_listen)
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
-    exports = ExportSettings(shown_at, profile_dir, profile_seconds, settings.tls)
+    exports = ExportSettings(metrics_address, profile_dir, profile_seconds, settings.tls)
     try:
         with exported(exports) as instrumentation:
             asyncio.run(serve(settings, instrumentation))
@@ -307,49 +314,51 @@ def command(
 
 
 def _settings(**options: Any) -> ServerSettings:
-    """What the options come to; raises SettingsError. Those without a group of their own have the
-    names of ServerSettings' fields."""
+    """Builds ServerSettings from the options. Raises SettingsError.
+
+    The options that are not handled here have the names of ServerSettings' fields.
+    """
     from remy_services.coordinator import CallLimits, FarmSettings, RunSettings, ServerSettings
     from remy_services.jobs import QueueLimits
     from remy_services.transport import RaySettings
 
-    take = options.pop
-    days = take("retention_days")
+    pop = options.pop
+    days = pop("retention_days")
     farm = FarmSettings(
         retention_seconds=None if days is None else days * 86400,
         runs=RunSettings(
-            checkpoint_seconds=take("checkpoint_seconds"),
-            maximum_packets=take("maximum_packets_per_job"),
-            price_per_cpu_hour=take("price_per_cpu_hour"),
+            checkpoint_seconds=pop("checkpoint_seconds"),
+            maximum_packets=pop("maximum_packets_per_job"),
+            price_per_cpu_hour=pop("price_per_cpu_hour"),
         ),
-        jobs=QueueLimits(take("maximum_running_jobs"), take("maximum_running_jobs_per_user")),
+        jobs=QueueLimits(pop("maximum_running_jobs"), pop("maximum_running_jobs_per_user")),
         calls=CallLimits(
-            spec_bytes=take("maximum_spec_bytes"), open_streams=take("maximum_open_streams")
+            spec_bytes=pop("maximum_spec_bytes"), open_streams=pop("maximum_open_streams")
         ),
     )
     ray = RaySettings(
-        take("ray_address"),
-        take("ray_threads_per_actor"),
-        take("ray_actors"),
-        take("ray_resource"),
-        listen=parse_listen_address(take("ray_listen")),
+        pop("ray_address"),
+        pop("ray_threads_per_actor"),
+        pop("ray_actors"),
+        pop("ray_resource"),
+        listen=parse_listen_address(pop("ray_listen")),
     )
     return ServerSettings(
-        listen=parse_listen_address(take("listen")),
-        health_listen=_optional(take("health_listen")),
-        store_url=take("store"),
-        name=take("name") or socket.gethostname(),
+        listen=parse_listen_address(pop("listen")),
+        health_listen=_optional_address(pop("health_listen")),
+        store_url=pop("store"),
+        name=pop("name") or socket.gethostname(),
         farm=farm,
         ray=ray,
-        tls=_tls(take("tls_cert"), take("tls_key"), take("tls_client_ca")),
-        mirror_url=take("mirror"),
-        is_insecure=take("insecure"),
-        has_reflection=take("reflection"),
+        tls=_tls(pop("tls_cert"), pop("tls_key"), pop("tls_client_ca")),
+        mirror_url=pop("mirror"),
+        is_insecure=pop("insecure"),
+        has_reflection=pop("reflection"),
         **options,
     )
 
 
-def _optional(text: str | None) -> Address | None:
+def _optional_address(text: str | None) -> Address | None:
     return None if text is None else parse_listen_address(text)
 
 

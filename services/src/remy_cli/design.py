@@ -1,4 +1,4 @@
-"""`remy-farm design`: the search for a RemyCC on this machine, or a campaign of them."""
+"""`remy-farm design`: designs a RemyCC on this machine, or several with --sweep."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from remy_cli.campaign import COMPARING, design_campaign
 from remy_cli.common import (
     FILE,
     PlainTable,
+    flag,
     json_option,
     option,
     print_json,
+    print_status,
     print_table,
     quiet_option,
-    say,
-    switch,
     threads_option,
 )
 from remy_cli.design_progress import DesignProgress
 from remy_cli.robustness import certify_design, robustness_option
-from remy_cli.spec_changes import SpecChanges, with_spec_changes
+from remy_cli.spec_changes import SpecChanges, pass_spec_changes
 from remy_cli.views import progress_view
 from remy_farm.analysis import (
     REPORT_FILES,
@@ -48,8 +48,8 @@ from remy_proto.v1 import progress_pb2
 
 
 def resume_command(context: click.Context) -> str:
-    """The running command as the user gave it, with --resume, ready for a shell."""
-    words = context.command_path.split()
+    """Returns the running command with --resume added, quoted for a shell."""
+    arguments = context.command_path.split()
     for parameter in context.command.params:
         name = parameter.name or ""
         if (
@@ -59,24 +59,26 @@ def resume_command(context: click.Context) -> str:
             continue
         value = context.params[name]
         if isinstance(parameter, click.Argument):
-            words.append(str(value))
+            arguments.append(str(value))
         elif isinstance(parameter, click.Option) and parameter.is_flag:
-            words.append(parameter.opts[0])
+            arguments.append(parameter.opts[0])
         else:
             values = value if parameter.multiple else [value]
-            words += [word for each in values for word in (parameter.opts[0], str(each))]
-    return shlex.join([*words, "--resume"])
+            arguments += [
+                argument for item in values for argument in (parameter.opts[0], str(item))
+            ]
+    return shlex.join([*arguments, "--resume"])
 
 
 def print_gain(out: str, result: DesignResult, gain: Gain) -> None:
-    """The end of `design`, for people."""
+    """Prints the result of a finished design as text."""
     assert result.reason is not None
     first, final = gain.first.summary(), gain.final.summary()
     click.echo(
         f"\n{result.spec.name}: {several(result.table.rule_count, 'rule')} after "
         f"{several(len(result.epochs), 'epoch')} and {several(result.steps, 'step')} in "
         f"{duration(result.wall_seconds)} ({duration(result.cpu_seconds)} CPU);\n"
-        f"finished because {stop_reason(result.reason)}.\n\n"
+        f"finished: {stop_reason(result.reason)}.\n\n"
         f"On {several(final.specimens, 'fresh specimen')} (medians; the score's mean and error):\n"
     )
     table = PlainTable("", "first table", "RemyCC", "gain", left=1)
@@ -94,8 +96,8 @@ def print_gain(out: str, result: DesignResult, gain: Gain) -> None:
     click.echo(f"\nIn {out}: {', '.join(files)}")
 
 
-def result_tree(out: str, result: DesignResult, gain: Gain | None) -> dict[str, Any]:
-    """The end of `design` as the JSON object that --json prints; without `gain`, interrupted."""
+def result_dict(out: str, result: DesignResult, gain: Gain | None) -> dict[str, Any]:
+    """Returns the result as the dict that --json prints. `gain` is None after an interruption."""
     return {
         "name": result.spec.name,
         "seed": result.spec.search.seed,
@@ -107,7 +109,7 @@ def result_tree(out: str, result: DesignResult, gain: Gain | None) -> dict[str, 
         "rules": result.table.rule_count,
         "wall_seconds": result.wall_seconds,
         "cpu_seconds": result.cpu_seconds,
-        "gain": None if gain is None else _gain_tree(gain),
+        "gain": None if gain is None else _gain_dict(gain),
         "files": [
             *(REPORT_FILES if gain is not None else ()),
             *design_files(OutDirectory(out), result),
@@ -115,17 +117,17 @@ def result_tree(out: str, result: DesignResult, gain: Gain | None) -> dict[str, 
     }
 
 
-def _gain_tree(gain: Gain) -> dict[str, Any]:
+def _gain_dict(gain: Gain) -> dict[str, Any]:
     return {
         "specimens": len(gain.final.results),
         "seed": gain.seed,
         **estimate_tree(gain.score(), "score_gain_mean"),
-        "first": _summary_tree(gain.first.summary()),
-        "final": _summary_tree(gain.final.summary()),
+        "first": _summary_dict(gain.first.summary()),
+        "final": _summary_dict(gain.final.summary()),
     }
 
 
-def _summary_tree(summary: Summary) -> dict[str, Any]:
+def _summary_dict(summary: Summary) -> dict[str, Any]:
     return {
         **estimate_tree(summary.score),
         "throughput_over_link_rate_median": summary.throughput_over_link_rate,
@@ -137,25 +139,25 @@ def _summary_tree(summary: Summary) -> dict[str, Any]:
 @click.argument("spec_path", metavar="SPEC.yaml", type=FILE)
 @option(
     "--out DIR",
-    "Directory for the design's files; made if need be.",
+    "Directory for the design's files; created if missing.",
     click.Path(file_okay=False),
     required=True,
 )
 @option(
     "--from FILE",
-    "Begin with the table of this RemyCC in place of the search's own first one.",
+    "Start the search from the table of this RemyCC, instead of the default one-rule table.",
     FILE,
     name="first_path",
 )
 @threads_option
-@with_spec_changes
-@switch(
+@pass_spec_changes
+@flag(
     "--certify",
-    "Have what was designed meet the requirements of robustness, and refuse it otherwise.",
+    "Check that the design meets the robustness requirements; exit with 6 if it does not.",
     name="is_certified",
 )
 @robustness_option
-@switch("--resume", "Go on with the design in DIR.")
+@flag("--resume", "Continue the design in DIR.")
 @quiet_option
 @json_option
 @click.pass_context
@@ -174,34 +176,36 @@ def command(
 ) -> None:
     """Design a RemyCC for the networks, traffic and objective of a specification.
 
-    Writes the rule table (remycc.json, and of absolute rules remycc.dna), the history
-    (progress.jsonl), the complete specification (spec.yaml), what made it (provenance.json) and a
-    report (report.html and plots) into DIR. Equal specifications and seeds give equal rule tables,
-    whatever the number of threads.
+    Writes the rule table (remycc.json, and remycc.dna if its rules are absolute), the history
+    (progress.jsonl), the complete specification (spec.yaml), the versions that made it
+    (provenance.json) and a report (report.html and plots) into DIR. The same specification and
+    seed give the same rule table with any number of threads.
 
-    Ctrl-C leaves a checkpoint; --resume goes on from it, or goes on with a finished design whose
-    budget has grown.
+    Ctrl-C saves a checkpoint. --resume continues from it, or continues a finished design with a
+    larger budget.
 
-    With --sweep there is a folder in DIR for each combination of the values, which holds what a
-    single design with those settings would, and a comparison of all (campaign.html and others).
-    --resume skips the designs that are finished.
+    With --sweep, DIR has a subdirectory for each combination of values, with the files of a single
+    design, and a comparison of all designs (campaign.html, .png and .json). --resume skips
+    finished designs.
 
-    With --certify a table that fails a requirement of robustness stays in DIR, but the command
-    says which, and exits with 6; the certificate of each table is in DIR/certificate.
+    With --certify, the certificate of each table is written to DIR/certificate. If a table fails a
+    robustness requirement, it stays in DIR, and the command names the requirement and exits with 6.
     """
     if changes.sweeps:
         if first_path is not None or is_certified:
-            flag = "--certify" if is_certified else "--from"
-            raise click.UsageError(f"{flag} and --sweep exclude each other")
+            name = "--certify" if is_certified else "--from"
+            raise click.UsageError(f"{name} and --sweep exclude each other")
         members = changes.members(spec_path)
         if not design_campaign(
             members, Path(out), threads=threads, resume=resume, quiet=quiet, as_json=as_json
         ):
-            say(f"interrupted; to go on:\n  {resume_command(context)}")
+            print_status(f"interrupted; to resume:\n  {resume_command(context)}")
             context.exit(failures.ExitCode.INTERRUPTED)
         return
-    kept = OutDirectory(out).spec
-    edition = load_spec(kept).edition if resume and kept.exists() else NEWEST_EDITION
+    written_spec = OutDirectory(out).spec
+    edition = (
+        load_spec(written_spec).edition if resume and written_spec.exists() else NEWEST_EDITION
+    )
     spec = rf.Spec.of_message(changes.spec(spec_path, edition=edition))
     with progress_view(quiet=quiet) as view:
         design = rf.design(
@@ -212,21 +216,23 @@ def command(
             threads=threads,
             observer=DesignProgress(spec.name, view),
         )
-    again = resume_command(context)
+    resume_line = resume_command(context)
     if not design.is_finished:
         if as_json:
-            print_json(result_tree(out, design.result, None))
-        say(f"interrupted after step {design.steps}; to go on:\n  {again}")
+            print_json(result_dict(out, design.result, None))
+        print_status(f"interrupted after step {design.steps}; to resume:\n  {resume_line}")
         context.exit(failures.ExitCode.INTERRUPTED)
     try:
         if not quiet:
-            say(COMPARING)
+            print_status(COMPARING)
         gain = design.report(threads=threads)
     except KeyboardInterrupt:
-        say(f"the design is finished, but not its report; to make it:\n  {again}")
+        print_status(
+            f"the design is finished, but its report is not; to write it:\n  {resume_line}"
+        )
         context.exit(failures.ExitCode.INTERRUPTED)
     if as_json:
-        print_json(result_tree(out, design.result, gain))
+        print_json(result_dict(out, design.result, gain))
     else:
         print_gain(out, design.result, gain)
     if is_certified:

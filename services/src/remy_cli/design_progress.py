@@ -1,4 +1,4 @@
-"""A design of this process, shown as the views show a coordinator's job."""
+"""Passes the progress of a design in this process to a view."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from remy_proto.v1 import job_pb2, progress_pb2
 
 
 class DesignProgress(DesignObserver):
-    """Shows a design of this process as the views show a coordinator's job."""
+    """Shows a design in this process like a coordinator's job."""
 
     def __init__(self, name: str, view: ProgressView) -> None:
         self._view = view
@@ -16,14 +16,14 @@ class DesignProgress(DesignObserver):
 
     def started(self, steps: int, *, resumed: bool) -> None:
         if resumed:
-            self._view.say(f"resumed after step {steps}")
+            self._view.milestone(f"resumed after step {steps}")
 
     def progress(self, progress: progress_pb2.JobProgress) -> None:
         self._job.progress.ClearField("eta_seconds")
         self._job.progress.MergeFrom(progress)
-        self._view.job(self._job)
+        self._view.show_job(self._job)
 
     def event(self, event: progress_pb2.ProgressEvent) -> None:
         if event.HasField("step_finished") and event.step_finished.HasField("score"):
             self._job.progress.score.CopyFrom(event.step_finished.score)
-        self._view.event(job_pb2.JobEvent(progress=event))
+        self._view.show_event(job_pb2.JobEvent(progress=event))

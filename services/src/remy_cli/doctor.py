@@ -1,4 +1,4 @@
-"""`remy-farm doctor` and `remy-farm info`: a coordinator, and the way to it."""
+"""`remy-farm doctor` and `remy-farm info`: diagnose and describe a coordinator."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import click
 
 from remy_cli.common import POSITIVE, json_option, option, print_json, print_pairs
 from remy_cli.connecting import (
-    connected,
     connection_settings,
-    taken,
+    pass_client,
+    pop_connection_options,
     with_connection_options,
 )
 from remy_cli.failures import ExitCode
@@ -27,9 +27,9 @@ from remy_simulator import fingerprint, protocols_fingerprint
 
 
 @click.command("info")
-@connected
+@pass_client
 def info_command(client: DesignClient, as_json: bool) -> None:
-    """Show what serves there: versions, store, workers, and who you are to it."""
+    """Show a coordinator's versions, store and workers, and your name and role."""
     info = client.server_info()
     if as_json:
         print_json(message_tree(info))
@@ -51,11 +51,11 @@ def _pairs(info: messages.GetServerInfoResponse, address: str) -> list[tuple[str
         ("workers", workers),
         ("tasks", f"{evaluators.tasks_running} running, {evaluators.tasks_waiting} waiting"),
         ("jobs", f"{info.running_jobs} running, {info.waiting_jobs} waiting"),
-        ("you", f"{info.caller or 'nobody in particular'}, role {info.role or 'none'}"),
+        ("you", f"{info.caller or 'anonymous'}, role {info.role or 'none'}"),
     ]
 
 
-_CODES = {
+_EXIT_CODES = {
     Check.SETTINGS: ExitCode.BAD_INPUT,
     Check.ADDRESS: ExitCode.UNREACHABLE,
     Check.TLS: ExitCode.UNREACHABLE,
@@ -75,7 +75,7 @@ _VERDICT_WIDTH = max(len(verdict) for verdict in Verdict)
 @click.command("doctor")
 @option(
     "--timeout SECONDS",
-    "How long a single check may take.",
+    "Timeout of each check, in seconds.",
     POSITIVE,
     name="timeout_seconds",
     default=10.0,
@@ -86,20 +86,22 @@ _VERDICT_WIDTH = max(len(verdict) for verdict in Verdict)
 def doctor_command(
     context: click.Context, /, timeout_seconds: float, as_json: bool, **connection: Any
 ) -> None:
-    """Check, one after another: settings, address, TLS (names, expiry), token and role, the
-    store's durability, workers, versions, and the clocks; and say what to do.
+    """Diagnose the connection to a coordinator and suggest fixes.
 
-    Ends with 0 if there is no problem (warnings are none), 2 if the settings are at fault, 3 if the
-    coordinator cannot be reached, 4 if the token is at fault, and 6 for any other problem.
+    Checks the settings, the address, TLS (names and expiry), the token and role, the store's
+    durability, the workers, the versions and the clocks, in this order.
+
+    Exits with 0 if there are no problems or only warnings, 2 for wrong settings, 3 if the
+    coordinator is unreachable, 4 for a wrong token, and 6 for any other problem.
     """
     findings = []
-    for finding in _findings(taken(connection), timeout_seconds):
+    for finding in _findings(pop_connection_options(connection), timeout_seconds):
         findings.append(finding)
         if not as_json:
-            _print(finding)
+            _print_finding(finding)
     problems = [finding for finding in findings if finding.verdict == Verdict.PROBLEM]
     if as_json:
-        print_json({"ok": not problems, "checks": [_tree(finding) for finding in findings]})
+        print_json({"ok": not problems, "checks": [_finding_dict(finding) for finding in findings]})
     context.exit(_exit_code(problems))
 
 
@@ -114,21 +116,21 @@ def _findings(given: Given, timeout_seconds: float) -> Iterator[Finding]:
     try:
         settings = connection_settings(given)
     except SettingsError as error:
-        yield Finding(Check.SETTINGS, Verdict.PROBLEM, str(error), "put that right")
+        yield Finding(Check.SETTINGS, Verdict.PROBLEM, str(error), "correct this setting")
         return
     yield from diagnose(settings, own, timeout_seconds=timeout_seconds)
 
 
 def _exit_code(problems: Sequence[Finding]) -> int:
-    return _CODES.get(problems[0].check, ExitCode.REFUSED) if problems else 0
+    return _EXIT_CODES.get(problems[0].check, ExitCode.REFUSED) if problems else 0
 
 
-def _tree(finding: Finding) -> dict[str, Any]:
-    tree = asdict(finding)
-    return {**tree, "verdict": finding.verdict.lower(), "check": finding.check.lower()}
+def _finding_dict(finding: Finding) -> dict[str, Any]:
+    fields = asdict(finding)
+    return {**fields, "verdict": finding.verdict.lower(), "check": finding.check.lower()}
 
 
-def _print(finding: Finding) -> None:
+def _print_finding(finding: Finding) -> None:
     verdict = click.style(f"{finding.verdict:<{_VERDICT_WIDTH}}", fg=_COLORS[finding.verdict])
     click.echo(f"{finding.check:<{_CHECK_WIDTH}}  {verdict}  {finding.text}")
     if finding.advice:

@@ -43,17 +43,18 @@ from remy_proto.v1 import evaluation_pb2
 @click.command("evaluate")
 @option(
     "--remycc FILE",
-    "RemyCC, .dna or .json; of tables designed together each, in the specification's order.",
+    "RemyCC file, .dna or .json. For tables designed together, give all in the specification's "
+    "order.",
     FILE,
     name="remycc_paths",
     multiple=True,
 )
 @option(
     "--sender WHAT",
-    "What all senders run, as in simulate: a protocol, or remycc:FILE with a transport.",
+    "What all senders run, as in simulate: a protocol, or remycc:FILE with its transport.",
     SENDER,
 )
-@option("--transport TRANSPORT", "What carries it, as in simulate.", TRANSPORT)
+@option("--transport TRANSPORT", "Transport that it runs over, as in simulate.", TRANSPORT)
 @option(
     "--spec SPEC.yaml",
     "Specification: networks, traffic, objective and simulated time.",
@@ -61,8 +62,8 @@ from remy_proto.v1 import evaluation_pb2
     name="spec_path",
     required=True,
 )
-@option("--specimens N", "Networks to draw.", SPECIMEN_COUNT, required=True)
-@seed_option("Names the networks and all other random draws.")
+@option("--specimens N", "Number of networks to draw.", SPECIMEN_COUNT, required=True)
+@seed_option("Seed of the networks and of all other random draws.")
 @time_unit_option
 @threads_option
 @json_option
@@ -79,20 +80,20 @@ def evaluate_command(
 ) -> None:
     """Score a RemyCC or a protocol on networks drawn from a specification.
 
-    The same seed draws the same networks whatever is scored: two compare best with equal seeds.
-    Packets count when they are received, on bodies other than datagram when they are in order.
+    The seed alone determines the networks, so use the same seed to compare two RemyCCs or
+    protocols. The datagram transport counts every received packet as throughput; the other
+    transports count packets that are delivered in order.
     """
     if bool(remycc_paths) == (sender is not None):
-        raise click.UsageError("say what is scored: --remycc FILE, or --sender WHAT")
+        raise click.UsageError("give either --remycc FILE or --sender WHAT")
     words = sender or parse_sender(f"{REMYCC}{remycc_paths[0]}=1")
     if words.count != 1:
         raise click.UsageError(
-            f"--sender {words.name}={words.count} counts senders; the specification has the number"
+            f"--sender {words.name}={words.count} has a number of senders, which the "
+            "specification sets"
         )
     if words.rtt_ms is not None:
-        raise click.UsageError(
-            f"--sender {words.name} has an RTT; the specification has those of its networks"
-        )
+        raise click.UsageError(f"--sender {words.name} has an RTT, which the specification sets")
     try:
         check_usual_body([words], transport)
     except ValueError as problem:
@@ -115,23 +116,23 @@ def evaluate_command(
     )
     (score,) = scores
     if as_json:
-        # What was printed before there were others stays as it was.
+        # The key is printed only for the newer measures, so that older output does not change.
         named = {"throughput_of": score.throughput_of}
         named = {} if score.throughput_of == RECEIVED else named
-        print_json({**named, **_tree(score.trial, seed, scores.cpu_seconds)})
+        print_json({**named, **_trial_dict(score.trial, seed, scores.cpu_seconds)})
     else:
         _print_evaluation(score.trial, scores.cpu_seconds)
         if score.throughput_of != RECEIVED:
-            click.echo("Throughput is of packets handed on in order.")
+            click.echo("Throughput counts packets delivered in order.")
 
 
-def _tree(trial: Trial, seed: int, cpu_seconds: float) -> dict[str, Any]:
+def _trial_dict(trial: Trial, seed: int, cpu_seconds: float) -> dict[str, Any]:
     return {
-        **summary_tree(trial.summary()),
+        **summary_dict(trial.summary()),
         "packets_received": trial.packets_received,
         "seed": seed,
         "by_senders": [
-            {"senders": senders, **summary_tree(summary)}
+            {"senders": senders, **summary_dict(summary)}
             for senders, summary in trial.by_senders().items()
         ],
         "cpu_seconds": cpu_seconds,
@@ -139,8 +140,8 @@ def _tree(trial: Trial, seed: int, cpu_seconds: float) -> dict[str, Any]:
     }
 
 
-def summary_tree(summary: Summary) -> dict[str, Any]:
-    """How a table did on specimens."""
+def summary_dict(summary: Summary) -> dict[str, Any]:
+    """Returns the scores of a table on specimens as a dict for --json."""
     scored = summary.score.count if summary.score else 0
     return {
         **estimate_tree(summary.score),
@@ -152,7 +153,7 @@ def summary_tree(summary: Summary) -> dict[str, Any]:
 
 
 def _print_evaluation(trial: Trial, cpu_seconds: float) -> None:
-    table = PlainTable("senders", "specimens", *SUMMARY_HEAD)
+    table = PlainTable("senders", "specimens", *SUMMARY_COLUMNS)
     groups = trial.by_senders()
     if len(groups) > 1:
         for senders, summary in groups.items():
@@ -167,16 +168,14 @@ def _print_evaluation(trial: Trial, cpu_seconds: float) -> None:
             ("digest", trial.digest),
         ]
     )
-    click.echo(
-        "The score is the mean over specimens with its standard error; the others are medians."
-    )
+    click.echo("score: mean over specimens ± standard error; other columns: medians.")
 
 
-SUMMARY_HEAD = ("score", "throughput / link rate", "delay / RTT")
+SUMMARY_COLUMNS = ("score", "throughput / link rate", "delay / RTT")
 
 
 def summary_cells(summary: Summary) -> tuple[str, str, str, str]:
-    """The same for people: specimens, and what stands under SUMMARY_HEAD."""
+    """Returns table cells: the number of specimens, then SUMMARY_COLUMNS."""
     return (
         str(summary.specimens),
         with_error(summary.score),
@@ -190,9 +189,9 @@ def summary_cells(summary: Summary) -> tuple[str, str, str, str]:
 @click.argument("target", metavar="OUT", type=FILE)
 @time_unit_option
 def convert_command(source: str, target: str, time_unit_ms: float) -> None:
-    """Convert the RemyCC in IN to OUT; the endings .dna and .json say which format is which.
+    """Convert the RemyCC file IN to OUT. The suffixes .dna and .json select the formats.
 
-    OUT is in milliseconds. It is replaced in one step, or left as it was.
+    Times in OUT are in milliseconds. An existing OUT is replaced atomically.
     """
     write_remycc(target, read_remycc(source, time_unit_ms))
 
@@ -201,17 +200,17 @@ def convert_command(source: str, target: str, time_unit_ms: float) -> None:
 @click.argument("spec_path", metavar="SPEC.yaml", type=FILE)
 @click.pass_context
 def validate_command(context: click.Context, spec_path: str) -> None:
-    """Check a specification, and print it complete with its defaults.
+    """Check a specification and print it with all defaults.
 
-    What is wrong with it goes to standard error, one line each.
+    Prints each error as a line on standard error.
     """
     try:
         spec = load_spec(spec_path)
     except SpecError as error:
         for violation in error.violations:
-            failures.complain(f"{error.source}: {violation}")
+            failures.print_error(f"{error.source}: {violation}")
         context.exit(failures.ExitCode.BAD_INPUT)
-    click.echo(f"# {spec_path} is valid; with all defaults it reads:")
+    click.echo(f"# {spec_path} is valid; with all defaults:")
     click.echo(to_yaml(spec), nl=False)
 
 
@@ -222,9 +221,9 @@ _VARIABLE = "_REMY_FARM_COMPLETE"
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion_command(context: click.Context, shell: str) -> None:
-    """Print the script that has a shell complete what is typed after remy-farm.
+    """Print a script that adds completion of remy-farm to a shell.
 
-    As a line in ~/.bashrc: eval "$(remy-farm completion bash)"
+    For bash, add this line to ~/.bashrc: eval "$(remy-farm completion bash)"
     """
     program = context.find_root().command
     kind = get_completion_class(shell)

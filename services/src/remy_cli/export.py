@@ -1,4 +1,4 @@
-"""`remy-farm export`: RemyCCs for other programs."""
+"""`remy-farm export`: writes RemyCCs as .dna files, C headers and Linux congestion control."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from remy_cli.common import (
     threads_option,
     time_unit_option,
 )
-from remy_cli.evaluate import SUMMARY_HEAD, summary_cells, summary_tree
+from remy_cli.evaluate import SUMMARY_COLUMNS, summary_cells, summary_dict
 from remy_farm.analysis import (
     ExportError,
     estimate_tree,
@@ -32,36 +32,49 @@ DEADBAND = click.IntRange(0, 1_000_000)
 
 
 @click.command("export")
-@option("--dna FILE", "The scale-free RemyCC to write as absolute rules, a .json file.", FILE)
-@option("--c FILE", "The RemyCC to write as a C header.", FILE, name="for_c")
-@option("--ebpf FILE", "The RemyCC to write as congestion control of Linux.", FILE, name="for_ebpf")
-@option("--name NAME", "What Linux is to call it: up to 15 letters, digits and _.")
+@option(
+    "--dna FILE",
+    "Export this scale-free RemyCC (.json) with absolute rules, as .dna or .json.",
+    FILE,
+)
+@option("--c FILE", "Export this RemyCC as a C header.", FILE, name="for_c")
+@option("--ebpf FILE", "Export this RemyCC as Linux congestion control.", FILE, name="for_ebpf")
+@option("--name NAME", "Name of the algorithm in Linux: up to 15 letters, digits and _.")
 @option(
     "--out -o PATH",
-    "The .dna or .json file, the header, or the folder of --ebpf.",
+    "Output: a .dna or .json file, a header, or a directory for --ebpf.",
     click.Path(),
     required=True,
 )
 @option(
     "--spec SPEC.yaml",
-    "What it was designed for; spec.yaml beside the RemyCC unless given.",
+    "Specification that it was designed for; by default spec.yaml in the RemyCC's directory.",
     FILE,
     name="spec_path",
 )
 @option(
-    "--cells N", "Cells of the measured interval to an octave.", click.IntRange(1, 16), default=2
+    "--cells N",
+    "With --dna: cells per octave of the measured packet interval.",
+    click.IntRange(1, 16),
+    default=2,
 )
 @option(
     "--climb-steps N",
-    "Steps of a climb of the exported rules, the copies of one together.",
+    "With --dna: steps of a search that improves the exported rules' actions.",
     click.IntRange(0, 100_000),
     default=0,
 )
-@option("--specimens N", "Networks to measure the loss on.", SPECIMEN_COUNT, default=64)
-@seed_option("Names these networks, as evaluate does.")
+@option(
+    "--specimens N",
+    "Number of networks on which the loss of score is measured.",
+    SPECIMEN_COUNT,
+    default=64,
+)
+@seed_option("Seed of these networks, as in evaluate.")
 @option(
     "--deadband-us D",
-    "RTTs up to this above the smallest count as it; for tables designed with exact clocks.",
+    "Treat RTTs up to D us above the minimum as the minimum; for tables designed with exact "
+    "clocks.",
     DEADBAND,
     default=0,
 )
@@ -84,43 +97,43 @@ def command(
     threads: int,
     as_json: bool,
 ) -> None:
-    """Write a RemyCC for other programs.
+    """Export a RemyCC for other programs.
 
-    --dna: a scale-free RemyCC as one with absolute rules, which a .dna file can hold. Its rules are
-    repeated for each cell of the interval between packets that senders measure on the
-    specification's networks; each copy acts like the original somewhere in its cell, at the
-    median RTT. Where is chosen on networks of another seed; what the export costs in score is
-    measured on those that evaluate draws. With --climb-steps the copies of a rule are moved
-    together towards what scores best as an export; a step has 64 simulations of other networks.
+    --dna converts a scale-free RemyCC to absolute rules, which a .dna file can hold. Every rule is
+    copied for each cell of the packet interval that senders measure on the specification's
+    networks. Each copy acts like the original at one interval within its cell and at the median
+    RTT. That interval is chosen on networks of another seed; the loss of score is then measured on
+    the networks that evaluate draws. --climb-steps improves the actions of the exported rules,
+    changing all copies of a rule together; each step runs 64 simulations of other networks.
 
-    --c: any RemyCC as one C header, which needs no other and computes in 64-bit integers; for
-    transports in user space. --ebpf: the same as congestion control of Linux: source, a manifest,
-    and the compiled object if clang is there. docs/how-to/kernel.md says how they are used.
+    --c writes any RemyCC as one self-contained C header with 64-bit integer arithmetic, for
+    transports in user space. --ebpf writes it as Linux congestion control: the source, a manifest,
+    and the compiled object if clang is installed. See docs/kernel.md.
     """
     if sum(source is not None for source in (dna, for_c, for_ebpf)) != 1:
-        raise click.UsageError("one of --dna, --c and --ebpf names the RemyCC")
+        raise click.UsageError("give exactly one of --dna, --c and --ebpf, with the RemyCC's file")
     if (for_ebpf is None) != (name is None):
-        raise click.UsageError("--ebpf and --name go together")
+        raise click.UsageError("--ebpf and --name must be given together")
     if dna is not None:
         _export_dna(dna, out, spec_path, cells, climb_steps, specimens, seed, threads, as_json)
         return
     source = for_c or for_ebpf
     assert source is not None
-    kept = Path(source).with_name("spec.yaml")
-    is_known = name is not None and (spec_path is not None or kept.exists())
-    written = rf.export(
+    default_spec = Path(source).with_name("spec.yaml")
+    has_spec = name is not None and (spec_path is not None or default_spec.exists())
+    export = rf.export(
         rf.load_table(Path(source), time_unit_ms=time_unit_ms),
         out,
         name=name,
-        spec=rf.load_spec(spec_path or kept) if is_known else None,
+        spec=rf.load_spec(spec_path or default_spec) if has_spec else None,
         deadband_us=deadband_us,
     )
     if as_json:
-        print_json(written.to_dict())
+        print_json(export.to_dict())
         return
-    click.echo(f"{several(written.rules, 'rule')} in {out}.")
-    if name is not None and written.object is None:
-        click.echo("There is no clang, so that it is not compiled yet.")
+    click.echo(f"{several(export.rules, 'rule')} in {out}.")
+    if name is not None and export.object is None:
+        click.echo("The source is not compiled, because clang is not installed.")
 
 
 def _export_dna(
@@ -134,13 +147,13 @@ def _export_dna(
     threads: int,
     as_json: bool,
 ) -> None:
-    kept = Path(source).with_name("spec.yaml")
-    if spec_path is None and not kept.exists():
+    default_spec = Path(source).with_name("spec.yaml")
+    if spec_path is None and not default_spec.exists():
         raise click.UsageError(f"--spec is needed: {source} has no spec.yaml beside it")
     check_remycc_name(out)
-    spec, own = rf.load_spec(spec_path or kept), rf.load_table(Path(source))
+    spec, source_table = rf.load_spec(spec_path or default_spec), rf.load_table(Path(source))
     try:
-        exported = own.absolute(
+        exported = source_table.absolute(
             spec,
             cells=cells,
             climb_steps=climb_steps,
@@ -156,15 +169,15 @@ def _export_dna(
         print_json(
             {
                 "rules": len(absolute),
-                "scale_free": summary_tree(loss.scale_free),
-                "exported": summary_tree(loss.exported),
+                "scale_free": summary_dict(loss.scale_free),
+                "exported": summary_dict(loss.exported),
                 **estimate_tree(loss.difference, "score_difference_mean"),
                 "seed": seed,
             }
         )
         return
-    table = PlainTable("", "rules", "specimens", *SUMMARY_HEAD, left=1)
-    table.add_row("scale-free", str(len(own)), *summary_cells(loss.scale_free))
+    table = PlainTable("", "rules", "specimens", *SUMMARY_COLUMNS, left=1)
+    table.add_row("scale-free", str(len(source_table)), *summary_cells(loss.scale_free))
     table.add_row("exported", str(len(absolute)), *summary_cells(loss.exported))
     print_table(table)
     click.echo(f"\nThe score changed by {with_error(loss.difference, signed=True)}.")

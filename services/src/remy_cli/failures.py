@@ -1,4 +1,4 @@
-"""What the command line says, and how it exits, when something goes wrong."""
+"""Error messages and exit codes of the command line."""
 
 from __future__ import annotations
 
@@ -21,52 +21,52 @@ class ExitCode(IntEnum):
     JOB_FAILED = 5
     REFUSED = 6
     INTERRUPTED = 130
-    # What a shell reports of a process that SIGPIPE ended.
+    # A shell reports this code for a process killed by SIGPIPE.
     BROKEN_PIPE = 141
 
 
-#: By a package that the command line does without: what needs it, and the extra that has it.
+#: Maps an optional package to the start of the error message and the extra that installs it.
 _EXTRAS = {"remy_laboratory": ("this needs the laboratory", "laboratory")}
 
 
 class Failure(click.ClickException):
-    """One sentence for the user, and how to exit."""
+    """An error with one sentence for the user and an exit code."""
 
     def __init__(self, sentence: str, code: ExitCode) -> None:
         super().__init__(sentence)
         self.code = code
 
 
-def report(error: BaseException) -> ExitCode:
-    """Writes one sentence to standard error; the exit code for it.
+def report_error(error: BaseException) -> ExitCode:
+    """Prints an error on standard error and returns its exit code.
 
-    Only an internal error shows a traceback, which is what its report needs.
+    Only an internal error prints a traceback, so that users can report it.
     """
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        complain("interrupted")
+        print_error("interrupted")
         return ExitCode.INTERRUPTED
     sentence = _sentence(error)
     if sentence is not None:
-        complain(sentence)
+        print_error(sentence)
         return error.code if isinstance(error, Failure) else ExitCode.BAD_INPUT
     traceback.print_exception(error)
-    complain(f"internal error ({type(error).__name__}); please report it with the lines above")
+    print_error(f"internal error ({type(error).__name__}); please report it with the lines above")
     return ExitCode.INTERNAL
 
 
-def complain(sentence: str) -> None:
-    """One line on standard error."""
+def print_error(sentence: str) -> None:
+    """Prints an error as one line on standard error."""
     click.echo("remy-farm: " + " ".join(sentence.split()), err=True)
 
 
-def replace_what_cannot_be_shown(stream: TextIO) -> None:
-    """Has a stream with a poor encoding replace a character rather than fail."""
+def replace_unencodable_characters(stream: TextIO) -> None:
+    """Makes a stream replace characters that its encoding lacks, instead of raising an error."""
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="replace")
 
 
 def _sentence(error: BaseException) -> str | None:
-    """What the user can do something about; None for an error of ours."""
+    """Returns the sentence for an error of the user; None for an internal error."""
     if isinstance(error, click.UsageError):
         return _usage(error)
     if isinstance(error, click.ClickException):
@@ -85,7 +85,7 @@ def _sentence(error: BaseException) -> str | None:
 def _usage(error: click.UsageError) -> str:
     message = error.format_message().rstrip(".")
     if message[1:2].islower():
-        # Else it begins with an abbreviation or a name, as in "TLS needs ...".
+        # The check keeps an abbreviation at the start, as in "TLS needs ...".
         message = message[:1].lower() + message[1:]
     if error.ctx is None:
         return message
@@ -93,9 +93,9 @@ def _usage(error: click.UsageError) -> str:
 
 
 def _input_errors() -> tuple[type[Exception], ...]:
-    """Errors whose text is a sentence for the user.
+    """Returns the error types whose text is a sentence for the user.
 
-    Imported when something went wrong, so that `--help` does not wait for the simulator.
+    They are imported only after an error, so that `--help` does not load the simulator.
     """
     from remy_farm.designer import DesignerError
     from remy_farm.files import FileError

@@ -1,4 +1,4 @@
-"""`remy-farm inspect`: a RemyCC's rules, and what explains them."""
+"""`remy-farm inspect`: shows, explains, merges, compares and certifies a RemyCC's rules."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from remy_cli.common import (
     NOT_NEGATIVE,
     SPECIMEN_COUNT,
     PlainTable,
+    flag,
     json_option,
     option,
     print_json,
     print_note,
+    print_status,
     print_table,
-    say,
     seed_option,
-    switch,
     threads_option,
     time_unit_option,
 )
@@ -64,25 +64,25 @@ from remy_proto.v1 import rule_table_pb2
 from remy_simulator import RuleTable
 
 _ABSOLUTE = (
-    "EWMAs in ms, domain up to {domain_upper:g}. Applied for ever, an action settles the window at "
-    "increment / (1 - multiple) packets, and lets out so many Mbit/s at most."
+    "EWMAs are in ms; signals range up to {domain_upper:g}. If a rule always applies, the window "
+    "settles at increment / (1 - multiple) packets, and pacing limits the rate to the given Mbit/s."
 )
 _SCALE_FREE = (
-    "scale-free: % are of the measured bandwidth-delay product (smallest RTT / rec_ewma), x are "
-    "multiples of the measured interval between packets (rec_ewma) or of its rate. A rule for "
-    "when nothing is measured is in packets and ms. An age is that at which slow_rec_ratio gets "
-    "there while ACKs come at an even pace. Applied for ever, an action settles the window at "
-    "increment / (1 - multiple)."
+    "scale-free: % means percent of the measured bandwidth-delay product (minimum RTT / rec_ewma); "
+    "x means multiples of the measured packet interval (rec_ewma) or of its rate. A rule that "
+    "applies before anything is measured is in packets and ms. An age is the time after which "
+    "slow_rec_ratio reaches the bound if ACKs arrive at a constant rate. If a rule always applies, "
+    "the window settles at increment / (1 - multiple)."
 )
-_MOST_CHANGES = 20
-_PAIRED = "Differences are paired by specimen, with their standard errors; below zero is a loss."
+_MAX_CHANGES = 20
+_PAIRED = "Differences are paired by specimen, with standard errors; negative means a lower score."
 
 
 def print_rules(table: RuleTable, rules: Sequence[ReadableRule]) -> None:
-    """The rules, the most-used first."""
+    """Prints the rules, most-used first."""
     is_absolute = table.rules == rule_table_pb2.RULES_ABSOLUTE
-    effect_head = ("settles at", "Mbit/s" if is_absolute else "paced at")
-    rows = PlainTable("rule", *rules[0].region, *action_head(table.rules), *effect_head, "use")
+    effect_columns = ("settles at", "Mbit/s" if is_absolute else "paced at")
+    rows = PlainTable("rule", *rules[0].region, *action_head(table.rules), *effect_columns, "use")
     for rule in sorted(rules, key=lambda rule: -(rule.use_share or 0)):
         rows.add_row(
             str(rule.number),
@@ -96,12 +96,12 @@ def print_rules(table: RuleTable, rules: Sequence[ReadableRule]) -> None:
         f"{several(len(rules), 'rule')}; "
         + (_ABSOLUTE.format(domain_upper=table.domain_upper) if is_absolute else _SCALE_FREE)
     )
-    if said := sentence_of_clocks(rules):
-        print_note(said)
+    if clocks := sentence_of_clocks(rules):
+        print_note(clocks)
 
 
 def print_signal_worth(study: SignalStudy) -> None:
-    """The signals, the one that is worth most first."""
+    """Prints the signals, most valuable first."""
     rows = PlainTable("without", "score", "difference", left=1)
     rows.add_row("-", with_error(study.score), "")
     for signal in study.signals:
@@ -112,14 +112,17 @@ def print_signal_worth(study: SignalStudy) -> None:
         )
     print_table(rows)
     print_note(
-        "Without a signal, rules that differ by it alone are one, with their mean action by use. "
+        "Without a signal, rules that differ only in it are merged, with their mean action by use. "
         + _PAIRED
     )
 
 
 def print_merging(table: RuleTable, merging: Merging, *, priced: bool) -> None:
-    """The merges that were tried, then the scores of the merged table; if merges were `priced`,
-    losing is what was asked for."""
+    """Prints the attempted merges, then the scores of the merged table.
+
+    `priced` is true if the user set a price per rule, which accepts a lower score; otherwise a
+    loss on fresh specimens is pointed out.
+    """
     if merging.merges:
         rows = PlainTable(
             *merging.merges[0].rule.region,
@@ -145,27 +148,27 @@ def print_merging(table: RuleTable, merging: Merging, *, priced: bool) -> None:
         difference = with_error(pair.difference, signed=True)
         scores.add_row(name, with_error(pair.before), with_error(pair.after), difference)
     print_table(scores)
-    click.echo(f"\n{several(table.rule_count, 'rule')}, {merging.table.rule_count} when merged.")
+    click.echo(f"\n{several(table.rule_count, 'rule')}, {merging.table.rule_count} after merging.")
     if not priced and not is_without_loss(merging.fresh.difference):
         click.echo(
-            "On fresh specimens the merged table loses more than two standard errors; more "
-            "specimens choose better."
+            "On fresh specimens the merged table loses more than two standard errors; use more "
+            "specimens to choose the merges."
         )
     click.echo(_PAIRED)
 
 
 def print_difference(difference: Difference) -> None:
-    """The largest changes, then what they amount to."""
+    """Prints the largest changes, then a summary."""
     if difference.changes:
         _print_changes(difference)
-    regions = "the same regions" if difference.same_regions else "regions that cut each other"
+    regions = "the same regions" if difference.same_regions else "different regions"
     click.echo(
         f"{len(difference.changes)} of {several(difference.regions, 'region')} differ in action; "
         f"the tables have {regions}."
     )
     if difference.share_of_lookups is not None and (scores := difference.scores) is not None:
         share = 100 * difference.share_of_lookups
-        click.echo(f"{share:.3g} % of the first table's look-ups meet another action.")
+        click.echo(f"{share:.3g} % of the first table's look-ups have a different action.")
         click.echo(
             f"Score {with_error(scores.before)}, other {with_error(scores.after)}, difference "
             f"{with_error(scores.difference, signed=True)}."
@@ -176,7 +179,7 @@ def print_difference(difference: Difference) -> None:
 def _print_changes(difference: Difference) -> None:
     first = difference.changes[0].before
     rows = PlainTable("rule", "other", *first.region, *action_head(first.rules), "use")
-    for change in difference.changes[:_MOST_CHANGES]:
+    for change in difference.changes[:_MAX_CHANGES]:
         cells = [
             old if old == new else f"{old} -> {new}"
             for old, new in zip(
@@ -191,9 +194,9 @@ def _print_changes(difference: Difference) -> None:
             use_cell(change.before),
         )
     print_table(rows)
-    rest = len(difference.changes) - _MOST_CHANGES
-    if rest > 0:
-        click.echo(f"... and {rest} more; --json has them all.")
+    remaining = len(difference.changes) - _MAX_CHANGES
+    if remaining > 0:
+        click.echo(f"... and {remaining} more; --json lists all.")
     click.echo()
 
 
@@ -206,8 +209,8 @@ def _effect_cells(rule: ReadableRule) -> tuple[str, str]:
     else:
         units = (" %", " x") if rule.is_relative else (" packets", " Mbit/s")
     grows = window is None and action[1] > 0
-    settled = "grows" if grows else _with_unit(window, units[0])
-    return settled, _with_unit(rate, units[1])
+    window_text = "grows" if grows else _with_unit(window, units[0])
+    return window_text, _with_unit(rate, units[1])
 
 
 def _with_unit(value: float | None, unit: str) -> str:
@@ -218,43 +221,45 @@ _SECONDS_BETWEEN_LINES = 2.0
 
 
 class ProgressLines:
-    """A line now and then; none where the work is done before one is due."""
+    """Prints a progress line at most every two seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._said_at_seconds = clock()
+        self._last_line_seconds = clock()
 
-    def __call__(self, part: str, tried: int, tables: int) -> None:
-        """Says how far the work has got, unless it has just been said."""
+    def __call__(self, part: str, evaluated: int, tables: int) -> None:
+        """Prints how many tables of this part were evaluated, unless a line was just printed."""
         now = self._clock()
-        if now - self._said_at_seconds >= _SECONDS_BETWEEN_LINES:
-            self._said_at_seconds = now
-            say(f"{part}: {tried} of {tables} tried")
+        if now - self._last_line_seconds >= _SECONDS_BETWEEN_LINES:
+            self._last_line_seconds = now
+            print_status(f"{part}: {evaluated} of {tables} evaluated")
 
 
 @click.command("inspect")
 @click.argument("remycc_path", metavar="FILE", type=FILE)
 @option(
     "--spec SPEC.yaml",
-    "Count the rules' use, and measure scores, on networks drawn from this specification.",
+    "Specification whose networks are used to count rule uses and to measure scores.",
     FILE,
     name="spec_path",
 )
-@option("--specimens N", "Networks to draw for that.", SPECIMEN_COUNT, default=16)
-@seed_option("Names those networks and all other random draws.")
-@switch("--signals", "Measure what each signal is worth.")
-@switch("--merge", "Find sibling rules that can be merged without loss.")
+@option("--specimens N", "Number of networks to draw from --spec.", SPECIMEN_COUNT, default=16)
+@seed_option("Seed of those networks and of all other random draws.")
+@flag("--signals", "Measure how much score each signal contributes.")
+@flag("--merge", "Find sibling rules that can be merged without losing score.")
 @option(
     "--price-per-rule P",
-    "Merge rules that are worth less, in the objective's unit; implies --merge.",
+    "Merge rules that contribute less than P to the score; implies --merge.",
     NOT_NEGATIVE,
     name="price",
 )
-@option("--merge-out OUT", "Write the RemyCC with these rules merged; implies --merge.", FILE)
-@option("--diff OTHER", "Show what the RemyCC in OTHER does differently.", FILE, name="other_path")
+@option(
+    "--merge-out OUT", "Write the RemyCC with merged rules to this file; implies --merge.", FILE
+)
+@option("--diff OTHER", "Compare with the RemyCC in OTHER.", FILE, name="other_path")
 @option(
     "--certify DIR",
-    "Have it meet the requirements of robustness, and write certificate.html and .json there.",
+    "Check the robustness requirements; write certificate.html and certificate.json to DIR.",
     FOLDER,
 )
 @robustness_option
@@ -277,19 +282,21 @@ def command(
     threads: int,
     as_json: bool,
 ) -> None:
-    """Explain the RemyCC in FILE; without other flags, show its rules: region, action, use.
+    """Show and explain the rules of the RemyCC in FILE: region, action, use.
 
-    A rule applies where every signal lies in its interval, the lower end included. Its action sets
-    the window to multiple * window + increment packets, and the least time between two sends. How
-    much each rule is used depends on the networks: name some with --spec, and the most-used rules
-    come first.
+    A rule applies when every signal lies in its interval, which includes the lower bound. Its
+    action sets the window to multiple * window + increment packets, and sets the minimum time
+    between two sends. Rule use depends on the networks, so give --spec to count it; the most-used
+    rules are then listed first.
 
-    With --certify it runs on sets of networks apart from training, on each of which it must have a
-    score; where it has not, it is refused (exit code 6).
+    With --certify, the RemyCC runs on sets of networks that are not used for training, and must
+    reach a required score on each network. Otherwise it is refused, with exit code 6.
     """
     if certify is not None:
         if spec_path or merge or signals or other_path or merge_out or price is not None:
-            raise click.UsageError("--certify has networks of its own, and goes with no other view")
+            raise click.UsageError(
+                "--certify has its own networks and cannot be combined with other views or --spec"
+            )
         certificate = certify_table(
             remycc_path,
             certify,
@@ -320,14 +327,14 @@ def command(
         if other is not None:
             _show_difference(explanation.difference(other), as_json=as_json)
         elif signals or merge:
-            tree = {"specimens": specimens, "seed": seed}
-            asked = _Asked(signals, merge, price, merge_out)
-            _show_measured(table, explanation, asked, tree, as_json=as_json)
+            results = {"specimens": specimens, "seed": seed}
+            request = _Measurements(signals, merge, price, merge_out)
+            _show_measurements(table, explanation, request, results, as_json=as_json)
         elif as_json:
             print_json(explanation.to_dict())
         else:
-            used = explanation.table
-            print_rules(used.rule_table, used.rules)
+            table_with_use = explanation.table
+            print_rules(table_with_use.rule_table, table_with_use.rules)
     except ExplainError as error:
         name = remycc_path if other_path is None else f"{other_path} on {remycc_path}"
         raise RemyCCError(f"{name} cannot be explained: {error}") from error
@@ -335,23 +342,25 @@ def command(
 
 def _check_flags(spec_path: str | None, *, signals: bool, merge: bool, diff: bool) -> None:
     if diff and (signals or merge):
-        raise click.UsageError("--diff explains two RemyCCs, --signals and --merge explain one")
+        raise click.UsageError(
+            "--diff compares two RemyCCs and excludes --signals and --merge, which explain one"
+        )
     if (signals or merge) and spec_path is None:
-        flag = "--signals" if signals else "--merge"
-        raise click.UsageError(f"{flag} measures scores and needs the networks of a --spec")
+        name = "--signals" if signals else "--merge"
+        raise click.UsageError(f"{name} measures scores, which needs --spec for the networks")
 
 
 def _check_target(merge_out: str) -> None:
-    """What is measured for minutes must not be lost for a file that cannot be written."""
+    """Checks that --merge-out is writable, before minutes of measurements."""
     check_remycc_name(merge_out)
-    folder = Path(merge_out).parent
-    if not folder.is_dir():
-        raise FileError(f"{merge_out}: cannot be written ({folder} is not a folder)")
+    directory = Path(merge_out).parent
+    if not directory.is_dir():
+        raise FileError(f"{merge_out}: cannot be written ({directory} is not a directory)")
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What is to be measured."""
+class _Measurements:
+    """Measurements that the user requested."""
 
     signals: bool
     merge: bool
@@ -366,30 +375,30 @@ def _show_difference(difference: rf.Explained[Difference], *, as_json: bool) -> 
         print_difference(difference.found)
 
 
-def _show_measured(
+def _show_measurements(
     table: rf.Table,
     explanation: rf.Explanation,
-    asked: _Asked,
-    tree: dict[str, Any],
+    request: _Measurements,
+    results: dict[str, Any],
     *,
     as_json: bool,
 ) -> None:
-    if asked.signals:
+    if request.signals:
         study = explanation.signal_worth()
-        tree["signal_worth"] = study.to_dict()
+        results["signal_worth"] = study.to_dict()
         if not as_json:
             print_signal_worth(study.found)
-    if asked.merge:
-        merging = explanation.merged(price=asked.price)
-        if asked.merge_out is not None:
+    if request.merge:
+        merging = explanation.merged(price=request.price)
+        if request.merge_out is not None:
             merged = RemyCC(merging.found.table, table.remycc.dna_metadata)
-            write_remycc(asked.merge_out, merged)
-        tree["merging"] = {**merging.to_dict(), "written": asked.merge_out}
+            write_remycc(request.merge_out, merged)
+        results["merging"] = {**merging.to_dict(), "written": request.merge_out}
         if not as_json:
-            if asked.signals:
+            if request.signals:
                 click.echo()
-            print_merging(table.rule_table, merging.found, priced=asked.price is not None)
-            if asked.merge_out is not None:
-                click.echo(f"The merged table is in {asked.merge_out}.")
+            print_merging(table.rule_table, merging.found, priced=request.price is not None)
+            if request.merge_out is not None:
+                click.echo(f"The merged table is in {request.merge_out}.")
     if as_json:
-        print_json(tree)
+        print_json(results)

@@ -1,4 +1,4 @@
-"""Commands that show jobs: list, status, compare, fetch and history."""
+"""Commands that show jobs: list, status, compare, fetch, logs and history."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from remy_cli.common import (
     FILE,
     POSITIVE_INT,
     PlainTable,
+    flag,
     option,
     print_json,
     print_table,
-    switch,
 )
-from remy_cli.connecting import JobName, connected, job_argument
+from remy_cli.connecting import JobName, job_argument, pass_client
 from remy_cli.views import job_table, print_job
 from remy_farm.analysis import FORMATS, collect_history, several, to_csv
 from remy_farm.files import write_file
@@ -46,17 +46,17 @@ _STATES = {
 @click.command("list")
 @option(
     "--state",
-    "Only jobs in this state; may be repeated.",
+    "Only jobs in this state; may be given several times.",
     click.Choice(list(_STATES), case_sensitive=False),
     name="states",
     multiple=True,
 )
 @option("--owner NAME", "Only jobs of this owner.", default="")
-@option("--campaign NAME", "Only jobs of this sweep.", default="")
-@option("--name TEXT", "Only jobs whose name contains this.", default="")
-@option("--limit N", "At most so many, the newest.", POSITIVE_INT, default=100)
-@switch("--all", "All of them.", name="is_all")
-@connected
+@option("--campaign NAME", "Only jobs of this campaign.", default="")
+@option("--name TEXT", "Only jobs whose name contains this text.", default="")
+@option("--limit N", "List at most N jobs, the newest.", POSITIVE_INT, default=100)
+@flag("--all", "List all jobs.", name="is_all")
+@pass_client
 def list_command(
     client: DesignClient,
     states: tuple[str, ...],
@@ -67,42 +67,42 @@ def list_command(
     is_all: bool,
     as_json: bool,
 ) -> None:
-    """List jobs, the newest first."""
+    """List jobs, newest first."""
     request = messages.ListJobsRequest(
         states=[_STATES[each.lower()] for each in states],
         owner=owner,
         campaign=campaign,
         name_contains=name,
     )
-    found = client.list_all(request)
-    jobs = list(found if is_all else itertools.islice(found, limit))
-    has_more = not is_all and next(found, None) is not None
+    listed = client.list_all(request)
+    jobs = list(listed if is_all else itertools.islice(listed, limit))
+    has_more = not is_all and next(listed, None) is not None
     if as_json:
         print_json({"jobs": [job_tree(job) for job in jobs], "has_more": has_more})
         return
     print_table(job_table(jobs))
     if has_more:
-        click.echo(f"the newest {limit}; --all lists the others, too", err=True)
+        click.echo(f"only the newest {limit} are listed; --all lists all", err=True)
 
 
 @click.command("status")
 @job_argument
-@connected
+@pass_client
 def status_command(client: DesignClient, job: str, as_json: bool) -> None:
-    """Show how far a job is, and with --json its specification, too.
+    """Show a job's progress; with --json also its specification.
 
-    JOB is a job's id or its name, or how its id begins, where that is unambiguous.
+    JOB is a job's id, its name, or an unambiguous prefix of its id.
     """
     print_job(client.get(job), as_json=as_json)
 
 
 @click.command("compare")
 @click.argument("jobs", metavar="JOB JOB ...", nargs=-1, required=True, type=JobName())
-@connected
+@pass_client
 def compare_command(client: DesignClient, jobs: tuple[str, ...], as_json: bool) -> None:
-    """Show how far jobs are, and the settings in which they differ."""
+    """Show the progress of jobs, and the settings in which they differ."""
     if len(jobs) < 2:
-        raise click.UsageError("name at least two jobs")
+        raise click.UsageError("give at least two jobs")
     response = client.compare(jobs)
     if as_json:
         print_json(
@@ -115,11 +115,11 @@ def compare_command(client: DesignClient, jobs: tuple[str, ...], as_json: bool) 
     print_table(job_table(response.jobs))
     click.echo()
     if not response.differences:
-        click.echo("The specifications say the same.")
+        click.echo("The specifications are equal.")
         return
     names = [job.name for job in response.jobs]
-    heads = [job.id for job in response.jobs] if len(set(names)) < len(names) else names
-    table = PlainTable("setting", *heads, left=1)
+    columns = [job.id for job in response.jobs] if len(set(names)) < len(names) else names
+    table = PlainTable("setting", *columns, left=1)
     for difference in response.differences:
         table.add_row(difference.path, *(value or "-" for value in difference.values))
     print_table(table)
@@ -131,13 +131,17 @@ _FORMATS = {".json": messages.REMY_CC_FORMAT_JSON, ".dna": messages.REMY_CC_FORM
 @click.command("fetch")
 @job_argument
 @option(
-    "--epoch E", "The table of this epoch instead of the best so far.", click.IntRange(0, 2**32 - 1)
+    "--epoch E",
+    "Fetch the table of this epoch; by default the best table so far.",
+    click.IntRange(0, 2**32 - 1),
 )
 @option(
-    "--table NAME", "Which of several tables that are designed together.", show_default="the first"
+    "--table NAME", "Name of the table, if several are designed together.", show_default="the first"
 )
-@option("--out -o FILE", "A .json file, or of absolute rules a .dna file.", FILE, required=True)
-@connected
+@option(
+    "--out -o FILE", "Output file: .json, or .dna if the rules are absolute.", FILE, required=True
+)
+@pass_client
 def fetch_command(
     client: DesignClient, job: str, epoch: int | None, table: str | None, out: str, as_json: bool
 ) -> None:
@@ -163,12 +167,12 @@ def fetch_command(
 
 @click.command("logs")
 @job_argument
-@connected
+@pass_client
 def logs_command(client: DesignClient, job: str, as_json: bool) -> None:
-    """Show the last lines that a job's workers have reported of their logs, oldest first.
+    """Show the latest log lines of a job's workers, oldest first.
 
-    They are those of workers that work for the job alone, and of those that work for any job. The
-    coordinator keeps the last hundred of each worker, for as long as it runs.
+    Includes workers dedicated to the job and workers shared by all jobs. The coordinator keeps the
+    last 100 lines of each worker in memory.
     """
     lines = client.worker_lines(job)
     if as_json:
@@ -181,31 +185,34 @@ def logs_command(client: DesignClient, job: str, as_json: bool) -> None:
 
 @click.command("history")
 @job_argument
-@switch("--steps", "A row for each step instead of each epoch.", name="by_step")
+@flag("--steps", "Write a row per step instead of per epoch.", name="by_step")
 @option(
-    "--out -o FILE", "A .csv, .json or .parquet file.", FILE, show_default="CSV on standard output"
+    "--out -o FILE",
+    "Output file: .csv, .json or .parquet.",
+    FILE,
+    show_default="CSV on standard output",
 )
-@option("--plot FILE.png", "Draw score and splits over steps and CPU time.", FILE)
-@connected
+@option("--plot FILE.png", "Plot score and splits over steps and CPU time.", FILE)
+@pass_client
 def history_command(
     client: DesignClient, job: str, by_step: bool, out: str | None, plot: str | None, as_json: bool
 ) -> None:
-    """Write a job's progress history: epochs or steps with score, error, rules and CPU time.
+    """Save a job's history: epochs or steps with score, standard error, rules and CPU time.
 
-    It is in the coordinator's store for as long as the job is, and complete whatever happened to
-    the job in between. Files are complete or not written.
+    The history is complete, across restarts and pauses, and is kept as long as the job. Files are
+    written atomically.
     """
     _check_names(out, plot)
-    found = client.get(job)
-    past = list(_past(client, found)) if by_step or plot is not None else []
+    current = client.get(job)
+    past = list(_history_so_far(client, current)) if by_step or plot is not None else []
     columns = STEP_COLUMNS if by_step else EPOCH_COLUMNS
-    rows = step_rows(past) if by_step else epoch_rows(client.epochs(found.id))
+    rows = step_rows(past) if by_step else epoch_rows(client.epochs(current.id))
     if out is not None:
         write_file(out, FORMATS[Path(out).suffix.lower()](columns, rows))
     if plot is not None:
-        write_file(plot, _drawn(past))
+        write_file(plot, _plot_history(past))
     if as_json:
-        print_json({"job": found.id, "name": found.name, "rows": rows})
+        print_json({"job": current.id, "name": current.name, "rows": rows})
     elif out is None and plot is None:
         click.echo(to_csv(columns, rows).decode(), nl=False)
 
@@ -217,8 +224,8 @@ def _check_names(out: str | None, plot: str | None) -> None:
         raise click.UsageError(f"{plot} must be a name that ends in .png")
 
 
-def _past(client: DesignClient, job: job_pb2.Job) -> Iterator[job_pb2.JobEvent]:
-    """The job's history up to now; what happens from now on is not waited for."""
+def _history_so_far(client: DesignClient, job: job_pb2.Job) -> Iterator[job_pb2.JobEvent]:
+    """Yields the job's history up to its current revision."""
     if job.revision == 0:
         return
     for update in watch_job(client.connection, job.id):
@@ -228,8 +235,8 @@ def _past(client: DesignClient, job: job_pb2.Job) -> Iterator[job_pb2.JobEvent]:
                 return
 
 
-def _drawn(events: list[job_pb2.JobEvent]) -> bytes:
-    # Loads what draws, which takes a moment.
+def _plot_history(events: list[job_pb2.JobEvent]) -> bytes:
+    # Imported here because the plotting library is slow to import.
     from remy_farm.analysis import plot_score
 
     return plot_score(

@@ -1,4 +1,4 @@
-"""`remy-farm kernel`: RemyCCs as congestion control of this machine's Linux."""
+"""`remy-farm kernel`: checks, verifies, runs and measures RemyCCs in this machine's Linux."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from remy_cli.common import (
     SPECIMEN_COUNT,
     FiniteRange,
     PlainTable,
+    flag,
     json_option,
     option,
     print_json,
     print_note,
     print_pairs,
+    print_status,
     print_table,
-    say,
     seed_option,
     settings_option,
-    switch,
     threads_option,
     time_unit_option,
 )
 from remy_cli.export import DEADBAND
-from remy_cli.failures import ExitCode, complain
-from remy_cli.networks import described_network
+from remy_cli.failures import ExitCode, print_error
+from remy_cli.networks import network_from_options
 from remy_farm.analysis import count
 from remy_farm.files import make_folder, write_file
 from remy_laboratory.kernel import (
@@ -60,7 +60,8 @@ from remy_laboratory.kernel import (
 
 deadband_option = option(
     "--deadband-us D",
-    "RTTs up to this above the smallest count as it; for tables designed with exact clocks.",
+    "Treat RTTs up to D us above the minimum as the minimum; for tables designed with exact "
+    "clocks.",
     DEADBAND,
     default=0,
 )
@@ -68,21 +69,26 @@ deadband_option = option(
 
 @click.group("kernel")
 def command() -> None:
-    """Check, verify and run RemyCCs as congestion control of Linux (docs/how-to/kernel.md)."""
+    """Check, verify, run and measure RemyCCs as Linux congestion control (docs/kernel.md)."""
 
 
 @command.command("check")
 @click.argument("remycc_path", metavar="FILE", type=FILE)
 @option(
     "--spec SPEC.yaml",
-    "What it was designed for; spec.yaml beside the RemyCC unless given.",
+    "Specification that it was designed for; by default spec.yaml in the RemyCC's directory.",
     FILE,
     name="spec_path",
 )
 @deadband_option
-@option("--specimens N", "Networks to measure scores with jitter on.", SPECIMEN_COUNT, default=16)
-@seed_option("Names these networks, as evaluate does.")
-@switch("--force", "Exit with 0 whatever is refused.")
+@option(
+    "--specimens N",
+    "Number of networks for measuring scores with jitter.",
+    SPECIMEN_COUNT,
+    default=16,
+)
+@seed_option("Seed of these networks, as in evaluate.")
+@flag("--force", "Exit with 0 even if the RemyCC is refused.")
 @time_unit_option
 @threads_option
 @json_option
@@ -99,32 +105,32 @@ def check_command(
     threads: int,
     as_json: bool,
 ) -> None:
-    """Say what can be known of the RemyCC in FILE before this machine's Linux loads it.
+    """Check whether the RemyCC in FILE is safe to run in this machine's Linux.
 
-    A sentence for each thing that was looked at; the exit code is 6 if the RemyCC is refused.
+    Prints a sentence per check. Exits with 6 if the RemyCC is refused.
     """
-    kept = Path(remycc_path).with_name("spec.yaml")
-    found = rf.check_on_kernel(
+    default_spec = Path(remycc_path).with_name("spec.yaml")
+    checks = rf.check_on_kernel(
         rf.load_table(Path(remycc_path), time_unit_ms=time_unit_ms),
-        rf.load_spec(spec_path or kept) if spec_path or kept.exists() else None,
+        rf.load_spec(spec_path or default_spec) if spec_path or default_spec.exists() else None,
         deadband_us=deadband_us,
         networks=specimens,
         seed=seed,
         threads=threads,
     )
     if as_json:
-        print_json(found.to_dict())
+        print_json(checks.to_dict())
     else:
-        click.echo(repr(found))
-    if found.is_refused and not force:
+        click.echo(repr(checks))
+    if checks.is_refused and not force:
         context.exit(ExitCode.REFUSED)
 
 
 @command.command("verify")
 @click.argument("remycc_path", metavar="FILE", type=FILE)
-@option("--vectors N", "ACKs and look-ups to compare.", POSITIVE_INT, default=100_000)
-@seed_option("Names the ACKs.")
-@switch("--in-kernel", "Run the arithmetic in this kernel too; needs root and clang.")
+@option("--vectors N", "Number of ACKs and look-ups to compare.", POSITIVE_INT, default=100_000)
+@seed_option("Seed of the ACKs.")
+@flag("--in-kernel", "Also run the arithmetic in this kernel; needs root and clang.")
 @time_unit_option
 @json_option
 @click.pass_context
@@ -139,35 +145,39 @@ def verify_command(
 ) -> None:
     """Compare the exported arithmetic of the RemyCC in FILE with the simulator's.
 
-    A plain C build replays ACKs and look-ups at every threshold; with --in-kernel the compiled
-    eBPF does so too, without being anybody's congestion control. The exit code is 6 if any rule
-    differs but in ties, or a window or pace by more than docs/how-to/kernel.md says.
+    A plain C build replays ACKs, and look-ups at every threshold. With --in-kernel the compiled
+    eBPF program replays them too, without being used by any connection. Exits with 6 if any rule
+    differs other than by a tie, or if a window or pacing interval differs by more than
+    docs/kernel.md allows.
     """
-    found = rf.verify_on_kernel(
+    result = rf.verify_on_kernel(
         rf.load_table(Path(remycc_path), time_unit_ms=time_unit_ms),
         vectors=vectors,
         in_kernel=in_kernel,
         seed=seed,
     )
     if as_json:
-        print_json(found.to_dict())
+        print_json(result.to_dict())
     else:
-        for place, differences in found.differences.items():
-            _print_differences(place, differences)
-    if not found.is_same:
-        complain(f"{remycc_path}: the exported arithmetic is not the simulator's")
+        for target, differences in result.differences.items():
+            _print_differences(target, differences)
+    if not result.is_same:
+        print_error(f"{remycc_path}: the exported arithmetic differs from the simulator's")
         context.exit(ExitCode.REFUSED)
 
 
 @command.command("run")
 @click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False))
-@option("--netns NAME", "Make it the default of this network namespace, or use its routes.")
-@option("--route PREFIX", "Have the route to PREFIX use it; with --netns, in that namespace.")
-@switch("--default", "Make it the default of this machine.", name="is_default")
-@switch("--for-all", "Let unprivileged sockets ask for it by name.")
+@option(
+    "--netns NAME",
+    "Make it the default in this network namespace; with --route, use it for a route there.",
+)
+@option("--route PREFIX", "Use it for the route to PREFIX; with --netns, in that namespace.")
+@flag("--default", "Make it this machine's default.", name="is_default")
+@flag("--for-all", "Allow unprivileged sockets to select it by name.")
 @option(
     "--pin PATH",
-    "Keep it at PATH, on a mounted bpffs, and end; 'kernel stop' takes it away.",
+    "Pin it at PATH on a mounted bpffs and exit; 'kernel stop' removes it.",
     click.Path(),
 )
 def run_command(
@@ -178,58 +188,60 @@ def run_command(
     for_all: bool,
     pin: str | None,
 ) -> None:
-    """Have this machine's Linux run the RemyCC that 'export --ebpf' wrote to DIR, until ended.
+    """Run the RemyCC that 'export --ebpf' wrote to DIR in this machine's Linux, until Ctrl-C.
 
-    Sockets may ask for it by name (TCP_CONGESTION); nobody else uses it but for --netns, --route or
-    --default. When the command ends, what was the default is so again, and the name is gone;
-    connections that use it keep it. What a killed run leaves is undone by the next run, status or
-    stop. Needs root.
+    Sockets select it by name (TCP_CONGESTION). Other sockets use it only with --netns, --route or
+    --default. When the command ends, the previous default is restored and the name is removed;
+    existing connections keep using the RemyCC. If the command is killed, the next run, status or
+    stop cleans up. Needs root.
     """
     if is_default and (netns or route):
-        raise click.UsageError("--default is of this machine; leave out --netns and --route")
+        raise click.UsageError(
+            "--default applies to the whole machine; leave out --netns and --route"
+        )
     scope = Scope(netns, route, is_default or (netns is not None and route is None))
-    where = Path(pin) if pin is not None else None
-    # From here on a signal waits until there is something to undo, and is heard then.
+    pin_path = Path(pin) if pin is not None else None
+    # Signals are held until the RemyCC is loaded, so that the with block can undo the change.
     with (
         held_signals() as wait_for_a_signal,
-        running_table(Path(folder), scope, for_all=for_all, pin=where) as state,
+        running_table(Path(folder), scope, for_all=for_all, pin=pin_path) as state,
     ):
-        say(f"{state.name} runs; {_users(state)}.")
-        if where is None:
+        print_status(f"{state.name} runs; {_scope_sentence(state)}.")
+        if pin_path is None:
             wait_for_a_signal()
 
 
-def _users(state: RunRecord) -> str:
+def _scope_sentence(state: RunRecord) -> str:
     if state.route is not None:
         return f"the route to {state.route} uses it"
     if state.is_default:
-        place = "this machine" if state.netns is None else f"the namespace {state.netns}"
-        return f"new sockets of {place} use it, in place of {state.default_before}"
-    return "sockets use it that ask for it by name"
+        scope = "this machine" if state.netns is None else f"the namespace {state.netns}"
+        return f"new sockets in {scope} use it instead of {state.default_before}"
+    return "sockets that select it by name use it"
 
 
 @command.command("status")
 @json_option
 def status_command(as_json: bool) -> None:
     """Show the RemyCCs that run in this machine's Linux, and how often each rule was used."""
-    undone = clean_up()
-    found = [(state, counters(state)) for state in states()]
+    cleaned_up = clean_up()
+    running = [(state, counters(state)) for state in states()]
     if as_json:
         print_json(
             {
-                "undone": undone,
-                "running": [{**asdict(state), **numbers} for state, numbers in found],
+                "undone": cleaned_up,
+                "running": [{**asdict(state), **numbers} for state, numbers in running],
             }
         )
         return
-    for name in undone:
-        say(f"{name} had been killed; what it left is undone.")
-    for state, numbers in found:
+    for name in cleaned_up:
+        print_status(f"{name} had been killed; its changes are undone.")
+    for state, numbers in running:
         uses = numbers.pop("uses_by_rule")
         print_pairs(
             [
                 ("algorithm", state.name),
-                ("used", _users(state)),
+                ("used", _scope_sentence(state)),
                 *((name.replace("_", " "), count(number)) for name, number in numbers.items()),
             ]
         )
@@ -238,73 +250,85 @@ def status_command(as_json: bool) -> None:
             if uses[rule]:
                 rows.add_row(str(rule), str(uses[rule]))
         print_table(rows)
-    if not found:
+    if not running:
         click.echo("No RemyCC runs in this machine's Linux.")
 
 
 @command.command("stop")
 @click.argument("name")
 def stop_command(name: str) -> None:
-    """End a run, or take away what it pinned."""
+    """Stop a running RemyCC, or remove a pinned one."""
     stop(name)
 
 
 @command.command("measure")
 @click.argument("remycc_path", metavar="[FILE]", type=FILE, required=False)
-@switch("--noise", "Measure how RTTs vary on an empty link, in place of a RemyCC.")
+@flag("--noise", "Measure the noise of RTTs on an empty link, instead of a RemyCC.")
 @option(
     "--algorithm NAME",
-    "Of this kernel, measured beside; several times.",
-    name="beside",
+    "Also measure this algorithm of the kernel; may be given several times.",
+    name="algorithms",
     multiple=True,
 )
 @option(
     "--network FILE",
-    "A network of one link in YAML (docs/reference/networks.md), to which the other options add.",
+    "YAML description of a network with one link (docs/reference/networks.md); other options "
+    "override or "
+    "extend it.",
     FILE,
     name="network_path",
 )
-@settings_option("A key of the network, as buffer.bdp=1 or loss_probability=0.01.")
-@option("--rate-mbps X", "Rate of the link.", POSITIVE, show_default="15")
-@option("--rtt-ms Y", "RTT of the empty link; 150 unless given, with --noise 20.", POSITIVE)
+@settings_option("Set a key of the network, e.g. buffer.bdp=1 or loss_probability=0.01.")
+@option("--rate-mbps X", "Rate of the link, Mbit/s.", POSITIVE, show_default="15")
+@option("--rtt-ms Y", "RTT of the empty link, ms; default 150, or 20 with --noise.", POSITIVE)
 @option(
     "--buffer-packets K",
-    "Packets that wait at most.",
+    "Buffer size, in packets.",
     click.IntRange(1, 10_000),
     show_default="1000",
 )
 @option(
     "--loss-probability P",
-    "Share of packets lost behind the link.",
+    "Probability that a packet is lost after the link.",
     FiniteRange(0, 0.999),
     show_default="0",
 )
-@option("--flows N", "Always-on flows; several times.", click.IntRange(1, 64), multiple=True)
+@option(
+    "--flows N",
+    "Number of always-on flows; may be given several times.",
+    click.IntRange(1, 64),
+    multiple=True,
+)
 @option(
     "--competitor NAME",
-    "The algorithm of one flow more, once with one flow; or none.",
+    "Algorithm of an additional competing flow in one run with one flow; or none.",
     default="cubic",
 )
 @option(
     "--download-mb M",
-    "What one HTTPS download brings; 0: none.",
+    "Size of an HTTPS download, MB; 0 for no download.",
     FiniteRange(0, 10_000),
     default=10.0,
 )
-@option("--seconds S", "For which the first flow lasts.", POSITIVE, default=30.0)
-@option("--apart-seconds S", "After which each next flow starts.", NOT_NEGATIVE, default=0.2)
-@option("--repeats N", "Runs of each.", click.IntRange(1, 100), default=3)
-@switch("--offloads", "Leave segmentation to Linux; else packets leave one by one.")
-@switch("--delayed-acks", "Leave ACKs to Linux; else each packet has one.")
+@option("--seconds S", "Duration of the first flow, s.", POSITIVE, default=30.0)
+@option(
+    "--apart-seconds S",
+    "Time between the starts of consecutive flows, s.",
+    NOT_NEGATIVE,
+    default=0.2,
+)
+@option("--repeats N", "Runs of each measurement.", click.IntRange(1, 100), default=3)
+@flag("--offloads", "Let Linux use segmentation offloads; by default packets are sent one by one.")
+@flag("--delayed-acks", "Let Linux delay ACKs; by default every packet is acknowledged.")
 @deadband_option
-@seed_option("Names losses and jitter.")
-@option("--out -o DIR", "A folder for the figures as JSON and as a picture.", click.Path())
+@seed_option("Seed of losses and jitter.")
+@option("--out -o DIR", "Directory for the results, as JSON and as a plot.", click.Path())
 @time_unit_option
 @json_option
 def measure_command(
     remycc_path: str | None,
     noise: bool,
-    beside: tuple[str, ...],
+    algorithms: tuple[str, ...],
     network_path: str | None,
     settings: tuple[str, ...],
     flows: tuple[int, ...],
@@ -324,21 +348,23 @@ def measure_command(
 ) -> None:
     """Measure the RemyCC in FILE with real sockets of this machine's Linux over an emulated link.
 
-    Beside it run the algorithms that are named, each once beside a competitor and once for an HTTPS
-    download too, and the simulator says what it predicts with exact clocks and with a usual jitter.
-    A run in which the emulator was late is made again, and told if it never went well. With
-    --noise, the `measurement` of a specification is written instead, with a histogram of how much
-    longer than the least RTTs are. Needs root, a C compiler and clang; nothing outside of its own
-    network namespaces changes.
+    Each --algorithm is measured in the same way. Every algorithm also runs once with a competing
+    flow and once for an HTTPS download. The simulator's predictions are added, with exact clocks
+    and with typical jitter. A run in which the emulator fell behind is repeated; the table shows
+    how many runs were disturbed every time.
+
+    With --noise, prints the `measurement` keys of a specification instead, and writes a histogram
+    of RTTs above the minimum. Needs root, a C compiler and clang; only its own network namespaces
+    are changed.
     """
     if noise == (remycc_path is not None):
-        raise click.UsageError("one of FILE and --noise says what is measured")
+        raise click.UsageError("give either FILE or --noise")
     if remycc_path is None:
-        described = [name for name, value in short.items() if value is not None]
-        if network_path or settings or described not in ([], ["rtt_ms"]):
-            raise click.UsageError("--noise has a link of its own, of which --rtt-ms is said alone")
+        given_flags = [name for name, value in short.items() if value is not None]
+        if network_path or settings or given_flags not in ([], ["rtt_ms"]):
+            raise click.UsageError("--noise uses its own link, for which only --rtt-ms can be set")
         with TemporaryDirectory(prefix="remy-farm-") as temporary:
-            found = measure_noise(
+            noise_result = measure_noise(
                 build_emulator(Path(temporary)),
                 Path(temporary) / "exported",
                 rtt_ms=short["rtt_ms"] or NOISE_RTT_MS,
@@ -347,28 +373,28 @@ def measure_command(
                 offloads=offloads,
                 delayed_acks=delayed_acks,
                 seed=seed,
-                say=say,
+                say=print_status,
             )
         if out is not None:
-            where = Path(out)
-            make_folder(where)
-            write_file(where / "noise.json", json.dumps(found.tree(), indent=2) + "\n")
-            draw_noise(where / "noise.png", found)
+            directory = Path(out)
+            make_folder(directory)
+            write_file(directory / "noise.json", json.dumps(noise_result.tree(), indent=2) + "\n")
+            draw_noise(directory / "noise.png", noise_result)
         if as_json:
-            print_json(found.tree())
+            print_json(noise_result.tree())
             return
-        click.echo(found.block(), nl=False)
-        if found.disturbed:
-            say(f"{found.disturbed} of {found.runs} runs were disturbed; the machine is busy.")
+        click.echo(noise_result.block(), nl=False)
+        if disturbed := noise_result.disturbed:
+            print_status(f"{disturbed} of {noise_result.runs} runs were disturbed by other load.")
         return
-    tree, folder, source = described_network(network_path, settings, short, name="the link")
-    if not isinstance(tree, dict):
+    keys, directory, source = network_from_options(network_path, settings, short, name="the link")
+    if not isinstance(keys, dict):
         raise click.UsageError(f"{source} must be a mapping of a network's keys")
-    link = Link(folder=folder, source=source, **tree)
+    link = Link(folder=directory, source=source, **keys)
     measured = rf.measure_on_kernel(
         rf.load_table(Path(remycc_path), time_unit_ms=time_unit_ms),
         link,
-        beside=beside,
+        algorithms=algorithms,
         flows=flows or (1, 2, 4, 8),
         competitor=None if competitor == "none" else competitor,
         download_mb=download_mb,
@@ -376,7 +402,7 @@ def measure_command(
         repeats=repeats,
         deadband_us=deadband_us,
         seed=seed,
-        say=say,
+        say=print_status,
     )
     if out is not None:
         measured.save(out)
@@ -387,18 +413,28 @@ def measure_command(
 
 
 def _print_measured(rows: Sequence[Row], *, offloads: bool, delayed_acks: bool) -> None:
-    shown = PlainTable(
-        *("algorithm", "load", "flows", "Mbit/s", "own", "RTT ms", "Jain", "seconds", "again"),
+    table = PlainTable(
+        *(
+            "algorithm",
+            "load",
+            "flows",
+            "Mbit/s",
+            "own",
+            "RTT ms",
+            "Jain",
+            "seconds",
+            "retransmitted",
+        ),
         *("CPU s/GB", "late us", "runs"),
         left=2,
     )
     for row in rows:
 
-        def middle(name: str, form: str, row: Row = row) -> str:
+        def median(name: str, format_spec: str, row: Row = row) -> str:
             values = [getattr(run, name) for run in row.details]
-            return format(statistics.median(values), form) if values else ""
+            return format(statistics.median(values), format_spec) if values else ""
 
-        shown.add_row(
+        table.add_row(
             row.algorithm,
             row.load,
             str(row.flows),
@@ -407,37 +443,38 @@ def _print_measured(rows: Sequence[Row], *, offloads: bool, delayed_acks: bool) 
             f"{row.mean_rtt_ms:.1f}",
             f"{row.fairness:.3f}",
             f"{row.seconds:.1f}",
-            middle("retransmissions", ".0f"),
-            middle("cpu_seconds_per_gigabyte", ".1f"),
-            middle("late_99_us", ".0f"),
+            median("retransmissions", ".0f"),
+            median("cpu_seconds_per_gigabyte", ".1f"),
+            median("late_99_us", ".0f"),
             str(row.runs) + (f", {row.disturbed} disturbed" if row.disturbed else ""),
         )
-    print_table(shown)
+    print_table(table)
     print_note(
-        "Medians of the runs; rates are packets times 1,500 bytes over the time of the first flow, "
-        "'own' those without the competitor's, each over its flow's time; RTTs are means over "
-        "packets. 'late' is what the emulator was late by itself for one packet in a hundred; with "
-        "more than 500 us a run is disturbed. "
-        f"Segmentation is {'as Linux does it' if offloads else 'off'}, and ACKs come "
-        f"{'as Linux sends them' if delayed_acks else 'for each packet'}."
+        "Medians of the runs. Mbit/s counts packets of 1,500 bytes over the first flow's duration; "
+        "'own' leaves out the competitor and counts each flow over its own duration. RTTs are "
+        "means "
+        "over packets. 'late' is the 99th percentile of the emulator's own delay of packets; a run "
+        "with more than 500 us is disturbed. "
+        f"Segmentation offloads are {'on' if offloads else 'off'}, and ACKs are "
+        f"{'delayed as Linux does' if delayed_acks else 'sent for each packet'}."
     )
 
 
-def _print_differences(place: str, found: Differences) -> None:
+def _print_differences(target: str, differences: Differences) -> None:
     print_pairs(
         [
-            ("arithmetic of", "plain C" if place == "c" else "this kernel"),
-            ("compared", f"{count(found.records)} ACKs and look-ups"),
-            ("other rules", count(found.rules_different)),
-            ("ties", count(found.ties)),
-            ("other windows", count(found.windows_different)),
-            ("by packets", count(found.largest_window_difference)),
-            ("paces apart by", f"{found.largest_interval_share:.2g}"),
-            ("rules not looked up", _listed(found.rules_not_looked_up)),
-            ("rules not used by ACKs", _listed(found.rules_not_used_by_acks)),
+            ("arithmetic of", "plain C" if target == "c" else "this kernel"),
+            ("compared", f"{count(differences.records)} ACKs and look-ups"),
+            ("different rules", count(differences.rules_different)),
+            ("ties", count(differences.ties)),
+            ("different windows", count(differences.windows_different)),
+            ("largest difference, packets", count(differences.largest_window_difference)),
+            ("largest pacing error", f"{differences.largest_interval_share:.2g}"),
+            ("rules not looked up", _rule_list(differences.rules_not_looked_up)),
+            ("rules not used by ACKs", _rule_list(differences.rules_not_used_by_acks)),
         ]
     )
 
 
-def _listed(rules: tuple[int, ...]) -> str:
+def _rule_list(rules: tuple[int, ...]) -> str:
     return ", ".join(map(str, rules)) or "none"

@@ -1,4 +1,4 @@
-"""The entry point of `remy-farm`, and its commands, which are imported when they are used."""
+"""The entry point of `remy-farm`. Each command's module is imported when the command is used."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from remy_cli import failures
 
 
 class CommandReference(NamedTuple):
-    """Where a command is, and its line in the help text."""
+    """The module that defines a command, and the command's line in the help text."""
 
-    #: The module that has it: as `command`, or by its name, as in `info_command`.
+    #: The module that defines the command, as `command` or as `<name>_command`.
     module: str
     summary: str
-    #: The heading that it stands under in the help text.
+    #: Heading of the help text under which the command is listed.
     section: str
 
 
 class LazyGroup(click.Group):
-    """Help and completion of the group import no command, so that both are instant."""
+    """A group that prints help and completes names without importing any command's module."""
 
     def __init__(
         self, *args: Any, references: Mapping[str, CommandReference], **kwargs: Any
@@ -65,40 +65,40 @@ class LazyGroup(click.Group):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            _forget_standard_output()
+            _discard_standard_output()
             ctx.exit(failures.ExitCode.BROKEN_PIPE)
         return result
 
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> NoReturn:
-        """Runs the command line and ends the process; a failure is a sentence and an exit code."""
+        """Runs the command line, reports a failure as one sentence, and exits the process."""
         for stream in (sys.stdout, sys.stderr):
-            failures.replace_what_cannot_be_shown(stream)
+            failures.replace_unencodable_characters(stream)
         extra.pop("standalone_mode", None)
         try:
             code = super().main(args, self.name, standalone_mode=False, **extra)
         except (Exception, KeyboardInterrupt) as error:
-            code = failures.report(error)
+            code = failures.report_error(error)
         sys.exit(code)
 
 
-def _forget_standard_output() -> None:
-    """Whoever read our output has left; the interpreter must not fail on what is still buffered."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+def _discard_standard_output() -> None:
+    """Redirects standard output to /dev/null, so that flushing it at exit does not fail again."""
+    null_device = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null_device, sys.stdout.fileno())
+    os.close(null_device)
 
 
 _GROUP: Final = "remy_farm.commands"
-_SECTION: Final = "Commands of other parts that are installed here"
+_SECTION: Final = "Commands of other installed packages"
 
 
-def plugged_in_commands() -> dict[str, CommandReference]:
-    """Commands of members that are installed beside this one, by name; nothing of them is loaded.
+def plugin_commands() -> dict[str, CommandReference]:
+    """Returns the commands of other installed packages by name, without importing them.
 
-    A member announces a command with an entry point of the group `remy_farm.commands`: the
-    command's name, and the module whose `command` it is.
+    A package registers a command with an entry point of the group `remy_farm.commands`. The entry
+    point's name is the command's, and its value is the module that defines `command`.
     """
     return {
         point.name: CommandReference(point.value, _summary(point.dist), section=_SECTION)
@@ -107,62 +107,62 @@ def plugged_in_commands() -> dict[str, CommandReference]:
 
 
 def _summary(distribution: object) -> str:
-    """What the member says that it is."""
+    """Returns the summary in the package's metadata."""
     metadata = getattr(distribution, "metadata", {})
     return f"{metadata.get('Summary') or 'Installed without a description'}."
 
 
-#: By name: the module of this package, and the summary.
+#: Maps a command's name to its module in this package and its summary.
 _LOCAL_COMMANDS = {
     "design": ("design", "Design a RemyCC for the networks of a specification."),
     "simulate": ("simulate", "Simulate RemyCCs and protocols on one network."),
-    "play": ("play", "See RemyCCs and protocols on a live network, in a browser."),
-    "protocols": ("simulate", "List protocols, transports and queues."),
+    "play": ("play", "Show RemyCCs and protocols on a live network in a browser."),
+    "protocols": ("simulate", "List the available protocols, transports and queues."),
     "evaluate": (
         "evaluate",
         "Score a RemyCC or a protocol on networks drawn from a specification.",
     ),
-    "inspect": ("inspect", "Show the rules of a RemyCC: region, action, use."),
+    "inspect": ("inspect", "Show and explain the rules of a RemyCC."),
     "convert": ("evaluate", "Convert a RemyCC between .dna and .json."),
     "export": (
         "export",
-        "Write a RemyCC for other programs: .dna, C, congestion control of Linux.",
+        "Export a RemyCC as .dna, as C, or as congestion control for Linux.",
     ),
-    "kernel": ("kernel", "Check, verify and run RemyCCs as congestion control of Linux."),
-    "validate": ("evaluate", "Check a specification and say what it asks for."),
+    "kernel": ("kernel", "Check, verify, run and measure RemyCCs as Linux congestion control."),
+    "validate": ("evaluate", "Check a specification and print it with all defaults."),
     "schema": ("schema", "Print the JSON schema of specifications, networks or studies."),
-    "reproduce": ("reproduce", "Make the figures of published studies, and compare."),
+    "reproduce": ("reproduce", "Reproduce the figures of published studies."),
     "league": ("reproduce", "Compare RemyCCs and protocols on sets of networks."),
-    "attack": ("robustness", "Find networks where a RemyCC loses against a protocol."),
-    "coordinator": ("coordinator", "Serve design jobs to a team."),
+    "attack": ("robustness", "Find networks where a RemyCC scores worse than a protocol."),
+    "coordinator": ("coordinator", "Run the server that runs a team's design jobs."),
     "benchmark-search": (
         "benchmark_search",
-        "Measure RemyCCs, or the search, beside the published ones.",
+        "Compare RemyCCs, or the search, with the published RemyCCs.",
     ),
-    "completion": ("evaluate", "Print the script that has a shell complete these words."),
+    "completion": ("evaluate", "Print a shell completion script."),
 }
 _JOB_COMMANDS = {
-    "submit": ("submit", "Have a coordinator design a RemyCC."),
+    "submit": ("submit", "Submit a design to a coordinator."),
     "list": ("jobs", "List jobs."),
-    "status": ("jobs", "Show how far a job is."),
-    "watch": ("watch", "Follow a job, or a campaign, until it ends."),
-    "pause": ("submit", "Have a job wait."),
-    "resume": ("submit", "Have a paused job go on."),
-    "cancel": ("submit", "End a job; its best RemyCC stays."),
-    "extend": ("submit", "Give a job larger budgets, or another priority."),
-    "fork": ("submit", "Begin a new job with a table of another's."),
-    "ui": ("ui", "See and steer a farm's jobs, in a browser."),
-    "delete": ("submit", "Remove a job and all that is stored of it."),
-    "compare": ("jobs", "Show jobs side by side."),
-    "fetch": ("jobs", "Write a job's RemyCC to a file."),
-    "history": ("jobs", "Write a job's progress as CSV, JSON, Parquet or a plot."),
-    "logs": ("jobs", "Show the last lines that a job's workers have logged."),
-    "export-job": ("submit", "Write a job with everything stored of it to a file."),
-    "import-job": ("submit", "Store a job that was exported."),
-    "info": ("doctor", "Show what a coordinator says of itself."),
+    "status": ("jobs", "Show a job's progress."),
+    "watch": ("watch", "Follow a job or a campaign until it ends."),
+    "pause": ("submit", "Pause a job."),
+    "resume": ("submit", "Resume a paused or failed job."),
+    "cancel": ("submit", "Cancel a job; its best RemyCC is kept."),
+    "extend": ("submit", "Increase a job's budgets, or change its priority."),
+    "fork": ("submit", "Start a new job from another job's table."),
+    "ui": ("ui", "Serve a web page that shows and controls a farm's jobs."),
+    "delete": ("submit", "Delete a job and everything stored for it."),
+    "compare": ("jobs", "Compare jobs side by side."),
+    "fetch": ("jobs", "Save a job's RemyCC to a file."),
+    "history": ("jobs", "Save a job's progress as CSV, JSON, Parquet or a plot."),
+    "logs": ("jobs", "Show the latest log lines of a job's workers."),
+    "export-job": ("submit", "Export a job and everything stored for it to a file."),
+    "import-job": ("submit", "Import a job from a file written by export-job."),
+    "info": ("doctor", "Show a coordinator's versions, store, workers and your role."),
     "doctor": (
         "doctor",
-        "Check the connection, the coordinator and its store, and say what to do.",
+        "Diagnose the connection, the coordinator and its store.",
     ),
 }
 _COMMANDS = {
@@ -172,7 +172,7 @@ _COMMANDS = {
         ("Commands for a coordinator's jobs", _JOB_COMMANDS),
     )
     for name, (module, summary) in commands.items()
-} | plugged_in_commands()
+} | plugin_commands()
 
 
 def _print_version(context: click.Context, _: click.Parameter, value: bool) -> None:
@@ -187,7 +187,7 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
     name="remy-farm",
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done, 1 internal error, 2 bad input, 3 coordinator unreachable, 4 not "
+    epilog="Exit codes: 0 success, 1 internal error, 2 bad input, 3 coordinator unreachable, 4 not "
     "allowed, 5 job failed, 6 refused, 130 interrupted.",
 )
 @click.option(
@@ -196,7 +196,7 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
     is_eager=True,
     expose_value=False,
     callback=_print_version,
-    help="Show the versions and exit.",
+    help="Print the versions and exit.",
 )
 @click.pass_context
 def main(context: click.Context) -> None:

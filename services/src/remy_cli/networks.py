@@ -1,4 +1,4 @@
-"""Options that describe a network: a file, settings of keys, and flags that are short for some."""
+"""Builds a network description from a file, --set options and flags such as --rate-mbps."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from remy_farm.evaluation import choice_words, vary_network
 from remy_farm.specification import Tree, load_tree, parse_setting
 from remy_proto.v1 import evaluation_pb2
 
-#: Flags that are short for a setting: the parameter and the path that it sets.
-SHORT: Final = {
+#: Maps the parameter of a short flag to the key path of the network that it sets.
+SHORT_FLAGS: Final = {
     "rate_mbps": "rate_mbps",
     "rtt_ms": "rtt_ms",
     "buffer_packets": "buffer.packets",
@@ -24,21 +24,21 @@ SHORT: Final = {
 }
 
 
-def described_network(
+def network_from_options(
     path: str | None, settings: tuple[str, ...], short: Mapping[str, Any], *, name: str
 ) -> tuple[Tree, Path, str]:
-    """The tree of the network in a file, if one is named, with flags and settings laid over it; the
-    folder that its files count from, and what errors call it: the file, or `name`.
+    """Reads a network file, if `path` is given, and applies the short flags and --set options.
 
-    Raises SpecError or FileError.
+    Returns the network's keys, the directory that its file names are relative to, and the name
+    for error messages: `path`, or `name` without a file. Raises SpecError or FileError.
     """
-    source, folder = path or name, Path(path or "").parent
+    source, directory = path or name, Path(path or "").parent
     tree: Tree = {} if path is None else load_tree(path)
     for flag, value in short.items():
         if value is not None:
-            said = choice_words(value) if isinstance(value, evaluation_pb2.Choice) else value
-            tree = vary_network(tree, SHORT[flag], said, source=source)
+            setting = choice_words(value) if isinstance(value, evaluation_pb2.Choice) else value
+            tree = vary_network(tree, SHORT_FLAGS[flag], setting, source=source)
     for text in settings:
-        place, said = parse_setting(text, "--set", source=source)
-        tree = vary_network(tree, place, said, source=source)
-    return tree, folder, source
+        key_path, setting = parse_setting(text, "--set", source=source)
+        tree = vary_network(tree, key_path, setting, source=source)
+    return tree, directory, source

@@ -1,4 +1,4 @@
-"""`remy-farm play`: RemyCCs and protocols on a live network, in a browser."""
+"""`remy-farm play`: serves the page that simulates a live network in a browser."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from remy_cli.common import FILE, option, say, switch, time_unit_option
+from remy_cli.common import FILE, flag, option, print_status, time_unit_option
 from remy_farm.analysis import live_network_page
 from remy_farm.files import write_file
 from remy_farm.remycc import RemyCC, read_remycc
@@ -19,46 +19,46 @@ _HOST = "127.0.0.1"
 
 @click.command("play")
 @click.argument("tables", nargs=-1, type=FILE, metavar="[TABLE]...")
-@option("--out -o FILE", "Write the page to a file and serve nothing.", FILE)
+@option("--out -o FILE", "Write the page to a file instead of serving it.", FILE)
 @option(
     "--port P",
-    "The port to serve at; a free one unless given.",
+    "Port of the page; by default a free one.",
     click.IntRange(0, 65535),
     default=0,
 )
-@switch("--no-browser", "Print the address and open no browser.")
+@flag("--no-browser", "Print the address without opening a browser.")
 @time_unit_option
 def command(
     tables: tuple[str, ...], out: str | None, port: int, no_browser: bool, time_unit_ms: float
 ) -> None:
-    """See RemyCCs and protocols share a link, and change it while they do.
+    """Show RemyCCs and protocols that share a link, which can be changed while they run.
 
-    TABLE is any RemyCC (.json, .dna); more can be dropped onto the page. The page holds the
-    simulator itself, needs nothing from anywhere, and is served to this machine only; --out writes
-    it as one file that can be opened or hosted as it is. docs/how-to/play.md says what can be done.
+    TABLE is a RemyCC file (.json or .dna); more can be dropped onto the page. The page contains
+    the simulator, loads nothing from the network, and is served to this machine only. --out writes
+    it as a single file that can be opened or hosted. See docs/play.md.
     """
     page = live_network_page(named_remyccs(tables, time_unit_ms))
     if out is not None:
         write_file(out, page)
-        click.echo(f"The page is {out}.")
+        click.echo(f"The page is in {out}.")
         return
     try:
         server = page_server(page, port)
     except OSError as error:
-        raise click.UsageError(f"--port {port} cannot be served at: {error.strerror}") from error
+        raise click.UsageError(f"--port {port} cannot be used: {error.strerror}") from error
     with server:
         url = f"http://{_HOST}:{server.server_port}/"
         click.echo(f"The live network is at {url}")
-        say("Ctrl-C ends it.")
+        print_status("Press Ctrl-C to stop.")
         if not no_browser:
             webbrowser.open(url)
         server.serve_forever()
 
 
 def named_remyccs(paths: tuple[str, ...], time_unit_ms: float = 1.0) -> dict[str, RemyCC]:
-    """The RemyCCs by names to tell them apart by.
+    """Reads RemyCCs and returns them by unique names.
 
-    Those are the files', or their folders' where designs and examples call it remycc.json.
+    A name is the file's stem, or the directory's name if the file is called remycc.json.
     """
     remyccs: dict[str, RemyCC] = {}
     for path in paths:
@@ -75,12 +75,12 @@ def named_remyccs(paths: tuple[str, ...], time_unit_ms: float = 1.0) -> dict[str
 
 
 def page_server(page: str, port: int) -> ThreadingHTTPServer:
-    """Serves the page at / to this machine, and nothing else. Raises OSError."""
+    """Returns a server that serves only the page, at /, to this machine. Raises OSError."""
     body = page.encode()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            # Another name for this address is a page of somebody else's that asks.
+            # Another Host name means that another site's page sent the request (DNS rebinding).
             host = self.headers.get("Host", "").rsplit(":", 1)[0]
             if self.path != "/" or host not in (_HOST, "localhost"):
                 self.send_error(HTTPStatus.NOT_FOUND)
@@ -88,7 +88,7 @@ def page_server(page: str, port: int) -> ThreadingHTTPServer:
             self.send_response(HTTPStatus.OK)
             self.send_header("Content-Type", "text/html; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))
-            # Beside the policy that the page itself has, which cannot say this.
+            # The policy in the page's <meta> element cannot set frame-ancestors.
             self.send_header("Content-Security-Policy", "frame-ancestors 'none'")
             self.send_header("X-Content-Type-Options", "nosniff")
             self.send_header("Referrer-Policy", "no-referrer")
@@ -97,6 +97,6 @@ def page_server(page: str, port: int) -> ThreadingHTTPServer:
             self.wfile.write(body)
 
         def log_request(self, code: object = "-", size: object = "-") -> None:
-            """Nobody asked who reads the page."""
+            """Does not log requests."""
 
     return ThreadingHTTPServer((_HOST, port), Handler)

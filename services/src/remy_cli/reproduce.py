@@ -1,4 +1,4 @@
-"""`remy-farm reproduce` and `league`: published studies, and who does best on which networks."""
+"""`remy-farm reproduce` and `league`: reproduce published figures, and compare RemyCCs."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import click
 
 from remy_cli.common import (
     PlainTable,
+    flag,
     json_option,
     local_evaluator,
     option,
     print_json,
+    print_status,
     print_table,
     quiet_option,
-    say,
-    switch,
     threads_option,
 )
-from remy_cli.on_farm import OnFarm, on_farm_options, simulate_missing
-from remy_cli.views import meter
+from remy_cli.farm import Farm, pass_farm, simulate_missing
+from remy_cli.views import progress_meter
 from remy_farm.analysis import duration, several
 from remy_farm.files import FileError, make_folder, write_file
 from remy_farm.shipped import DATA
@@ -32,33 +32,39 @@ if TYPE_CHECKING:
     from remy_laboratory.studies import Entrant, FigureResult, FigureStudy
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
-#: Beside the pages: what has been simulated.
+#: Database of simulated cells, in the output directory.
 CELLS = "cells.db"
 
 
 @click.command("reproduce")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@switch("--quick", "Fewer runs and points, so that all takes minutes; the pages say how many.")
+@flag(
+    "--quick",
+    "Use fewer runs and points, so that everything takes minutes; the pages state the numbers.",
+)
 @option(
-    "--out -o DIR", "Pages, data, pictures and what has been simulated.", FOLDER, default="studies"
+    "--out -o DIR",
+    "Directory for pages, data, plots and simulated cells.",
+    FOLDER,
+    default="studies",
 )
 @option(
     "--studies DIR",
-    "Studies: a folder each, with a file for each figure.",
+    "Directory with a subdirectory per study, which has a file per figure.",
     FOLDER,
     default=DATA / "studies",
-    show_default="those installed with it",
+    show_default="the installed ones",
 )
-@switch("--list", "List the figures and stop.", name="is_list")
+@flag("--list", "List the figures and exit.", name="is_list")
 @option(
     "--with SIMULATOR",
-    "Figures that need another simulator, too: ns3, whose wheel REMY_NS3 names.",
+    "Include figures that need another simulator: ns3, from the wheel that REMY_NS3 names.",
     click.Choice(["ns3"]),
     name="other",
 )
-@option("--evidence FILE.md", "Write the verdicts with some pictures to this page, too.")
+@option("--evidence FILE.md", "Also write the verdicts, with some plots, to this page.")
 @threads_option
-@on_farm_options
+@pass_farm
 @quiet_option
 @json_option
 def reproduce_command(
@@ -70,16 +76,16 @@ def reproduce_command(
     other: str | None,
     evidence: str | None,
     threads: int,
-    farm: OnFarm | None,
+    farm: Farm | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Make the figures of published studies, and compare.
+    """Reproduce the figures of published studies and compare them with the published values.
 
-    NAME is a study, or a figure as study/figure; all without one. What has been simulated is kept
-    in DIR and not simulated again; with --coordinator a farm keeps it, too. Tables that others
-    published are found in the folder that REMY_REFERENCE_DIR names; without it their rows are left
-    out.
+    NAME is a study, or a figure such as study/figure; the default is all. Simulated cells are
+    stored in DIR and never simulated again; with --coordinator the farm stores them too. RemyCCs
+    published by others are read from the directory named by REMY_REFERENCE_DIR; without it, their
+    rows are omitted.
     """
     from remy_laboratory.studies import (
         CellRunner,
@@ -93,14 +99,14 @@ def reproduce_command(
 
     if evidence is not None and not evidence.endswith(".md"):
         raise click.UsageError(f"{evidence} must be a name that ends in .md")
-    chosen = _choose(studies, names, other)
+    selected = _select_studies(studies, names, other)
     if is_list:
-        _list(chosen)
+        _print_list(selected)
         return
     make_folder(out)
     results: list[FigureResult] = []
     pictures: dict[str, bytes] = {}
-    began = time.monotonic()
+    start = time.monotonic()
     with ExitStack() as stack:
         evaluator = stack.enter_context(local_evaluator(threads))
         store = stack.enter_context(closing(CellStore(out / CELLS)))
@@ -109,16 +115,18 @@ def reproduce_command(
             try:
                 others[other] = stack.enter_context(closing(Ns3(studies)))
             except FileError as problem:
-                chosen = [study for study in chosen if not study.simulators]
-                say(f"figures in {other} are skipped: {problem}")
+                selected = [study for study in selected if not study.simulators]
+                print_status(f"figures that need {other} are skipped: {problem}")
         runner = CellRunner(evaluator.evaluate, store, others)
-        plans = [plan_figure(study, studies.parent, quick=quick, others=others) for study in chosen]
+        plans = [
+            plan_figure(study, studies.parent, quick=quick, others=others) for study in selected
+        ]
         batches = [batch for plan in plans for batch in plan.batches]
-        with meter(runner.weight(batches), quiet=quiet) as shown:
-            simulate_missing(farm, "reproduce", batches, runner, shown)
+        with progress_meter(runner.weight(batches), quiet=quiet) as progress:
+            simulate_missing(farm, "reproduce", batches, runner, progress)
             for plan in plans:
-                shown.work(plan.study.key)
-                result = measure_figure(plan, runner, shown.advance)
+                progress.start_task(plan.study.key)
+                result = measure_figure(plan, runner, progress.set_done)
                 results.append(result)
                 for name in write_figure(out, result):
                     if name.endswith(".png"):
@@ -128,44 +136,45 @@ def reproduce_command(
     if evidence is not None:
         _write_markdown(Path(evidence), results, quick=quick, names=names, pictures=pictures)
     if as_json:
-        print_json(_tree(results, runner, quick=quick))
+        print_json(_results_dict(results, runner, quick=quick))
     else:
-        _print(results)
-        say(
-            f"{several(runner.simulated, 'cell')} simulated and {runner.found} found in "
-            f"{duration(time.monotonic() - began)}; the page is {out / 'index.html'}"
+        _print_verdicts(results)
+        print_status(
+            f"{several(runner.simulated, 'cell')} simulated and {runner.found} loaded in "
+            f"{duration(time.monotonic() - start)}; the page is {out / 'index.html'}"
         )
 
 
-def _choose(folder: Path, names: Sequence[str], other: str | None) -> list[FigureStudy]:
-    """Those by these names, or all; in another simulator only if that is asked for."""
+def _select_studies(folder: Path, names: Sequence[str], other: str | None) -> list[FigureStudy]:
+    """Returns the studies with these names, or all; those in another simulator only for --with."""
     from remy_laboratory.studies import find_studies, read_study
 
-    found = [read_study(path) for path in find_studies(folder)]
-    if not found:
+    available = [read_study(path) for path in find_studies(folder)]
+    if not available:
         raise click.UsageError(
-            f"--studies {folder} has no studies: a folder each, with .yaml files"
+            f"--studies {folder} has no studies: it needs a subdirectory per study, with .yaml "
+            "files"
         )
     for name in names:
-        if not any(name in (study.study, study.key) for study in found):
-            known = ", ".join(dict.fromkeys(study.study for study in found))
+        if not any(name in (study.study, study.key) for study in available):
+            known = ", ".join(dict.fromkeys(study.study for study in available))
             raise click.UsageError(
-                f"'{name}' is neither a study ({known}) nor a figure; --list lists figures"
+                f"'{name}' is not a study ({known}) or a figure; --list lists the figures"
             )
-    chosen = [
+    selected = [
         study
-        for study in found
+        for study in available
         if not names or any(name in (study.study, study.key) for name in names)
     ]
-    kept = [study for study in chosen if study.simulators <= {other}]
-    if not kept:
-        raise click.UsageError(f"{', '.join(names)} is in another simulator; ask for --with ns3")
-    return kept
+    runnable = [study for study in selected if study.simulators <= {other}]
+    if not runnable:
+        raise click.UsageError(f"{', '.join(names)} needs another simulator; add --with ns3")
+    return runnable
 
 
-def _list(chosen: Sequence[FigureStudy]) -> None:
+def _print_list(selected: Sequence[FigureStudy]) -> None:
     table = PlainTable("figure", "title", "runs", left=2)
-    for study in chosen:
+    for study in selected:
         (runs,) = study.runs.full
         table.add_row(study.key, study.title, f"{runs:g}" if study.rows else "none")
     print_table(table)
@@ -181,11 +190,11 @@ def _write_markdown(
 ) -> None:
     from remy_laboratory.studies import markdown_page
 
-    shown = [
+    illustrated = [
         result for result in results if result.study.picture.shown and result.study.key in pictures
     ]
     files = []
-    for result in shown:
+    for result in illustrated:
         name = f"images/{result.study.study}-{result.study.name}.png"
         make_folder((path.parent / name).parent)
         write_file(path.parent / name, pictures[result.study.key])
@@ -197,7 +206,7 @@ def _write_markdown(
     write_file(path, markdown_page(results, quick=quick, command=command, pictures=files))
 
 
-def _tree(results: Sequence[FigureResult], runner: Any, *, quick: bool) -> dict[str, Any]:
+def _results_dict(results: Sequence[FigureResult], runner: Any, *, quick: bool) -> dict[str, Any]:
     from remy_laboratory.studies import data_digest, figure_tree
 
     return {
@@ -209,7 +218,7 @@ def _tree(results: Sequence[FigureResult], runner: Any, *, quick: bool) -> dict[
     }
 
 
-def _print(results: Sequence[FigureResult]) -> None:
+def _print_verdicts(results: Sequence[FigureResult]) -> None:
     from remy_laboratory.studies import counts_sentence, verdict_sentence
 
     table = PlainTable("figure", "verdict", left=2)
@@ -222,23 +231,32 @@ def _print(results: Sequence[FigureResult]) -> None:
 
 @click.command("league")
 @click.argument("names", metavar="TABLE-OR-PROTOCOL...", nargs=-1, required=True)
-@switch("--quick", "Fewer networks and runs, so that all takes minutes; the page says how many.")
+@flag(
+    "--quick",
+    "Use fewer networks and runs, so that everything takes minutes; the page states the numbers.",
+)
 @option(
-    "--out -o DIR", "Page, data, pictures and what has been simulated.", FOLDER, default="league"
+    "--out -o DIR",
+    "Directory for the page, data, plots and simulated cells.",
+    FOLDER,
+    default="league",
 )
 @option(
     "--sets DIR",
-    "Sets of networks, a file each.",
+    "Directory with a file per set of networks.",
     FOLDER,
     default=DATA / "league",
-    show_default="those installed with it",
+    show_default="the installed ones",
 )
-@option("--set NAME", "Only this set; may be given several times.", name="chosen", multiple=True)
-@switch(
-    "--alone", "Only what is named, without Cubic, NewReno, BBR, Copa, Vivace and others' tables."
+@option(
+    "--set NAME", "Run only this set; may be given several times.", name="selected", multiple=True
+)
+@flag(
+    "--alone",
+    "Compare only the arguments, without Cubic, NewReno, BBR, Copa, Vivace and others' RemyCCs.",
 )
 @threads_option
-@on_farm_options
+@pass_farm
 @quiet_option
 @json_option
 def league_command(
@@ -246,30 +264,30 @@ def league_command(
     quick: bool,
     out: Path,
     sets: Path,
-    chosen: tuple[str, ...],
+    selected: tuple[str, ...],
     alone: bool,
     threads: int,
-    farm: OnFarm | None,
+    farm: Farm | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Compare RemyCCs and protocols on the sets of networks that congestion control is asked for.
+    """Compare RemyCCs and protocols on sets of networks.
 
-    A table is a file, a protocol is in words as in simulate --sender. An entrant has won on a
-    network where its score is within a margin of the best; the page has winning rates, heat maps,
-    and the commands that simulate the networks where an entrant is farthest behind.
+    Each argument is a RemyCC file, or a protocol as in simulate --sender. An entrant wins on a
+    network if its score is within a margin of the best score. The page shows winning rates and
+    heat maps, and the commands that simulate the networks where an entrant is farthest behind.
     """
     from remy_laboratory.studies import CellRunner, CellStore, LeagueRun, read_sets, rivals
 
-    leagues = read_sets(sets, chosen)
-    own = [entrant_of(name) for name in names]
+    leagues = read_sets(sets, selected)
+    entrants = [entrant_of(name) for name in names]
     make_folder(out)
     with local_evaluator(threads) as evaluator, closing(CellStore(out / CELLS)) as store:
         runner = CellRunner(evaluator.evaluate, store)
-        run = LeagueRun(leagues, own, [] if alone else rivals(), runner, quick=quick)
-        with meter(run.weight, quiet=quiet) as shown:
-            simulate_missing(farm, "league", run.batches, runner, shown)
-            league = run.play(shown.work, shown.advance)
+        run = LeagueRun(leagues, entrants, [] if alone else rivals(), runner, quick=quick)
+        with progress_meter(run.weight, quiet=quiet) as progress:
+            simulate_missing(farm, "league", run.batches, runner, progress)
+            league = run.play(progress.start_task, progress.set_done)
     league.save(out)
     if as_json:
         print_json(league.to_dict())
@@ -280,11 +298,11 @@ def league_command(
         style = "bold" if name in league.asked else ""
         table.add_row(name, *(f"{rate:.0%}" for rate in rates), style=style)
     print_table(table)
-    say(f"the page is {out / 'index.html'}")
+    print_status(f"the page is {out / 'index.html'}")
 
 
 def entrant_of(text: str, time_unit_ms: float = 1.0) -> Entrant:
-    """A file, or words. Raises UsageError."""
+    """Parses a RemyCC file name or a protocol. Raises UsageError."""
     from remy_laboratory.studies import entrant_of
 
     try:

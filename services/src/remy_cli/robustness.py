@@ -1,5 +1,4 @@
-"""Whether a table is robust: the gate of `--certify`, and `remy-farm attack`, which looks for where
-it is not."""
+"""Robustness of RemyCCs: certification for `--certify`, and `remy-farm attack`."""
 
 from __future__ import annotations
 
@@ -17,9 +16,9 @@ from remy_cli.common import (
     option,
     print_json,
     print_note,
+    print_status,
     print_table,
     quiet_option,
-    say,
     seed_option,
     threads_option,
     time_unit_option,
@@ -27,8 +26,8 @@ from remy_cli.common import (
 from remy_cli.failures import ExitCode, Failure
 from remy_cli.reproduce import FOLDER, entrant_of
 from remy_cli.senders import SENDER, TRANSPORT
-from remy_cli.views import meter
-from remy_farm.analysis import several, with_error
+from remy_cli.views import progress_meter
+from remy_farm.analysis import with_error
 from remy_farm.evaluation import Words
 from remy_farm.shipped import DATA
 from remy_proto.v1 import evaluation_pb2
@@ -39,10 +38,10 @@ if TYPE_CHECKING:
 ROUNDS = click.IntRange(1, 1000)
 robustness_option = option(
     "--robustness DIR",
-    "Requirements for --certify, a file each.",
+    "Directory with a file per requirement, for --certify.",
     FOLDER,
     default=DATA / "robustness",
-    show_default="those installed with it",
+    show_default="the installed ones",
     name="requirements",
 )
 
@@ -56,7 +55,7 @@ def certify_table(
     threads: int,
     quiet: bool,
 ) -> Certificate:
-    """Has the RemyCC in a file meet all requirements, and writes its certificate into `out`.
+    """Checks a RemyCC file against all requirements and writes its certificate into `out`.
 
     Raises FileError and SpecError.
     """
@@ -64,21 +63,21 @@ def certify_table(
 
     entrant = entrant_of(remycc_path, time_unit_ms)
     table = rf.load_table(Path(remycc_path), time_unit_ms=time_unit_ms)
-    with meter(1.0, quiet=quiet) as shown:
-        shown.work("robustness")
+    with progress_meter(1.0, quiet=quiet) as progress:
+        progress.start_task("robustness")
         return certify_entrant(
-            entrant, table, out, requirements, threads=threads, on_done=shown.advance
+            entrant, table, out, requirements, threads=threads, on_done=progress.set_done
         )
 
 
-#: Of a design with --certify: a folder.
+#: Subdirectory of a design for its certificates.
 CERTIFICATE = "certificate"
 
 
 def certify_design(design: rf.Design, requirements: Path, *, threads: int, quiet: bool) -> None:
-    """Certifies the tables of a design, each in the folder beside its files.
+    """Certifies all tables of a design in its subdirectory `certificate`.
 
-    Raises Failure for the first table that is refused, once all have their certificates.
+    Raises Failure for the first refused table, after all certificates are written.
     """
     certificates = []
     for name, path in design.table_files().items():
@@ -90,17 +89,17 @@ def certify_design(design: rf.Design, requirements: Path, *, threads: int, quiet
     if refused:
         raise Failure(refused[0].sentence(), ExitCode.REFUSED)
     for each in certificates:
-        say(each.sentence())
+        print_status(each.sentence())
 
 
 def show_certificate(certificate: Certificate, out: Path, *, as_json: bool) -> None:
-    """What `inspect --certify` prints. Raises Failure where the table is refused."""
+    """Prints a certificate for `inspect --certify`. Raises Failure if the table is refused."""
     from remy_laboratory.studies import certificate_tree
 
     if as_json:
         print_json(certificate_tree(certificate))
     else:
-        table = PlainTable("requirement", "least", "at least", "networks", "below", left=1)
+        table = PlainTable("requirement", "lowest", "required", "networks", "below", left=1)
         for requirement, result in certificate.results:
             scores = [certificate.score(place) for place in result.places]
             table.add_row(
@@ -111,7 +110,7 @@ def show_certificate(certificate: Certificate, out: Path, *, as_json: bool) -> N
                 str(sum(score < requirement.at_least for score in scores)),
             )
         print_table(table)
-        say(f"the certificate is {out / 'certificate.html'}")
+        print_status(f"the certificate is {out / 'certificate.html'}")
     if not certificate.holds:
         raise Failure(certificate.sentence(), ExitCode.REFUSED)
     if not as_json:
@@ -123,21 +122,31 @@ def show_certificate(certificate: Certificate, out: Path, *, as_json: bool) -> N
 @option("--spec SPACE.yaml", "Specification whose networks are searched.", FILE, required=True)
 @option(
     "--against WHAT",
-    "A protocol in words as in simulate --sender; omniscient is the bound.",
+    "Protocol to compare with, as in simulate --sender; omniscient is an upper bound.",
     SENDER,
     default="cubic,variant=linux",
 )
+@option("--transport TRANSPORT", "Transport of the RemyCC, as in simulate, e.g. tcp.", TRANSPORT)
 @option(
-    "--transport TRANSPORT", "What carries the table, as in simulate; for instance tcp.", TRANSPORT
+    "--networks N", "Number of networks to evaluate, over all rounds.", SPECIMEN_COUNT, default=512
 )
-@option("--networks N", "Networks to try in all rounds.", SPECIMEN_COUNT, default=512)
-@option("--rounds N", "Rounds, each around the worst networks so far.", ROUNDS, default=8)
-@option("--runs N", "Runs of each network.", SPECIMEN_COUNT, default=4)
-@option("--find N", "Networks to report.", ROUNDS, default=4)
-@option("--fresh-runs N", "Runs of each of these, on fresh draws.", SPECIMEN_COUNT, default=32)
-@option("--out -o FILE.yaml", "Write them for design --harden.", FILE)
-@option("--on FOUND.yaml", "Search nothing, but measure TABLE on the networks of this file.", FILE)
-@seed_option("Names the search and all draws.")
+@option(
+    "--rounds N",
+    "Number of rounds; each searches near the worst networks so far.",
+    ROUNDS,
+    default=8,
+)
+@option("--runs N", "Number of runs on each network.", SPECIMEN_COUNT, default=4)
+@option("--find N", "Number of networks to report.", ROUNDS, default=4)
+@option(
+    "--fresh-runs N",
+    "Number of runs, with fresh random draws, on each reported network.",
+    SPECIMEN_COUNT,
+    default=32,
+)
+@option("--out -o FILE.yaml", "Write the networks to this file, for design --harden.", FILE)
+@option("--on FOUND.yaml", "Skip the search and measure TABLE on the networks in this file.", FILE)
+@seed_option("Seed of the search and of all random draws.")
 @time_unit_option
 @threads_option
 @quiet_option
@@ -160,22 +169,26 @@ def attack_command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Find the networks of a specification where TABLE loses most against a protocol.
+    """Find the networks of a specification where TABLE scores worst against a protocol.
 
-    A loss is the protocol's score less the table's, in the specification's objective, where either
-    runs on all of the network's designed senders with the same draws. What was found is measured
-    again on fresh draws; design --harden designs for it.
+    The loss is the protocol's score minus the table's, by the specification's objective. Both run
+    on all designed senders of the network, with the same random draws. The networks found are
+    measured again with fresh draws; design --harden includes them in a design.
     """
     if against.remycc is not None or against.count != 1 or against.rtt_ms is not None:
-        raise click.UsageError(f"--against {against.name} must be a protocol, and nothing else")
+        raise click.UsageError(
+            f"--against {against.name} must be a protocol without a number of senders or an RTT"
+        )
     if networks < rounds:
-        raise click.UsageError(f"--networks {networks} are too few for {several(rounds, 'round')}")
+        raise click.UsageError(
+            f"--networks {networks} is less than --rounds {rounds}; each round needs a network"
+        )
 
     def on_round(number: int, worst: float) -> None:
         if not quiet and not as_json:
-            say(f"round {number} of {rounds}: worst loss {worst:.4g}")
+            print_status(f"round {number} of {rounds}: worst loss {worst:.4g}")
 
-    found = rf.attack(
+    attack = rf.attack(
         rf.load_table(Path(remycc_path), time_unit_ms=time_unit_ms).renamed(Path(remycc_path).name),
         rf.load_spec(spec),
         against=against.name,
@@ -191,11 +204,11 @@ def attack_command(
         on_round=on_round,
     )
     if out is not None:
-        found.save(out)
+        attack.save(out)
     if as_json:
-        print_json({**found.to_dict(), "written": out})
+        print_json({**attack.to_dict(), "written": out})
     else:
-        _print_attack(found.result, found.against, out)
+        _print_attack(attack.result, attack.against, out)
 
 
 def _print_attack(result: AttackResult, rival: str, out: str | None) -> None:
@@ -205,9 +218,9 @@ def _print_attack(result: AttackResult, rival: str, out: str | None) -> None:
             each.words, with_error(each.loss), with_error(each.score), with_error(each.rival_score)
         )
     print_table(table)
-    note = "Below zero the table is better. The draws are those of no search."
+    note = "A negative loss means that the table is better. The draws differ from the search's."
     if result.spread is not None:
-        note += f" Mean loss over the networks of the first round: {with_error(result.spread)}."
+        note += f" Mean loss in the first round: {with_error(result.spread)}."
     print_note(note)
     if out is not None:
-        say(f"the networks are in {out}")
+        print_status(f"the networks are in {out}")

@@ -1,4 +1,4 @@
-"""`remy-farm schema`."""
+"""`remy-farm schema`: prints the JSON schemas of input files."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from remy_farm.shipped import SCHEMAS, shipped_schema
 @click.command("schema")
 @click.argument("kind", type=click.Choice(SCHEMAS), default=SCHEMAS[0], metavar="[KIND]")
 def schema_command(kind: str) -> None:
-    """Print the JSON schema of a file for editors: specification, network or study.
+    """Print the JSON schema of specifications, networks or studies, for editors.
 
-    An editor that reads YAML completes and checks a file whose first line names it, as in
-    `# yaml-language-server: $schema=specification.json`.
+    KIND is specification, network or study. A YAML editor completes and checks a file whose first
+    line names its schema, e.g. `# yaml-language-server: $schema=specification.json`.
     """
     click.echo(shipped_schema(kind).read_text(encoding="utf-8"), nl=False)

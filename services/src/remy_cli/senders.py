@@ -1,4 +1,4 @@
-"""Options in words, `--sender cubic=3` and the like, and what a shell completes of them."""
+"""Parameter types of options such as `--sender cubic=3` and `--queue codel`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from remy_simulator import registry
 from remy_simulator.registry import Registry
 
 
-class _Spoken(click.ParamType[Any]):
-    """A flag's value in such words; completion knows the names that there are."""
+class _RegistryType(click.ParamType[Any]):
+    """Parses a protocol, queue or transport, and completes its name, variants and parameters."""
 
     def __init__(self, kind: Registry, parse: Callable[[str], Any]) -> None:
         self.name = kind.value
@@ -33,26 +33,26 @@ class _Spoken(click.ParamType[Any]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Names; behind one, the variants and parameters that it may be told."""
+        """Completes names, and after a name and a comma its variants and parameters."""
         head, comma, _ = incomplete.rpartition(",")
         entries = registry.entries(self._kind)
-        found: dict[str, str] = {}
+        completions: dict[str, str] = {}
         if not comma:
-            found |= {name: entry.title for name, entry in entries.items()}
+            completions |= {name: entry.title for name, entry in entries.items()}
             if self._kind == Registry.PROTOCOL:
-                found[REMYCC] = "a RemyCC's file"
+                completions[REMYCC] = "a RemyCC file"
         elif entry := entries.get(head.partition(",")[0]):
             for variant in entry.variants:
-                found[f"{head},{registry.VARIANT}={variant.name}"] = variant.source
+                completions[f"{head},{registry.VARIANT}={variant.name}"] = variant.source
                 for each in variant.parameters:
-                    found[f"{head},{each.name}="] = each.meaning
+                    completions[f"{head},{each.name}="] = each.meaning
         return [
-            CompletionItem(word, help=text)
-            for word, text in found.items()
-            if word.startswith(incomplete)
+            CompletionItem(value, help=text)
+            for value, text in completions.items()
+            if value.startswith(incomplete)
         ]
 
 
-SENDER = _Spoken(Registry.PROTOCOL, parse_sender)
-QUEUE = _Spoken(Registry.QUEUE, partial(registry.parse, Registry.QUEUE))
-TRANSPORT = _Spoken(Registry.TRANSPORT, partial(registry.parse, Registry.TRANSPORT))
+SENDER = _RegistryType(Registry.PROTOCOL, parse_sender)
+QUEUE = _RegistryType(Registry.QUEUE, partial(registry.parse, Registry.QUEUE))
+TRANSPORT = _RegistryType(Registry.TRANSPORT, partial(registry.parse, Registry.TRANSPORT))

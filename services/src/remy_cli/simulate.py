@@ -1,4 +1,4 @@
-"""`remy-farm simulate` and `protocols`."""
+"""`remy-farm simulate` and `protocols`: simulates one network, and lists protocols."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from remy_cli.common import (
     settings_option,
     time_unit_option,
 )
-from remy_cli.networks import described_network
+from remy_cli.networks import network_from_options
 from remy_cli.senders import QUEUE, SENDER, TRANSPORT
 from remy_farm.analysis import FORMATS, count, number
 from remy_farm.evaluation import (
@@ -47,8 +47,8 @@ from remy_simulator.registry import Registry
 
 _MS_PER_SECOND = 1000.0
 
-#: By flag that there was, the setting that takes its place.
-_NEW_NAMES: Final = {
+#: Maps a flag of earlier versions to the setting that replaces it.
+_REPLACED_FLAGS: Final = {
     "--trace": "links=[{trace: {path: FILE, semantics: ns2}}]",
     "--trace-semantics": "links=[{trace: {path: FILE, semantics: WORD}}]",
     "--trace-ends": "links=[{trace: {path: FILE, ends: true}}]",
@@ -67,46 +67,51 @@ _NEW_NAMES: Final = {
 
 
 class _Simulate(click.Command):
-    """The command, which says what has become of a flag that it had before."""
+    """A command whose error for a removed flag names the setting that replaces the flag."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            now = _NEW_NAMES.get(error.option_name)
-            if now is None:
+            replacement = _REPLACED_FLAGS.get(error.option_name)
+            if replacement is None:
                 raise
-            raise click.UsageError(f"{error.option_name} is --set {now} now", ctx) from error
+            raise click.UsageError(
+                f"{error.option_name} is replaced by --set {replacement}", ctx
+            ) from error
 
 
 @click.command("simulate", cls=_Simulate)
 @option(
     "--sender WHAT[=N]",
-    "N senders of a protocol, as cubic=3 or bbr,variant=v3=2, or of a RemyCC, as remycc:FILE=1; "
-    "`remy-farm protocols` says what there is.",
+    "N senders of a protocol, e.g. cubic=3 or bbr,variant=v3=2, or of a RemyCC, e.g. "
+    "remycc:FILE=1. See `remy-farm protocols` for the protocols.",
     SENDER,
     multiple=True,
 )
 @option(
     "--remycc FILE",
-    "Short for --sender remycc:FILE; given several times, --senders run them in turn.",
+    "Run this RemyCC on the --senders senders; several RemyCCs are assigned to them in rotation.",
     FILE,
     name="remyccs",
     multiple=True,
 )
-@option("--senders N", "How many run what --remycc names.", click.IntRange(1, MOST_SENDERS))
+@option("--senders N", "Number of senders that run --remycc.", click.IntRange(1, MOST_SENDERS))
 @option(
     "--network FILE",
-    "A network's description in YAML (docs/reference/networks.md), to which the other options add.",
+    "YAML description of the network (docs/reference/networks.md); other options override or "
+    "extend it.",
     FILE,
     name="network_path",
 )
-@settings_option("A key of the network, as buffer.bdp=1, ack_bytes=40 or measurement=realistic.")
+@settings_option(
+    "Set a key of the network, e.g. buffer.bdp=1, ack_bytes=40 or measurement=realistic."
+)
 @option("--rate-mbps X", "Link rate, Mbit/s; short for --set rate_mbps=X.", POSITIVE)
-@option("--rtt-ms Y", "RTT without queueing and service, ms.", POSITIVE)
+@option("--rtt-ms Y", "RTT without queueing and transmission time, ms.", POSITIVE)
 @option(
     "--buffer-packets K",
-    "Packets that the queue holds beyond the one in service.",
+    "Buffer size in packets, not counting the packet in transmission.",
     click.IntRange(0, 1_000_000),
     show_default="infinite",
 )
@@ -116,33 +121,42 @@ class _Simulate(click.Command):
     FiniteRange(min=0, max=0.999),
     show_default="0",
 )
-@option("--queue QUEUE", "Queue discipline, as codel,target_ms=5.", QUEUE, show_default="drop-tail")
+@option(
+    "--queue QUEUE", "Queue discipline, e.g. codel,target_ms=5.", QUEUE, show_default="drop-tail"
+)
 @option(
     "--transport TRANSPORT",
-    "What carries RemyCCs, as ns2 or tcp,minimum_rto_ms=1000, and what TCP is like.",
+    "Transport of RemyCCs, e.g. ns2 or tcp,minimum_rto_ms=1000; if TCP, its settings apply to "
+    "protocols too.",
     TRANSPORT,
     show_default="datagram",
 )
 @option(
     "--on-ms A",
-    "Mean of the exponentially distributed on time, ms.",
+    "Mean on time, exponentially distributed, ms.",
     POSITIVE,
     show_default="always on",
 )
-@option("--on-bytes A", "Mean of exponentially distributed bytes to send, in its place.", POSITIVE)
-@option("--off-ms B", "Mean of the exponentially distributed off time, ms.", POSITIVE)
+@option(
+    "--on-bytes A",
+    "Mean bytes per on period, exponentially distributed; replaces --on-ms.",
+    POSITIVE,
+)
+@option("--off-ms B", "Mean off time, exponentially distributed, ms.", POSITIVE)
 @option(
     "--starts-apart-ms D",
-    "Senders are first on D ms apart, the first at once, and not after an off time.",
+    "Start the senders D ms apart, the first at time 0, instead of after an off time.",
     NOT_NEGATIVE,
 )
-@option("--seconds S", "Time to simulate, s.", POSITIVE, required=True)
-@seed_option("Names the random draws.")
+@option("--seconds S", "Simulated time, s.", POSITIVE, required=True)
+@seed_option("Seed of all random draws.")
 @option(
-    "--record FILE", "Write window, rate, RTT, queue and drops over time, .csv or .parquet.", FILE
+    "--record FILE",
+    "Write windows, rates, RTTs, queue and drops over time to a .csv or .parquet file.",
+    FILE,
 )
-@option("--record-every-ms D", "Time between two rows.", POSITIVE, default=10.0)
-@option("--plot FILE.png", "Draw queue and windows over time, and throughput against delay.", FILE)
+@option("--record-every-ms D", "Time between two rows, ms.", POSITIVE, default=10.0)
+@option("--plot FILE.png", "Plot queue and windows over time, and throughput against delay.", FILE)
 @time_unit_option
 @json_option
 def simulate_command(
@@ -161,59 +175,69 @@ def simulate_command(
     as_json: bool,
     **short: Any,
 ) -> None:
-    """Simulate RemyCCs and protocols on one network: senders share a link, or several (--network).
+    """Simulate RemyCCs and protocols on one network.
 
-    Throughput is in Mbit/s of packets received, on transports other than datagram of packets in
-    order; "equal share" throughput counts each instant divided by the senders then on.
+    The senders share one link; --network can describe several links.
+
+    Throughput is in Mbit/s. The datagram transport counts every received packet; the other
+    transports count packets that are delivered in order. "Equal share" throughput weighs each
+    instant of the on time with 1 / (senders that are on), so that an equal share of the link
+    always counts as the link rate.
     """
     _check_files(record, plot)
     run = _Run(seconds, seed, time_unit_ms, record, record_every_ms, plot, as_json)
-    words = [*_in_turn(remyccs, senders), *sender]
+    specs = [*_rotate_remyccs(remyccs, senders), *sender]
     if short["on_ms"] is not None and short["on_bytes"] is not None:
-        raise click.UsageError("say how long senders are on: --on-ms A, or --on-bytes A")
-    tree, folder, source = described_network(network_path, settings, short, name="the network")
-    if starts_apart_ms is not None and not words:
-        raise click.UsageError("--starts-apart-ms is of senders that --sender or --remycc names")
-    if words:
-        tree = _with_senders(tree, words, starts_apart_ms)
+        raise click.UsageError("--on-ms and --on-bytes exclude each other")
+    tree, folder, source = network_from_options(network_path, settings, short, name="the network")
+    if starts_apart_ms is not None and not specs:
+        raise click.UsageError("--starts-apart-ms needs senders from --sender or --remycc")
+    if specs:
+        tree = _add_senders(tree, specs, starts_apart_ms)
     elif network_path is None and isinstance(tree, dict) and "senders" not in tree:
-        raise click.UsageError("nobody sends: say --sender WHAT=N, or --remycc FILE --senders N")
+        raise click.UsageError(
+            "there are no senders: add --sender WHAT=N, or --remycc FILE --senders N"
+        )
     try:
-        check_usual_body(words, short["transport"])
+        check_usual_body(specs, short["transport"])
     except ValueError as problem:
         raise click.UsageError(str(problem)) from problem
     network = topology_of(tree, folder, source, plain=network_path is None)
     _simulate(network, run, shows_kinds=bool(sender) or network_path is not None)
 
 
-def _keys_of(words: Words) -> dict[str, Any]:
-    """The keys of one sender in words, whose file is from here and not from a network's folder."""
-    keys = {**words.keys(), "name": words.name}
-    if words.remycc is not None and Path(words.remycc).is_file():
-        keys["table"] = str(Path(words.remycc).absolute())
+def _sender_keys(spec: Words) -> dict[str, Any]:
+    """Returns a sender's network keys, with its RemyCC file as an absolute path.
+
+    File names in a network file are relative to that file's directory; those of options are not.
+    """
+    keys = {**spec.keys(), "name": spec.name}
+    if spec.remycc is not None and Path(spec.remycc).is_file():
+        keys["table"] = str(Path(spec.remycc).absolute())
     return keys
 
 
-def _with_senders(tree: Tree, words: Sequence[Words], starts_apart_ms: float | None) -> Tree:
-    """The network with these senders behind those that it has."""
+def _add_senders(tree: Tree, specs: Sequence[Words], starts_apart_ms: float | None) -> Tree:
+    """Appends these senders to those of the network."""
     if not isinstance(tree, dict):
         return tree
-    alone = [_keys_of(said) for said in words for _ in range(said.count)]
-    each: list[Tree]
+    single_senders = [_sender_keys(spec) for spec in specs for _ in range(spec.count)]
+    groups: list[Tree]
     if starts_apart_ms is None:
-        each = [{**keys, "count": len([*alike])} for keys, alike in groupby(alone)]
+        groups = [{**keys, "count": len([*equal])} for keys, equal in groupby(single_senders)]
     else:
-        # A sender that begins at a time of its own is a group of its own.
-        each = [
-            {**keys, "first_on_ms": starts_apart_ms * place} for place, keys in enumerate(alone)
+        # Senders with different start times need separate groups.
+        groups = [
+            {**keys, "first_on_ms": starts_apart_ms * index}
+            for index, keys in enumerate(single_senders)
         ]
-    there = tree.get("senders", [])
-    return {**tree, "senders": [*there, *each] if isinstance(there, list) else there}
+    existing = tree.get("senders", [])
+    return {**tree, "senders": [*existing, *groups] if isinstance(existing, list) else existing}
 
 
 @dataclass(frozen=True)
 class _Run:
-    """What is to be done with a network."""
+    """Options of one simulation run, apart from the network."""
 
     seconds: float
     seed: int
@@ -243,15 +267,15 @@ def _simulate(network: Topology, run: _Run, *, shows_kinds: bool) -> None:
         _print_simulation(simulation)
 
 
-def _in_turn(remyccs: Sequence[str], senders: int | None) -> list[Words]:
+def _rotate_remyccs(remyccs: Sequence[str], senders: int | None) -> list[Words]:
     if not remyccs:
         if senders is not None:
-            raise click.UsageError("--senders counts those of --remycc, which is not given")
+            raise click.UsageError("--senders needs --remycc")
         return []
     if senders is None:
-        raise click.UsageError("Missing option '--senders': how many run what --remycc names")
-    words = [Words(f"{REMYCC}{path}", 1, path, None, None) for path in remyccs]
-    return [words[sender % len(words)] for sender in range(senders)]
+        raise click.UsageError("--remycc needs --senders, the number of senders that run it")
+    specs = [Words(f"{REMYCC}{path}", 1, path, None, None) for path in remyccs]
+    return [specs[sender % len(specs)] for sender in range(senders)]
 
 
 def _check_files(record: str | None, plot: str | None) -> None:
@@ -280,17 +304,17 @@ def _write_recording(simulation: Simulation, links: Sequence[str], run: _Run) ->
 def _print_simulation(simulation: Simulation) -> None:
     names, kinds = simulation.kind_names, simulation.kinds
     results, means, links = simulation.senders, simulation.means, simulation.links
-    general = any(kind.transport is not None for kind in kinds)
+    has_transports = any(kind.transport is not None for kind in kinds)
     table = PlainTable(
         "sender",
-        *(["kind"] if general else []),
+        *(["kind"] if has_transports else []),
         *("Mbit/s", "equal share Mbit/s", "delay ms", "received", "lost", "on s"),
-        left=2 if general else 0,
+        left=2 if has_transports else 0,
     )
     for index, sender in enumerate(results):
         table.add_row(
             str(index),
-            *([names[index]] if general else []),
+            *([names[index]] if has_transports else []),
             number(sender.throughput_mbps),
             number(sender.throughput_equal_share_mbps),
             number(sender.delay_ms),
@@ -300,8 +324,8 @@ def _print_simulation(simulation: Simulation) -> None:
         )
     print_table(table)
     click.echo()
-    if general:
-        print_table(_table_of_kinds(kinds))
+    if has_transports:
+        print_table(_kinds_table(kinds))
         click.echo()
     if links:
         table = PlainTable(*links[0], left=1)
@@ -318,13 +342,13 @@ def _print_simulation(simulation: Simulation) -> None:
         ("CPU time", f"{simulation.cpu_seconds:.3g} s"),
     ]
     if means.senders_left_out:
-        pairs.append(("senders that received nothing", f"{means.senders_left_out}, left out"))
+        pairs.append(("senders without packets", f"{means.senders_left_out}, excluded"))
     print_pairs(pairs)
 
 
-def _table_of_kinds(kinds: Sequence[SenderKind]) -> PlainTable:
+def _kinds_table(kinds: Sequence[SenderKind]) -> PlainTable:
     table = PlainTable(
-        *("kind", "senders", "Mbit/s", "of", "delay ms", "sent again", "timeouts", "marks"),
+        *("kind", "senders", "Mbit/s", "of", "delay ms", "retransmitted", "timeouts", "marks"),
         *("flows", "completion ms", "median", "99 %"),
         left=1,
     )
@@ -351,10 +375,10 @@ def _table_of_kinds(kinds: Sequence[SenderKind]) -> PlainTable:
 @click.command("protocols")
 @json_option
 def protocols_command(as_json: bool) -> None:
-    """List what senders can run, what carries it, and the queues they can meet in.
+    """List the protocols, transports and queues for simulate --sender, --transport and --queue.
 
-    Each with its variants (the usual one first), their sources, and parameters with their usual
-    value and range: names for simulate --sender, --transport and --queue.
+    Each is listed with its variants, the default first, and their parameters with default and
+    range. --json adds titles and sources.
     """
     if as_json:
         print_json(
@@ -368,16 +392,18 @@ def protocols_command(as_json: bool) -> None:
         )
         return
     for kind in Registry:
-        table = PlainTable(kind.value, "variant", "parameter", "usual", "from", "to", left=3)
+        table = PlainTable(
+            kind.value, "variant", "parameter", "default", "minimum", "maximum", left=3
+        )
         for entry in registry.entries(kind).values():
-            for place, variant in enumerate(entry.variants):
-                named = (entry.name if place == 0 else "", variant.name)
+            for index, variant in enumerate(entry.variants):
+                names = (entry.name if index == 0 else "", variant.name)
                 if not variant.parameters:
-                    table.add_row(*named, "", "", "", "")
+                    table.add_row(*names, "", "", "", "")
                 for each in variant.parameters:
                     numbers = (each.usual, each.minimum, each.maximum)
-                    table.add_row(*named, each.name, *(f"{value:.15g}" for value in numbers))
-                    named = ("", "")
+                    table.add_row(*names, each.name, *(f"{value:.15g}" for value in numbers))
+                    names = ("", "")
         print_table(table)
         click.echo()
-    click.echo("Titles and sources: docs/reference/protocols.md, or --json.")
+    click.echo("For titles and sources, see docs/reference/protocols.md or --json.")

@@ -1,4 +1,4 @@
-"""Flags that change a specification before something is designed for it."""
+"""Options that change a specification before a design."""
 
 from __future__ import annotations
 
@@ -35,34 +35,36 @@ from remy_farm.specification import (
 )
 from remy_proto.v1 import spec_pb2
 
-#: A part of a whole that has others.
-SHARE = FiniteRange(min=0, min_open=True, max=1, max_open=True)
+#: A fraction strictly between 0 and 1.
+FRACTION = FiniteRange(min=0, min_open=True, max=1, max_open=True)
 
 _OPTIONS = (
-    option("--seed K", "In place of the specification's seed.", SEED),
+    option("--seed K", "Seed of the design; overrides the specification's.", SEED),
     option(
         "--steps N",
-        "The whole schedule's length, in place of search.joint.steps or its budget, or of "
+        "Total number of steps; overrides search.joint.steps or its CPU budget, or "
         "search.pattern.steps.",
         COUNT,
     ),
-    option("--max-steps N", "Stop after N steps since the design began.", COUNT),
+    option("--max-steps N", "Stop the design after N steps in total.", COUNT),
     option(
         "--max-cpu-seconds S",
-        "Cut the search off, wherever it is, after S seconds of CPU time of its simulations "
-        "since the design began; search.joint.cpu_seconds has it planned for so many.",
+        "Stop the design after S seconds of CPU time for its simulations. Use "
+        "search.joint.cpu_seconds instead to plan the search for a CPU time.",
         POSITIVE,
     ),
     settings_option(
-        "Another setting than the specification's, as objective.delta=0.1; may be given several "
+        "Override a setting of the specification, e.g. objective.delta=0.1; may be given several "
         "times."
     ),
-    sweeps_option("Make a design"),
-    option("--harden FILE.yaml", "Design for the networks that attack found, as well.", FILE),
+    sweeps_option("Run a design"),
+    option(
+        "--harden FILE.yaml", "Also design for the networks in this file, which attack wrote.", FILE
+    ),
     option(
         "--harden-share S",
-        "How large a part of each step's networks they are, in equal parts.",
-        SHARE,
+        "Fraction of each step's networks taken from --harden.",
+        FRACTION,
         default=0.125,
     ),
 )
@@ -70,7 +72,7 @@ _OPTIONS = (
 
 @dataclass(frozen=True)
 class SpecChanges:
-    """What the flags say; each is as its option has it."""
+    """Values of the options that change a specification."""
 
     seed: int | None
     steps: int | None
@@ -82,12 +84,12 @@ class SpecChanges:
     harden_share: float
 
     def spec(self, path: str, *, edition: int) -> spec_pb2.DesignSpec:
-        """The specification in a file, as changed. Raises SpecError or FileError."""
+        """Reads a specification and applies the changes. Raises SpecError or FileError."""
         folder = Path(path).parent
         return self._adjusted(spec_of_tree(self._tree(path), path, edition=edition, files=folder))
 
     def members(self, path: str) -> list[Member]:
-        """A changed specification for each combination of the sweeps' values.
+        """Returns a changed specification for each combination of the sweeps' values.
 
         Raises SpecError or FileError.
         """
@@ -97,14 +99,14 @@ class SpecChanges:
             if sweep.path in settings:
                 raise click.UsageError(f"--set and a sweep of {sweep.path} exclude each other")
         tree = self._tree(path)
-        self._check_overruled([sweep.path for sweep in sweeps], "a sweep")
+        self._check_conflicts([sweep.path for sweep in sweeps], "a sweep")
         members = members_of(tree, sweeps, source=path, folder=Path(path).parent)
         return [dataclasses.replace(member, spec=self._adjusted(member.spec)) for member in members]
 
     def _tree(self, path: str) -> Tree:
         tree = load_tree(path)
         settings = [*self._settings(path)]
-        self._check_overruled([setting for setting, _ in settings], "--set")
+        self._check_conflicts([setting for setting, _ in settings], "--set")
         for setting, value in settings:
             tree = vary(tree, setting, value, source=path)
         if self.harden is None:
@@ -117,13 +119,13 @@ class SpecChanges:
         for text in self.settings:
             yield parse_setting(text, "--set", source=path)
 
-    def _check_overruled(self, paths: list[str], what: str) -> None:
-        overruled = {
+    def _check_conflicts(self, paths: list[str], what: str) -> None:
+        options = {
             f"search.{mode.name}.{length}": self.steps for mode in MODES for length in mode.lengths
         }
-        overruled["search.seed"] = self.seed
+        options["search.seed"] = self.seed
         for path in paths:
-            if overruled.get(path) is not None:
+            if options.get(path) is not None:
                 flag = "--seed" if path == "search.seed" else "--steps"
                 raise click.UsageError(f"{flag} and {what} of {path} exclude each other")
 
@@ -136,13 +138,13 @@ class SpecChanges:
         return with_budget(spec, max_steps=self.max_steps, max_cpu_seconds=self.max_cpu_seconds)
 
 
-def with_spec_changes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command these flags, and what they say as `changes`."""
+def pass_spec_changes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds these options to a command and passes their values as `changes`."""
 
     @functools.wraps(function)
     def run(**values: Any) -> Any:
-        own = {field.name: values.pop(field.name) for field in dataclasses.fields(SpecChanges)}
-        return function(changes=SpecChanges(**own), **values)
+        fields = {field.name: values.pop(field.name) for field in dataclasses.fields(SpecChanges)}
+        return function(changes=SpecChanges(**fields), **values)
 
     for add in reversed(_OPTIONS):
         run = add(run)

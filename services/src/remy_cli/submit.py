@@ -1,4 +1,4 @@
-"""Commands that make and change jobs: submit, fork, extend, pause, cancel, delete, import."""
+"""Commands that create, change, export and delete jobs."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from remy_cli.common import (
     COUNT,
     FILE,
     POSITIVE,
+    flag,
     option,
     print_json,
     quiet_option,
     settings_option,
     sweeps_option,
-    switch,
     threads_option,
 )
-from remy_cli.connecting import connected, job_argument
-from remy_cli.failures import complain
+from remy_cli.connecting import job_argument, pass_client
+from remy_cli.failures import print_error
 from remy_cli.views import print_change
 from remy_cli.watch import watch_campaign_to_its_end, watch_job_to_its_end
 from remy_farm.analysis import several
@@ -42,25 +42,24 @@ from remy_services.client import (
 )
 from remy_services.jobs import job_tree
 
-_LONGEST_NAME = 100
+_MAX_NAME_LENGTH = 100
 _PRIORITY = click.IntRange(-(2**31), 2**31 - 1)
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
+_INVALID_NAME_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def submissions(
     path: str, *, sweeps: Sequence[str], name: str | None, priority: int, weight: float | None
 ) -> list[messages.SubmitJobRequest]:
-    """A request for each combination of the sweeps' values; one if there are none.
+    """Returns one request per combination of the sweeps' values, or one without sweeps.
 
-    The requests of a sweep share a campaign's name that no other sweep has. Raises SpecError or
-    FileError.
+    The requests of a sweep share a unique campaign name. Raises SpecError or FileError.
     """
     if not sweeps:
         spec = load_spec(path)
         return [
             messages.SubmitJobRequest(spec=spec, name=name or "", priority=priority, weight=weight)
         ]
-    # Campaigns are also compared, and what compares takes long to import.
+    # Imported here because the analysis package is slow to import.
     from remy_farm.analysis import members_of, parse_sweep
 
     members = members_of(
@@ -70,7 +69,7 @@ def submissions(
         folder=Path(path).parent,
     )
     base = name or members[0].spec.name
-    campaign = f"{base[: _LONGEST_NAME - 7]}-{secrets.token_hex(3)}"
+    campaign = f"{base[: _MAX_NAME_LENGTH - 7]}-{secrets.token_hex(3)}"
     return [
         messages.SubmitJobRequest(
             spec=member.spec,
@@ -85,18 +84,18 @@ def submissions(
 
 
 def _member_name(base: str, settings: str, number: int) -> str:
-    """As in "demo_delta-0.1_seed-2"; numbered where that is too long."""
-    words = [_NOT_IN_NAMES.sub("-", setting) for setting in settings.split(",")]
-    name = "_".join([base, *words])
-    if len(name) <= _LONGEST_NAME:
+    """Returns a job name such as "demo_delta-0.1_seed-2", or a numbered one if that is too long."""
+    suffixes = [_INVALID_NAME_CHARACTERS.sub("-", setting) for setting in settings.split(",")]
+    name = "_".join([base, *suffixes])
+    if len(name) <= _MAX_NAME_LENGTH:
         return name
-    return f"{base[: _LONGEST_NAME - 6]}_{number}"
+    return f"{base[: _MAX_NAME_LENGTH - 6]}_{number}"
 
 
 @click.command("submit")
 @click.argument("spec_path", metavar="SPEC.yaml", type=FILE)
-@switch("--watch", "Then follow the job until it ends.", name="is_watched")
-@option("--name NAME", "Of the job, in place of the specification's.")
+@flag("--watch", "Follow the job until it ends.", name="is_watched")
+@option("--name NAME", "Name of the job; overrides the specification's.")
 @option("--priority P", "Jobs of higher priority run first.", _PRIORITY, default=0)
 @option(
     "--weight W",
@@ -104,12 +103,12 @@ def _member_name(base: str, settings: str, number: int) -> str:
     POSITIVE,
     show_default="1",
 )
-@option("--queue-name NAME", "Queue of Kueue for its workers, on Kubernetes.", default="")
+@option("--queue-name NAME", "Kueue queue of the job's workers, on Kubernetes.", default="")
 @sweeps_option("Submit a job")
-@switch("--validate-only", "Have everything checked, and submit nothing.")
+@flag("--validate-only", "Let the coordinator check the submission without creating a job.")
 @threads_option
 @quiet_option
-@connected
+@pass_client
 def submit_command(
     client: DesignClient,
     spec_path: str,
@@ -124,13 +123,13 @@ def submit_command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Have a coordinator design a RemyCC, as 'design' would here.
+    """Submit a design to a coordinator; it gives the same RemyCC as 'design'.
 
-    A submission that meets a coordinator which is restarting is repeated, and makes one job.
+    If the coordinator is restarting, the submission is retried and still creates only one job.
 
-    With --sweep there is a job for each combination of the values; together they are a campaign.
-    --watch follows all of them and compares their RemyCCs at the end, on this machine, with
-    --threads threads.
+    With --sweep, one job is submitted for each combination of values; together they form a
+    campaign. --watch then follows all of them and finally compares their RemyCCs on this machine,
+    with --threads threads.
     """
     if is_watched and validate_only:
         raise click.UsageError("--watch and --validate-only exclude each other")
@@ -143,7 +142,7 @@ def submit_command(
     campaign = requests[0].campaign
     if is_watched:
         if not quiet:
-            _say_submitted(jobs, campaign, on_standard_error=True)
+            _print_submitted(jobs, campaign, on_standard_error=True)
         if campaign:
             watch_campaign_to_its_end(
                 client, campaign, threads=threads, quiet=quiet, as_json=as_json
@@ -156,13 +155,13 @@ def submit_command(
     elif validate_only:
         click.echo(f"the coordinator would accept {several(len(jobs), 'job')}")
     else:
-        _say_submitted(jobs, campaign)
-        what = f"--campaign {campaign}" if campaign else jobs[0].id
-        click.echo(f"to watch: remy-farm watch {what}", err=True)
+        _print_submitted(jobs, campaign)
+        target = f"--campaign {campaign}" if campaign else jobs[0].id
+        click.echo(f"to watch: remy-farm watch {target}", err=True)
 
 
 def _upload_traces(client: DesignClient, requests: list[messages.SubmitJobRequest]) -> None:
-    """Sends the recordings that specifications name, each once."""
+    """Uploads each trace recording that the specifications name, once."""
     recordings = {
         recording.sha256: recording
         for request in requests
@@ -173,26 +172,30 @@ def _upload_traces(client: DesignClient, requests: list[messages.SubmitJobReques
 
 
 def _submit(client: DesignClient, requests: list[messages.SubmitJobRequest]) -> list[job_pb2.Job]:
-    """In order. What was submitted before a failure stays submitted, and is said."""
+    """Submits the requests in order.
+
+    After an error, says how many jobs were submitted before it.
+    """
     jobs: list[job_pb2.Job] = []
     for request in requests:
         try:
             jobs.append(client.submit(request))
         except ServiceError:
             if jobs and not request.validate_only:
-                complain(
-                    f"{len(jobs)} of {several(len(requests), 'job')} were submitted before this, "
-                    f"as the campaign {request.campaign}"
+                print_error(
+                    f"{len(jobs)} of {several(len(requests), 'job')} were submitted before this "
+                    "error, "
+                    f"in campaign {request.campaign}"
                 )
             raise
     return jobs
 
 
-def _say_submitted(
+def _print_submitted(
     jobs: list[job_pb2.Job], campaign: str, *, on_standard_error: bool = False
 ) -> None:
     for job in jobs:
-        click.echo(f"{views.called(job)} is submitted", err=on_standard_error)
+        click.echo(f"{views.job_label(job)} is submitted", err=on_standard_error)
     if campaign:
         click.echo(f"the campaign is {campaign}", err=on_standard_error)
 
@@ -201,13 +204,13 @@ def _say_submitted(
 @job_argument
 @option(
     "--epoch E",
-    "Begin with the table of this epoch instead of the best so far.",
+    "Start from the table of this epoch; by default from the best table so far.",
     click.IntRange(0, 2**32 - 1),
 )
-@option("--name NAME", "Of the new job.", default="", show_default="as JOB's")
-@option("--priority P", "Of the new job.", _PRIORITY, show_default="as JOB's")
-@settings_option("A setting that differs, as objective.delta=0.1; may be repeated.")
-@connected
+@option("--name NAME", "Name of the new job.", default="", show_default="JOB's")
+@option("--priority P", "Priority of the new job.", _PRIORITY, show_default="JOB's")
+@settings_option("Change a setting, e.g. objective.delta=0.1; may be given several times.")
+@pass_client
 def fork_command(
     client: DesignClient,
     job: str,
@@ -217,37 +220,43 @@ def fork_command(
     settings: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Begin a new job with a table of another's, for other networks or another objective."""
-    new = client.fork(
+    """Start a new job from a table of JOB, e.g. for other networks or another objective."""
+    fork = client.fork(
         messages.ForkJobRequest(
             job=job, epoch=epoch, name=name, settings=settings, priority=priority
         )
     )
-    print_change(new, as_json=as_json)
+    print_change(fork, as_json=as_json)
     if not as_json:
-        click.echo(f"to watch: remy-farm watch {new.id}", err=True)
+        click.echo(f"to watch: remy-farm watch {fork.id}", err=True)
 
 
 @click.command("extend")
 @job_argument
-@option("--max-epochs N", "End after N epochs in all.", COUNT, name="epochs")
-@option("--max-rules N", "End with N rules (mode paper).", COUNT, name="rules")
-@option("--max-steps N", "End after N steps in all.", COUNT, name="steps")
+@option("--max-epochs N", "Stop after N epochs in total.", COUNT, name="epochs")
+@option("--max-rules N", "Stop at N rules (mode paper).", COUNT, name="rules")
+@option("--max-steps N", "Stop after N steps in total.", COUNT, name="steps")
 @option(
-    "--max-cpu-seconds S", "End after S seconds of CPU time in all.", POSITIVE, name="cpu_seconds"
+    "--max-cpu-seconds S",
+    "Stop after S seconds of CPU time in total.",
+    POSITIVE,
+    name="cpu_seconds",
 )
 @option(
-    "--max-wall-seconds S", "End after running S seconds in all.", POSITIVE, name="wall_seconds"
+    "--max-wall-seconds S",
+    "Stop after S seconds of running time in total.",
+    POSITIVE,
+    name="wall_seconds",
 )
-@option("--epochs-without-gain N", "End after N epochs without a gain.", COUNT)
+@option("--epochs-without-gain N", "Stop after N epochs without a gain.", COUNT)
 @option(
     "--steps N",
-    "The whole schedule's length in place of search.joint.steps.",
+    "Total number of steps; replaces search.joint.steps.",
     COUNT,
     name="joint_steps",
 )
 @option("--priority P", "Jobs of higher priority run first.", _PRIORITY)
-@connected
+@pass_client
 def extend_command(
     client: DesignClient,
     job: str,
@@ -256,88 +265,90 @@ def extend_command(
     as_json: bool,
     **budgets: float | None,
 ) -> None:
-    """Give a job larger budgets, or another priority.
+    """Increase a job's budgets, or change its priority.
 
-    One that has ended goes on with larger budgets, under the same id. What is not named stays as it
-    is.
+    A job that has ended continues under the same id if a budget is larger. Options that are not
+    given leave their budget unchanged.
     """
-    # The options have the names of the stop rules.
+    # The parameters have the names of the Stop message's fields.
     given = {name: value for name, value in budgets.items() if value is not None}
     if not given and joint_steps is None and priority is None:
-        raise click.UsageError("name at least one budget, as in --max-epochs 20")
-    found = client.get(job)
+        raise click.UsageError("give at least one budget, e.g. --max-epochs 20, or --priority")
+    current = client.get(job)
     stop = None
     if given:
         stop = spec_pb2.Stop()
-        stop.CopyFrom(found.spec.stop)
+        stop.CopyFrom(current.spec.stop)
         for name, value in given.items():
             setattr(stop, name, value)
     print_change(
-        client.extend(found.id, stop=stop, joint_steps=joint_steps, priority=priority),
+        client.extend(current.id, stop=stop, joint_steps=joint_steps, priority=priority),
         as_json=as_json,
     )
 
 
-def changing_command(
+def job_change_command(
     name: str, change: Callable[[DesignClient, str], job_pb2.Job], help_text: str
 ) -> click.Command:
-    """A command that makes one request about one job and shows the job's new state."""
+    """Creates a command that sends one request about a job and prints the job's new state."""
 
     @click.command(name, help=help_text)
     @job_argument
-    @connected
+    @pass_client
     def command(client: DesignClient, job: str, as_json: bool) -> None:
         print_change(change(client, job), as_json=as_json)
 
     return command
 
 
-pause_command = changing_command(
+pause_command = job_change_command(
     "pause",
     DesignClient.pause,
-    "Have a job keep what it has and evaluate nothing until it is resumed.",
+    "Pause a job: it keeps its state and evaluates nothing until it is resumed.",
 )
 
 
-resume_command = changing_command(
+resume_command = job_change_command(
     "resume",
     DesignClient.resume,
-    "Have a job that is paused, or that failed for a cause which was put right, go on.",
+    "Resume a paused job, or a failed job after its cause is fixed.",
 )
 
 
-cancel_command = changing_command(
-    "cancel", DesignClient.cancel, "End a job. Its best table stays, and 'extend' has it go on."
+cancel_command = job_change_command(
+    "cancel",
+    DesignClient.cancel,
+    "Cancel a job. Its best RemyCC is kept; 'extend' continues the job.",
 )
 
 
 @click.command("delete")
 @job_argument
-@switch("--yes", "Do not ask.")
-@connected
+@flag("--yes", "Delete without asking for confirmation.")
+@pass_client
 def delete_command(client: DesignClient, job: str, yes: bool, as_json: bool) -> None:
-    """Remove a job that has ended or is paused, with its history and tables."""
+    """Delete a job that has ended or is paused, with its history and tables."""
     if not yes and (as_json or not sys.stdin.isatty()):
-        raise click.UsageError("delete asks first, and there is nobody to ask; add --yes")
-    found = client.get(job)
+        raise click.UsageError("delete asks for confirmation on a terminal; add --yes to skip it")
+    current = client.get(job)
     if not yes:
-        question = f"Delete {views.called(found)}, {views.place(found)}, for good?"
-        click.confirm(question, abort=True, err=True)
-    client.delete(found.id)
+        label = f"{views.job_label(current)}, {views.position_text(current)}"
+        click.confirm(f"Permanently delete {label}?", abort=True, err=True)
+    client.delete(current.id)
     if as_json:
-        print_json({"deleted": found.id, "name": found.name})
+        print_json({"deleted": current.id, "name": current.name})
     else:
-        click.echo(f"{views.called(found)} is deleted")
+        click.echo(f"{views.job_label(current)} is deleted")
 
 
 @click.command("export-job")
 @job_argument
-@option("--out -o FILE", "The archive.", FILE, required=True)
-@connected
+@option("--out -o FILE", "File for the exported job.", FILE, required=True)
+@pass_client
 def export_job_command(client: DesignClient, job: str, out: str, as_json: bool) -> None:
-    """Write a job's specification, history, tables and last checkpoint to one file.
+    """Export a job's specification, history, tables and last checkpoint to one file.
 
-    import-job has another coordinator go on with it.
+    Another coordinator can continue the job after import-job.
     """
     content = export_job(client.connection, job)
     write_file(out, content)
@@ -349,8 +360,8 @@ def export_job_command(client: DesignClient, job: str, out: str, as_json: bool) 
 
 @click.command("import-job")
 @click.argument("archive", metavar="FILE", type=FILE)
-@connected
+@pass_client
 def import_job_command(client: DesignClient, archive: str, as_json: bool) -> None:
-    """Store a job that export-job wrote; it is paused if it had not ended."""
+    """Import a job from a file written by export-job. A job that had not ended is paused."""
     content = read_file(archive, limit=MOST_ARCHIVE_BYTES)
     print_change(import_job(client.connection, content, source=archive), as_json=as_json)

@@ -1,4 +1,4 @@
-"""`remy-farm ui`: the farm's page, for one user on this machine or for a team."""
+"""`remy-farm ui`: serves the farm's web page to this machine or to a team."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
-from remy_cli.common import option, say, switch
+from remy_cli.common import flag, option, print_status
 from remy_cli.connecting import (
     connection_settings,
-    failures_of_the_service,
-    taken,
+    pop_connection_options,
+    service_errors_exit,
     with_connection_options,
 )
 from remy_rpc.settings import SettingsError, parse_listen_address
@@ -25,26 +25,27 @@ _CODE_BYTES = 12
 @click.command("ui")
 @option(
     "--listen HOST:PORT",
-    "Where to serve the page; port 0 is any that is free. Other hosts than this one are served "
-    "with --page-cert only.",
+    "Address of the page; port 0 selects a free port. Serving other hosts requires --page-cert "
+    "or --plain.",
     default="127.0.0.1:8080",
 )
 @option(
     "--host NAME",
-    "A name that browsers know this server by, beside the one in --listen; may be repeated.",
+    "Additional host name that browsers may use for this server; may be given several times.",
     name="hosts",
     multiple=True,
 )
 @option(
     "--studies DIR",
-    "A folder that `reproduce` or `league` wrote: its page is shown, too; may be repeated.",
+    "Also show the pages in this directory, written by `reproduce` or `league`; may be given "
+    "several times.",
     click.Path(exists=True, file_okay=False, path_type=Path),
     multiple=True,
 )
-@option("--page-cert FILE", "Certificate that the page is served with (PEM).", _FILE)
-@option("--page-key FILE", "Its private key (PEM).", _FILE)
-@switch("--plain", "Serve other hosts in plain text. Whoever is in between sees tokens.")
-@switch("--no-browser", "Print the address and open no browser.")
+@option("--page-cert FILE", "Certificate of the page's server (PEM).", _FILE)
+@option("--page-key FILE", "Private key of --page-cert (PEM).", _FILE)
+@flag("--plain", "Serve other hosts without TLS, which exposes tokens on the network.")
+@flag("--no-browser", "Print the address without opening a browser.")
 @with_connection_options
 def command(
     listen: str,
@@ -56,22 +57,22 @@ def command(
     no_browser: bool,
     **connection: Any,
 ) -> None:
-    """Serve the farm's page: jobs as they run, in a browser.
+    """Serve a web page that shows a farm's jobs and controls them.
 
-    Whoever opens it signs in with a token of the coordinator, and may do there what the token
-    allows. To this machine alone it can also be opened with your own token, by a code that is
-    printed here; the token itself stays here. Where the coordinator asks for no token, nobody signs
-    in. docs/how-to/ui.md says what is on the page.
+    Users sign in with a coordinator token and can do what the token allows. If the page is served
+    to this machine only, you can instead sign in with the code printed here, which uses your own
+    token without sending it to the browser. If the coordinator requires no token, there is no
+    sign-in. See docs/ui.md.
     """
-    with failures_of_the_service():
-        coordinator = connection_settings(taken(connection))
+    with service_errors_exit():
+        coordinator = connection_settings(pop_connection_options(connection))
         address = parse_listen_address(listen)
         if (page_cert is None) != (page_key is None):
-            raise SettingsError("TLS of the page needs both --page-cert and --page-key")
+            raise SettingsError("TLS for the page needs both --page-cert and --page-key")
         if not address.is_loopback and page_cert is None and not plain:
             raise SettingsError(
                 f"--listen {listen} serves other hosts, which needs --page-cert and --page-key, or "
-                "--plain where something in front of it speaks TLS"
+                "--plain if a proxy in front of it provides TLS"
             )
         code = None
         if address.is_loopback and coordinator.token is not None:
@@ -88,7 +89,7 @@ def command(
             click.echo(f"The farm's page is at {url}")
             if code is not None:
                 click.echo(f"To sign in as yourself, enter the code {code}")
-            say("Ctrl-C ends it.")
+            print_status("Press Ctrl-C to stop.")
             if not no_browser and address.is_loopback:
                 webbrowser.open(url)
 

@@ -1,6 +1,6 @@
-"""Views of designs and jobs: as words, tables and JSON, and as they go on, on a terminal or not.
+"""Shows designs and jobs as text, tables and JSON, and their progress on or off a terminal.
 
-A design of this process is shown as if it were a coordinator's job: there is one set of views.
+A design of this process is shown like a coordinator's job, so that both share the same views.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from remy_cli.common import (
     print_json,
     print_note,
     print_pairs,
+    print_status,
     print_table,
-    say,
 )
 from remy_farm.analysis import count, duration, rest_sentence, several, with_error
 from remy_proto.v1 import job_pb2
@@ -43,11 +43,11 @@ LETTER_BARS = "_.-=^*#@"
 
 
 def sparkline(values: Sequence[float], width: int, *, bars: str = BLOCK_BARS) -> str:
-    """At most `width` bars between the smallest and the largest value.
+    """Draws values as bars, scaled between the smallest and the largest value.
 
-    Of more values than that, neighbours are drawn as their mean.
+    More than `width` values are averaged in `width` groups of neighbours.
     """
-    points = _condensed(values, width)
+    points = _downsample(values, width)
     if not points:
         return ""
     low, high = min(points), max(points)
@@ -57,76 +57,76 @@ def sparkline(values: Sequence[float], width: int, *, bars: str = BLOCK_BARS) ->
     return "".join(bars[round((point - low) * scale)] for point in points)
 
 
-def _condensed(values: Sequence[float], width: int) -> list[float]:
+def _downsample(values: Sequence[float], width: int) -> list[float]:
     if len(values) <= width:
         return list(values)
     ends = [round(number * len(values) / width) for number in range(width + 1)]
     return [fmean(values[first:last]) for first, last in itertools.pairwise(ends)]
 
 
-def called(job: job_pb2.Job) -> str:
-    """Name and id."""
+def job_label(job: job_pb2.Job) -> str:
+    """Returns a job's name with its id in parentheses."""
     return f"{job.name} ({job.id})" if job.id else job.name
 
 
 def has_begun(job: job_pb2.Job) -> bool:
-    """Whether there are any figures yet."""
+    """Returns whether the job has made any progress."""
     return job.progress.step > 0 or job.progress.rules > 0
 
 
-def place(job: job_pb2.Job) -> str:
-    """Epoch, rules and step."""
-    now = job.progress
+def position_text(job: job_pb2.Job) -> str:
+    """Describes how far a job is: epoch, rules and step, or the parts evaluated."""
+    progress = job.progress
     if job.HasField("evaluation"):
-        of_all = f" of {len(job.evaluation.parts)}" if job.evaluation.parts else ""
-        return f"{now.step}{of_all} parts evaluated"
-    return f"epoch {now.epoch}, {several(now.rules, 'rule')}, step {now.step}"
+        total = f" of {len(job.evaluation.parts)}" if job.evaluation.parts else ""
+        return f"{progress.step}{total} parts evaluated"
+    return f"epoch {progress.epoch}, {several(progress.rules, 'rule')}, step {progress.step}"
 
 
-def candidates(job: job_pb2.Job) -> str:
-    """Candidates done of those of the step; empty between steps."""
-    now = job.progress
-    if not now.candidates:
+def candidates_text(job: job_pb2.Job) -> str:
+    """Describes how many of the step's candidates are evaluated; empty between steps."""
+    progress = job.progress
+    if not progress.candidates:
         return ""
-    return f"{now.candidates_done} of {several(now.candidates, 'candidate')}"
+    return f"{progress.candidates_done} of {several(progress.candidates, 'candidate')}"
 
 
-def score(job: job_pb2.Job, *, digits_only: bool = False) -> str:
-    """The score of the table being worked on and what the last epoch gained, as far as known."""
-    now = job.progress
-    words = with_error(now.score if now.HasField("score") else None)
-    if digits_only or not now.HasField("epoch_gain"):
-        return words
-    return f"{words}, gain of the last epoch {with_error(now.epoch_gain, signed=True)}"
+def score_text(job: job_pb2.Job, *, with_gain: bool = True) -> str:
+    """Describes the current table's score and, if `with_gain`, the gain of the last epoch."""
+    progress = job.progress
+    text = with_error(progress.score if progress.HasField("score") else None)
+    if not with_gain or not progress.HasField("epoch_gain"):
+        return text
+    return f"{text}, gain of the last epoch {with_error(progress.epoch_gain, signed=True)}"
 
 
-def measures(job: job_pb2.Job) -> str:
-    """Packets a second, time used and left, workers, cost."""
-    now = job.progress
+def resources_text(job: job_pb2.Job) -> str:
+    """Describes packets per second, CPU time, cost, workers and the time left."""
+    progress = job.progress
     parts = []
-    if now.packets_per_second > 0:
-        parts.append(f"{count(now.packets_per_second)} packets/s")
-    parts.append(f"{duration(now.cpu_seconds)} CPU")
-    if now.HasField("estimated_cost"):
-        parts.append(f"cost {now.estimated_cost:.2f}")
-    if now.workers:
-        parts.append(several(now.workers, "worker"))
-    if now.HasField("eta_seconds"):
-        parts.append(f"ETA {duration(now.eta_seconds)}")
-    if now.recoveries:
-        parts.append(f"recovered {several(now.recoveries, 'time')}")
+    if progress.packets_per_second > 0:
+        parts.append(f"{count(progress.packets_per_second)} packets/s")
+    parts.append(f"{duration(progress.cpu_seconds)} CPU")
+    if progress.HasField("estimated_cost"):
+        parts.append(f"cost {progress.estimated_cost:.2f}")
+    if progress.workers:
+        parts.append(several(progress.workers, "worker"))
+    if progress.HasField("eta_seconds"):
+        parts.append(f"ETA {duration(progress.eta_seconds)}")
+    if progress.recoveries:
+        parts.append(f"recovered {several(progress.recoveries, 'time')}")
     return ", ".join(parts)
 
 
-def share_done(job: job_pb2.Job) -> str:
-    """How much of the search is done, where that is known."""
+def share_done_text(job: job_pb2.Job) -> str:
+    """Returns the percentage of the search that is done; "-" if unknown or finished."""
     if job.state == job_pb2.JOB_STATE_SUCCEEDED or not job.progress.HasField("share_done"):
         return "-"
     return f"{job.progress.share_done:.0%}"
 
 
-def moment(when: Timestamp) -> str:
-    """A time by the clock on this machine's wall."""
+def local_time(when: Timestamp) -> str:
+    """Formats a time in this machine's time zone."""
     local = datetime.fromtimestamp(when.ToNanoseconds() / 1e9).astimezone()
     return local.strftime("%Y-%m-%d %H:%M:%S")
 
@@ -135,28 +135,28 @@ _COLUMNS = ("name", "id", "state", "owner", "epoch", "rules", "step", "done", "s
 
 
 def job_table(jobs: Iterable[job_pb2.Job]) -> PlainTable:
-    """One row a job, in the order given."""
+    """Returns a table with one row per job, in the given order."""
     table = PlainTable(*_COLUMNS, "submitted", left=4)
     for job in jobs:
-        now = job.progress
+        progress = job.progress
         table.add_row(
             job.name,
             job.id,
             state_name(job.state),
             job.owner,
-            str(now.epoch),
-            str(now.rules),
-            str(now.step),
-            share_done(job),
-            score(job, digits_only=True),
-            duration(now.cpu_seconds),
-            moment(job.create_time) if job.HasField("create_time") else "-",
+            str(progress.epoch),
+            str(progress.rules),
+            str(progress.step),
+            share_done_text(job),
+            score_text(job, with_gain=False),
+            duration(progress.cpu_seconds),
+            local_time(job.create_time) if job.HasField("create_time") else "-",
         )
     return table
 
 
 def print_members(records: Sequence[MemberRecord]) -> None:
-    """The members of a campaign side by side, and what their figures are."""
+    """Prints a table that compares a campaign's members, and explains its columns."""
     from remy_farm.analysis import MEMBER_EXPLANATION, MEMBER_HEAD, member_cells
 
     table = PlainTable(*MEMBER_HEAD, left=2)
@@ -167,7 +167,7 @@ def print_members(records: Sequence[MemberRecord]) -> None:
 
 
 def print_job(job: job_pb2.Job, *, as_json: bool) -> None:
-    """All that is known of it."""
+    """Prints everything known about a job."""
     if as_json:
         print_json(job_tree(job))
     else:
@@ -175,16 +175,16 @@ def print_job(job: job_pb2.Job, *, as_json: bool) -> None:
 
 
 def print_change(job: job_pb2.Job, *, as_json: bool) -> None:
-    """What became of a request to change it."""
+    """Prints the state of a job after a request to change it."""
     if as_json:
         print_json(job_tree(job))
     else:
-        click.echo(f"{called(job)} is {state(job)}")
+        click.echo(f"{job_label(job)} is {state(job)}")
 
 
 def _pairs(job: job_pb2.Job) -> list[tuple[str, str]]:
     pairs = [
-        ("job", called(job)),
+        ("job", job_label(job)),
         ("state", state(job)),
         ("owner", job.owner),
         ("priority", f"{job.priority}, weight {job.weight:g}"),
@@ -196,183 +196,186 @@ def _pairs(job: job_pb2.Job) -> list[tuple[str, str]]:
     if job.HasField("fork"):
         pairs.append(("forked from", f"{job.fork.job_id}, epoch {job.fork.epoch}"))
     if has_begun(job):
-        pairs += _figures(job)
+        pairs += _progress_pairs(job)
     for name, field in (
         ("submitted", "create_time"),
         ("started", "start_time"),
         ("ended", "end_time"),
     ):
         if job.HasField(field):
-            pairs.append((name, moment(getattr(job, field))))
+            pairs.append((name, local_time(getattr(job, field))))
     return pairs
 
 
-def _figures(job: job_pb2.Job) -> list[tuple[str, str]]:
-    now = job.progress
-    where = place(job)
-    if now.HasField("share_done"):
-        where += f", {now.share_done:.0%} done"
-    work = f"{count(now.simulated_packets)} packets in {count(now.evaluations)} evaluations"
-    rests = [("", rest_sentence(now.resting_steps))] if now.resting_steps else []
+def _progress_pairs(job: job_pb2.Job) -> list[tuple[str, str]]:
+    progress = job.progress
+    position = position_text(job)
+    if progress.HasField("share_done"):
+        position += f", {progress.share_done:.0%} done"
+    packets, evaluations = count(progress.simulated_packets), count(progress.evaluations)
+    pause = [("", rest_sentence(progress.resting_steps))] if progress.resting_steps else []
     return [
-        ("progress", where),
-        *rests,
-        *([] if job.HasField("evaluation") else [("score", score(job))]),
-        ("work", f"{work}, {duration(now.wall_seconds)}"),
-        ("", measures(job)),
+        ("progress", position),
+        *pause,
+        *([] if job.HasField("evaluation") else [("score", score_text(job))]),
+        (
+            "work",
+            f"{packets} packets in {evaluations} evaluations, {duration(progress.wall_seconds)}",
+        ),
+        ("", resources_text(job)),
     ]
 
 
-def _scored(job: job_pb2.Job) -> str:
-    return "" if job.HasField("evaluation") else f"score {score(job)}"
+def _score_item(job: job_pb2.Job) -> str:
+    return "" if job.HasField("evaluation") else f"score {score_text(job)}"
 
 
 _SECONDS_BETWEEN_LINES = 10.0
 _REFRESHES_PER_SECOND = 8
 _BAR_WIDTH = 30
 _SPARKLINE_WIDTH = 30
-_SCORES_KEPT = 2000
-# Of a campaign's jobs: what fits on a small screen.
-_MOST_ROWS = 16
+_MAX_SCORES = 2000
+#: Rows of a campaign's table that fit on a small screen.
+_MAX_ROWS = 16
 
 
 class ProgressView:
-    """Is told how a design, a job or a campaign's jobs go on; this one shows nothing."""
+    """Receives the progress of a design, a job or a campaign. This base class shows nothing."""
 
-    def say(self, sentence: str) -> None:
-        """A milestone."""
+    def milestone(self, sentence: str) -> None:
+        """Shows a sentence about a milestone."""
 
-    def job(self, job: job_pb2.Job) -> None:
-        """How far the one job is."""
+    def show_job(self, job: job_pb2.Job) -> None:
+        """Shows the current state of a job."""
 
-    def event(self, event: job_pb2.JobEvent, *, is_past: bool = False) -> None:
-        """An entry of its history; `is_past` if it was there before the view."""
+    def show_event(self, event: job_pb2.JobEvent, *, is_past: bool = False) -> None:
+        """Shows an entry of the job's history. `is_past` marks entries older than the view."""
         sentence = None if is_past else history_sentence(event)
         if sentence is not None:
-            self.say(sentence)
+            self.milestone(sentence)
 
-    def campaign(self, jobs: Sequence[job_pb2.Job]) -> None:
-        """How far all jobs of a campaign are."""
+    def show_campaign(self, jobs: Sequence[job_pb2.Job]) -> None:
+        """Shows the current states of a campaign's jobs."""
 
-    def lost(self, why: str) -> None:
-        """The coordinator has gone away."""
+    def connection_lost(self, why: str) -> None:
+        """Shows that the coordinator is unreachable and is being retried."""
 
-    def back(self) -> None:
-        """It is there again."""
+    def connection_restored(self) -> None:
+        """Shows that the coordinator is reachable again."""
 
 
 class PlainView(ProgressView):
-    """A line on standard error for every milestone, and one now and then in between."""
+    """Prints a line on standard error for every milestone, and a status line every ten seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._said_at_seconds = clock()
+        self._last_line_seconds = clock()
         self._states: dict[str, job_pb2.JobState] = {}
         self._is_lost = False
 
-    def say(self, sentence: str) -> None:
-        say(sentence)
+    def milestone(self, sentence: str) -> None:
+        print_status(sentence)
 
-    def job(self, job: job_pb2.Job) -> None:
+    def show_job(self, job: job_pb2.Job) -> None:
         now = self._clock()
-        if has_begun(job) and now - self._said_at_seconds >= _SECONDS_BETWEEN_LINES:
-            self._said_at_seconds = now
-            parts = [candidates(job), _scored(job), measures(job)]
-            say(f"{place(job)}: {', '.join(part for part in parts if part)}")
+        if has_begun(job) and now - self._last_line_seconds >= _SECONDS_BETWEEN_LINES:
+            self._last_line_seconds = now
+            parts = [candidates_text(job), _score_item(job), resources_text(job)]
+            print_status(f"{position_text(job)}: {', '.join(part for part in parts if part)}")
 
-    def campaign(self, jobs: Sequence[job_pb2.Job]) -> None:
+    def show_campaign(self, jobs: Sequence[job_pb2.Job]) -> None:
         self._is_lost = False
         for job in jobs:
             if self._states.get(job.id) != job.state:
                 self._states[job.id] = job.state
-                say(f"{job.name} is {state(job)}")
+                print_status(f"{job.name} is {state(job)}")
 
-    def lost(self, why: str) -> None:
+    def connection_lost(self, why: str) -> None:
         if not self._is_lost:
             self._is_lost = True
-            say(f"{why}; waiting for it")
+            print_status(f"{why}; retrying")
 
-    def back(self) -> None:
+    def connection_restored(self) -> None:
         self._is_lost = False
-        say("the coordinator is back")
+        print_status("the coordinator is reachable again")
 
 
 class LiveView(ProgressView):
-    """Milestones scroll by; what is under way stays below them and is redrawn in place."""
+    """Prints milestones on a terminal and redraws the current status below them."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
-        self._drawn: RenderableType = ""
-        self._trouble: str | None = None
-        #: Means by step, oldest first.
-        self._scores: deque[float] = deque(maxlen=_SCORES_KEPT)
+        self._content: RenderableType = ""
+        self._problem: str | None = None
+        #: Mean score of each step, oldest first.
+        self._scores: deque[float] = deque(maxlen=_MAX_SCORES)
         can_draw = live.console.encoding.lower().startswith("utf")
         self._bars = BLOCK_BARS if can_draw else LETTER_BARS
 
-    def say(self, sentence: str) -> None:
+    def milestone(self, sentence: str) -> None:
         self._live.console.print(Text(sentence))
 
-    def job(self, job: job_pb2.Job) -> None:
-        lines: list[RenderableType] = [Text(f"{called(job)} {state(job)}", style="bold")]
+    def show_job(self, job: job_pb2.Job) -> None:
+        lines: list[RenderableType] = [Text(f"{job_label(job)} {state(job)}", style="bold")]
         if has_begun(job):
-            lines += [Text(place(job)), _job_bar(job)]
+            lines += [Text(position_text(job)), _job_bar(job)]
             if not job.HasField("evaluation"):
                 line = sparkline(list(self._scores), _SPARKLINE_WIDTH, bars=self._bars)
-                lines.append(Text(f"score {line} {score(job)}"))
-            lines.append(Text(measures(job)))
+                lines.append(Text(f"score {line} {score_text(job)}"))
+            lines.append(Text(resources_text(job)))
         self._draw(Group(*lines))
 
-    def event(self, event: job_pb2.JobEvent, *, is_past: bool = False) -> None:
+    def show_event(self, event: job_pb2.JobEvent, *, is_past: bool = False) -> None:
         step = event.progress.step_finished
         if event.progress.HasField("step_finished") and step.HasField("score"):
             self._scores.append(step.score.mean)
-        super().event(event, is_past=is_past)
+        super().show_event(event, is_past=is_past)
 
-    def campaign(self, jobs: Sequence[job_pb2.Job]) -> None:
-        self._trouble = None
-        # A design without a coordinator need not wait for what talks to one.
+    def show_campaign(self, jobs: Sequence[job_pb2.Job]) -> None:
+        self._problem = None
+        # Imported here because a local design does not need gRPC, which is slow to import.
         from remy_services.client import FINAL_STATES
 
-        under_way = [job for job in jobs if job.state not in FINAL_STATES]
-        under_way.sort(key=lambda job: not has_begun(job))
-        ended = len(jobs) - len(under_way)
+        unfinished = [job for job in jobs if job.state not in FINAL_STATES]
+        unfinished.sort(key=lambda job: not has_begun(job))
+        ended = len(jobs) - len(unfinished)
         counts = Counter(job.state for job in jobs)
         states = ", ".join(f"{counts[each]} {state_name(each)}" for each in sorted(counts))
-        words = f"{ended} of {len(jobs)} ended: {states}"
-        self._draw(Group(job_table(under_way[:_MOST_ROWS]), _bar(ended, len(jobs), words)))
+        text = f"{ended} of {len(jobs)} ended: {states}"
+        self._draw(Group(job_table(unfinished[:_MAX_ROWS]), _bar(ended, len(jobs), text)))
 
-    def lost(self, why: str) -> None:
-        self._trouble = f"{why}; waiting for it"
-        self._draw(self._drawn)
+    def connection_lost(self, why: str) -> None:
+        self._problem = f"{why}; retrying"
+        self._draw(self._content)
 
-    def back(self) -> None:
-        self._trouble = None
-        self._draw(self._drawn)
+    def connection_restored(self) -> None:
+        self._problem = None
+        self._draw(self._content)
 
-    def _draw(self, drawn: RenderableType) -> None:
-        self._drawn = drawn
-        trouble = [] if self._trouble is None else [Text(self._trouble, style="red")]
-        self._live.update(Group(drawn, *trouble))
+    def _draw(self, content: RenderableType) -> None:
+        self._content = content
+        problem = [] if self._problem is None else [Text(self._problem, style="red")]
+        self._live.update(Group(content, *problem))
 
 
 def _job_bar(job: job_pb2.Job) -> Table:
-    """Of the whole search where its length is known, else of the running step."""
-    now = job.progress
-    if now.HasField("share_done"):
-        words = ", ".join(filter(None, (share_done(job), candidates(job))))
-        return _bar(now.share_done, 1.0, words)
-    return _bar(now.candidates_done, max(1, now.candidates), candidates(job))
+    """Draws the progress of the search if its length is known, otherwise of the current step."""
+    progress = job.progress
+    if progress.HasField("share_done"):
+        text = ", ".join(filter(None, (share_done_text(job), candidates_text(job))))
+        return _bar(progress.share_done, 1.0, text)
+    return _bar(progress.candidates_done, max(1, progress.candidates), candidates_text(job))
 
 
-def _bar(done: float, total: float, words: str) -> Table:
+def _bar(done: float, total: float, text: str) -> Table:
     bar = Table.grid(padding=(0, 1))
-    bar.add_row(ProgressBar(total=total, completed=done, width=_BAR_WIDTH), words)
+    bar.add_row(ProgressBar(total=total, completed=done, width=_BAR_WIDTH), text)
     return bar
 
 
 @contextmanager
 def progress_view(*, quiet: bool) -> Iterator[ProgressView]:
-    """The view for this process's standard error."""
+    """Yields the view that fits this process's standard error."""
     console = Console(stderr=True, highlight=False)
     if quiet:
         yield ProgressView()
@@ -385,68 +388,68 @@ def progress_view(*, quiet: bool) -> Iterator[ProgressView]:
         yield PlainView()
 
 
-#: Between two lines of a meter.
-_SECONDS_BETWEEN_LINES_OF_A_METER = 30.0
+#: Time between two lines of a meter.
+_SECONDS_BETWEEN_METER_LINES = 30.0
 
 
 class Meter(Protocol):
-    """Says how far a long work is."""
+    """Shows how much of a long computation is done."""
 
-    def work(self, name: str) -> None:
-        """What is begun."""
+    def start_task(self, name: str) -> None:
+        """Shows the name of the task that starts."""
 
-    def advance(self, done: float) -> None:
-        """How much of all is done."""
-
-
-class _Silent:
-    def work(self, name: str) -> None:
-        """Says nothing."""
-
-    def advance(self, done: float) -> None:
-        """Says nothing."""
+    def set_done(self, done: float) -> None:
+        """Shows how much of the total is done, in the meter's unit."""
 
 
-class _Lines:
-    """A line now and then, for what is no terminal."""
+class _SilentMeter:
+    def start_task(self, name: str) -> None:
+        """Shows nothing."""
+
+    def set_done(self, done: float) -> None:
+        """Shows nothing."""
+
+
+class _LineMeter:
+    """Prints a line every 30 seconds, for output that is not a terminal."""
 
     def __init__(self, total: float) -> None:
         self._total = total
-        self._began = self._said = time.monotonic()
+        self._start = self._last_line = time.monotonic()
         self._name = ""
 
-    def work(self, name: str) -> None:
+    def start_task(self, name: str) -> None:
         self._name = name
 
-    def advance(self, done: float) -> None:
+    def set_done(self, done: float) -> None:
         now = time.monotonic()
-        if now - self._said >= _SECONDS_BETWEEN_LINES_OF_A_METER and self._total > 0:
-            self._said = now
+        if now - self._last_line >= _SECONDS_BETWEEN_METER_LINES and self._total > 0:
+            self._last_line = now
             share = done / self._total
-            left = (now - self._began) * (1 - share) / share if share > 0 else 0.0
-            say(f"{self._name}: {share:.0%} of all, about {duration(left)} left")
+            left = (now - self._start) * (1 - share) / share if share > 0 else 0.0
+            print_status(f"{self._name}: {share:.0%} done, about {duration(left)} left")
 
 
-class _Bar:
-    """A bar in place, with the time that is left."""
+class _BarMeter:
+    """Draws a progress bar with the estimated time left."""
 
     def __init__(self, progress: Progress, total: float) -> None:
         self._progress = progress
         self._task = progress.add_task("", total=max(total, 1e-9))
 
-    def work(self, name: str) -> None:
+    def start_task(self, name: str) -> None:
         self._progress.update(self._task, description=name)
 
-    def advance(self, done: float) -> None:
+    def set_done(self, done: float) -> None:
         self._progress.update(self._task, completed=done)
 
 
 @contextmanager
-def meter(total: float, *, quiet: bool) -> Iterator[Meter]:
-    """The meter for this process's standard error."""
+def progress_meter(total: float, *, quiet: bool) -> Iterator[Meter]:
+    """Yields the meter that fits this process's standard error."""
     console = Console(stderr=True, highlight=False)
     if quiet:
-        yield _Silent()
+        yield _SilentMeter()
     elif console.is_terminal and not console.is_dumb_terminal:
         columns = (
             TextColumn("{task.description}"),
@@ -455,6 +458,6 @@ def meter(total: float, *, quiet: bool) -> Iterator[Meter]:
             TimeRemainingColumn(elapsed_when_finished=True),
         )
         with Progress(*columns, console=console, transient=True) as progress:
-            yield _Bar(progress, total)
+            yield _BarMeter(progress, total)
     else:
-        yield _Lines(total)
+        yield _LineMeter(total)

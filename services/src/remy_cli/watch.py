@@ -1,4 +1,4 @@
-"""`remy-farm watch`: a job, or all jobs of a campaign, until they end."""
+"""`remy-farm watch`: follows a job, or all jobs of a campaign, until they end."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import grpc
 
 from remy_cli import views
 from remy_cli.common import (
+    flag,
     local_evaluator,
     option,
     print_json,
+    print_status,
     quiet_option,
-    say,
-    switch,
     threads_option,
 )
-from remy_cli.connecting import JobName, connected
+from remy_cli.connecting import JobName, pass_client
 from remy_cli.failures import ExitCode
 from remy_cli.views import ProgressView, print_members, progress_view
 from remy_farm.analysis import MemberRecord, compare_member, enum_name, members_tree
@@ -38,44 +38,46 @@ from remy_services.client import (
 )
 from remy_services.jobs import job_tree, state, state_name
 
-# What draws the score's course; more would take long to send of an old job.
-_ENTRIES_OF_THE_PAST = 500
+#: History entries requested for the plot of scores; a long history takes long to send.
+_MAX_PAST_ENTRIES = 500
 
 
 def watch_one(
     client: DesignClient, name: str, view: ProgressView, *, with_past: bool = False
 ) -> job_pb2.Job:
-    """The job as it ended. Raises ServiceError.
+    """Follows a job until it ends and returns its final state. Raises ServiceError.
 
-    What happened before is shown if `with_past`, and otherwise is known to the view alone.
+    If `with_past`, the view prints the job's earlier history; otherwise it only uses the latest
+    entries to plot scores.
     """
     job = client.get(name)
-    view.job(job)
+    view.show_job(job)
     past = 0 if with_past else job.revision
-    after = 0 if with_past else max(0, job.revision - _ENTRIES_OF_THE_PAST)
+    after = 0 if with_past else max(0, job.revision - _MAX_PAST_ENTRIES)
     for update in watch_job(client.connection, job.id, after_revision=after):
         match update:
             case job_pb2.Job():
                 job = update
-                view.job(job)
+                view.show_job(job)
             case job_pb2.JobEvent():
-                view.event(update, is_past=update.revision <= past)
+                view.show_event(update, is_past=update.revision <= past)
             case ConnectionLost():
-                view.lost(update.why)
+                view.connection_lost(update.why)
             case ConnectionBack():
-                view.back()
+                view.connection_restored()
     return job
 
 
 def compared_members(
     client: DesignClient, jobs: Sequence[job_pb2.Job], *, threads: int
 ) -> list[MemberRecord]:
-    """Fetches the RemyCCs of the jobs that have one, and tries each on its own fresh specimens.
+    """Fetches the jobs' RemyCCs and evaluates each on fresh specimens of its specification.
 
-    Raises ServiceError, and RemyCCError for a table that is none.
+    Failed jobs and jobs without progress are left out. Raises ServiceError, and RemyCCError for an
+    invalid table.
     """
     ended = [job for job in jobs if job.state != job_pb2.JOB_STATE_FAILED and views.has_begun(job)]
-    settings = _settings(client, ended)
+    settings = _differing_settings(client, ended)
     members = []
     with local_evaluator(threads) as evaluator:
         for job in ended:
@@ -106,8 +108,10 @@ def compared_members(
     return members
 
 
-def _settings(client: DesignClient, jobs: Sequence[job_pb2.Job]) -> dict[str, dict[str, Tree]]:
-    """By job: the settings in which the jobs differ."""
+def _differing_settings(
+    client: DesignClient, jobs: Sequence[job_pb2.Job]
+) -> dict[str, dict[str, Tree]]:
+    """Returns the settings in which the jobs differ, by job id."""
     if len(jobs) < 2:
         return {}
     differences = client.compare([job.id for job in jobs]).differences
@@ -117,44 +121,44 @@ def _settings(client: DesignClient, jobs: Sequence[job_pb2.Job]) -> dict[str, di
     }
 
 
-_SECONDS_BETWEEN_LOOKS = 2.0
+_POLL_SECONDS = 2.0
 
 
 def watch_campaign(client: DesignClient, campaign: str, view: ProgressView) -> list[job_pb2.Job]:
-    """The jobs as they ended, in the order of their submission. Raises ServiceError.
+    """Follows a campaign's jobs and returns their final states in order of submission.
 
-    A coordinator that goes away is waited for without end, if it has been there once.
+    After the first answer, an unreachable coordinator is retried forever. Raises ServiceError.
     """
     is_first = True
     while True:
         try:
-            jobs = _jobs(client, campaign)
+            jobs = _campaign_jobs(client, campaign)
         except Unreachable as error:
             if is_first:
                 raise
-            view.lost(str(error))
-            # With little patience of its own, the request has not waited.
-            time.sleep(_SECONDS_BETWEEN_LOOKS)
+            view.connection_lost(str(error))
+            # The request itself may have a short timeout.
+            time.sleep(_POLL_SECONDS)
             continue
         is_first = False
         if not jobs:
             raise Refused(f"there is no campaign {campaign!r}", grpc.StatusCode.NOT_FOUND)
-        view.campaign(jobs)
+        view.show_campaign(jobs)
         if all(job.state in FINAL_STATES for job in jobs):
             return jobs
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
+        time.sleep(_POLL_SECONDS)
 
 
-def _jobs(client: DesignClient, campaign: str) -> list[job_pb2.Job]:
-    """Oldest first."""
+def _campaign_jobs(client: DesignClient, campaign: str) -> list[job_pb2.Job]:
+    """Returns the campaign's jobs, oldest first."""
     return list(client.list_all(messages.ListJobsRequest(campaign=campaign)))[::-1]
 
 
 def watch_job_to_its_end(
     client: DesignClient, name: str, *, quiet: bool, as_json: bool, with_past: bool
 ) -> None:
-    """Follows a job, prints it as it ended, and ends the command."""
-    with _may_be_left("the job goes on", name), progress_view(quiet=quiet) as view:
+    """Follows a job, prints its final state, and exits."""
+    with _handle_interrupt("the job continues", name), progress_view(quiet=quiet) as view:
         job = watch_one(client, name, view, with_past=with_past)
     views.print_job(job, as_json=as_json)
     _exit_after([job])
@@ -163,12 +167,12 @@ def watch_job_to_its_end(
 def watch_campaign_to_its_end(
     client: DesignClient, campaign: str, *, threads: int, quiet: bool, as_json: bool
 ) -> None:
-    """Follows a campaign's jobs, prints how their RemyCCs compare, and ends the command."""
-    with _may_be_left("the jobs go on", f"--campaign {campaign}"):
+    """Follows a campaign's jobs, prints a comparison of their RemyCCs, and exits."""
+    with _handle_interrupt("the jobs continue", f"--campaign {campaign}"):
         with progress_view(quiet=quiet) as view:
             jobs = watch_campaign(client, campaign, view)
         if not quiet:
-            say("comparing the RemyCCs on fresh specimens")
+            print_status("comparing the RemyCCs on fresh specimens")
         members = compared_members(client, jobs, threads=threads)
     if as_json:
         trees = [job_tree(job) for job in jobs]
@@ -178,33 +182,33 @@ def watch_campaign_to_its_end(
             print_members(members)
         for job in jobs:
             if job.state != job_pb2.JOB_STATE_SUCCEEDED:
-                click.echo(f"{views.called(job)} is {state(job)}")
-        click.echo(f"\nto keep a RemyCC: remy-farm fetch {jobs[0].id} -o FILE.json")
+                click.echo(f"{views.job_label(job)} is {state(job)}")
+        click.echo(f"\nto save a RemyCC: remy-farm fetch {jobs[0].id} -o FILE.json")
     _exit_after(jobs)
 
 
 @contextmanager
-def _may_be_left(what_goes_on: str, words: str) -> Iterator[None]:
-    """Has Ctrl-C say that nothing ends but the watching."""
+def _handle_interrupt(message: str, watch_arguments: str) -> Iterator[None]:
+    """On Ctrl-C, prints that the jobs continue and how to watch them again, and exits."""
     try:
         yield
     except KeyboardInterrupt:
-        say(f"{what_goes_on}; to watch again: remy-farm watch {words}")
+        print_status(f"{message}; to watch again: remy-farm watch {watch_arguments}")
         click.get_current_context().exit(ExitCode.INTERRUPTED)
 
 
 def _exit_after(jobs: list[job_pb2.Job]) -> None:
-    has_failed = any(job.state != job_pb2.JOB_STATE_SUCCEEDED for job in jobs)
-    click.get_current_context().exit(ExitCode.JOB_FAILED if has_failed else 0)
+    any_failed = any(job.state != job_pb2.JOB_STATE_SUCCEEDED for job in jobs)
+    click.get_current_context().exit(ExitCode.JOB_FAILED if any_failed else 0)
 
 
 @click.command("watch")
 @click.argument("job", metavar="[JOB]", required=False, type=JobName())
-@option("--campaign NAME", "Watch all jobs of this sweep instead.")
-@switch("--history", "Show what has happened so far, too.", name="with_past")
+@option("--campaign NAME", "Watch all jobs of this campaign instead.")
+@flag("--history", "Also show the history so far.", name="with_past")
 @threads_option
 @quiet_option
-@connected
+@pass_client
 def watch_command(
     client: DesignClient,
     job: str | None,
@@ -214,13 +218,13 @@ def watch_command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Follow a job until it ends, through restarts of the coordinator and lost connections.
+    """Follow a job until it ends, across coordinator restarts and lost connections.
 
-    With --campaign all jobs of a sweep are followed, and their RemyCCs are compared at the end, on
-    this machine, with --threads threads. Ctrl-C ends the watching; the jobs go on.
+    With --campaign, all jobs of a sweep are followed, and their RemyCCs are finally compared on
+    this machine, with --threads threads. Ctrl-C stops watching; the jobs continue.
     """
     if (job is None) == (campaign is None):
-        raise click.UsageError("name either a JOB or a --campaign")
+        raise click.UsageError("give either a JOB or --campaign")
     if job is not None:
         watch_job_to_its_end(client, job, quiet=quiet, as_json=as_json, with_past=with_past)
     elif campaign is not None:

@@ -48,12 +48,12 @@ CASES = {
     ),
     "an RTT of what is scored": (
         EVALUATE.replace("--remycc {remycc}", "--sender cubic,rtt_ms=50"),
-        "the specification has those",
+        "has an RTT, which the specification sets",
     ),
     "an RTT of nothing": (SIMULATE + " --sender cubic,rtt_ms=0", "above 0"),
     "starts of nobody": (
         "simulate --set senders=[cubic] --rate-mbps 3 --rtt-ms 3 --seconds 1 --starts-apart-ms 9",
-        "--starts-apart-ms is of senders",
+        "--starts-apart-ms needs senders",
     ),
     "a network that is not YAML": (SIMULATE + " --network {folder}/broken.yaml", "is not YAML"),
     "no rate": (SIMULATE.replace("--rate-mbps 12 ", ""), "rate_mbps is missing"),
@@ -69,7 +69,7 @@ CASES = {
     "two to score": (EVALUATE + " --sender cubic", "--sender WHAT"),
     "a number of what is scored": (
         EVALUATE.replace("--remycc {remycc}", "--sender cubic=2"),
-        "the specification has the number",
+        "has a number of senders, which the specification sets",
     ),
     "missing argument": ("validate", "SPEC.yaml"),
     "not a number": (SIMULATE + " --senders many", "--senders"),
@@ -105,7 +105,7 @@ CASES = {
     "a key that there is not": (SIMULATE + " --set rat_mbps=3", "did you mean rate_mbps?"),
     "a flag of before": (
         SIMULATE + " --jitter-ms 1",
-        "--jitter-ms is --set measurement.jitter.exponential_mean_ms=X now",
+        "--jitter-ms is replaced by --set measurement.jitter.exponential_mean_ms=X",
     ),
     "negative buffer": (SIMULATE + " --buffer-packets -1", "--buffer-packets"),
     "negative seed": (SIMULATE + " --seed -1", "--seed"),

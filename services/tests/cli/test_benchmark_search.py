@@ -115,7 +115,7 @@ def test_published_tables_take_the_place_of_quoted_figures(
         (("--seeds", "1"), "--seeds needs --out"),
         (("--remycc", "x", "--out", "y"), "--out needs --seeds"),
         (("--seeds", "3-1", "--out", "y"), "'3-1' is not a range of 1 to 1000 seeds"),
-        (("--seeds", "1,1", "--out", "y"), "must hold different seeds"),
+        (("--seeds", "1,1", "--out", "y"), "has duplicate seeds"),
         (("--seeds", "a", "--out", "y"), "'a' is not a list of seeds such as 1-5 or 1,3,8"),
         (
             ("--seeds", "1", "--out", "y", "--steps", "1", "--cpu-seconds", "1"),

@@ -96,15 +96,15 @@ def test_every_flag_has_the_variable_that_is_named_after_it(
 @pytest.mark.parametrize(
     ("name", "meant"),
     [
-        ("REMY_FARM_COORDINATOR_MIRROR_URL", "; is REMY_FARM_COORDINATOR_MIRROR meant?"),
-        ("REMY_FARM_COORDINATOR_STOER", "; is REMY_FARM_COORDINATOR_STORE meant?"),
-        ("REMY_FARM_REDIS_PASWORD", "; is REMY_FARM_REDIS_PASSWORD meant?"),
+        ("REMY_FARM_COORDINATOR_MIRROR_URL", "; did you mean REMY_FARM_COORDINATOR_MIRROR?"),
+        ("REMY_FARM_COORDINATOR_STOER", "; did you mean REMY_FARM_COORDINATOR_STORE?"),
+        ("REMY_FARM_REDIS_PASWORD", "; did you mean REMY_FARM_REDIS_PASSWORD?"),
         ("REMY_FARM_X", ""),
     ],
 )
 def test_a_variable_that_is_no_setting_is_refused(name: str, meant: str) -> None:
     said = " ".join(_call(**{name: "x"}).split())
-    assert f"the environment has {name}, which is no setting{meant}" in said
+    assert f"the environment has {name}, which is not a setting{meant}" in said
 
 
 def test_variables_of_other_programs_are_let_be(settings: list[ServerSettings]) -> None:
@@ -131,12 +131,12 @@ def test_the_file_may_be_named_by_the_environment(
     ("text", "problem"),
     [
         ("- listen", "must be a mapping of settings"),
-        ("lisstem: 1", "'lisstem' is no setting; there are accept-data-loss,"),
-        ("listen: [a, b]", "listen must be one value"),
-        ("listen:", "listen must be one value"),
+        ("lisstem: 1", "'lisstem' is not a setting; the settings are accept-data-loss,"),
+        ("listen: [a, b]", "listen must be a single value"),
+        ("listen:", "listen must be a single value"),
         ("threads: many", "'many' is not a valid integer"),
-        ("config: other.yaml", "'config' is no setting"),
-        ("cache: 'memory:'", "'cache' is no setting"),
+        ("config: other.yaml", "'config' is not a setting"),
+        ("cache: 'memory:'", "'cache' is not a setting"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused(tmp_path: Path, text: str, problem: str) -> None:

@@ -63,7 +63,7 @@ def test_leaves_its_files_and_says_what_it_gained(
     assert all(name in result.stdout for name in FILES)
     for row in ("score", "throughput / link rate", "delay / RTT"):
         assert any(line.startswith(row) for line in result.stdout.splitlines())
-    assert "finished because the specification's number of epochs has passed" in result.stdout
+    assert "finished: the specification's number of epochs has passed" in result.stdout
 
 
 def test_json_is_one_object_that_names_files_and_gain(

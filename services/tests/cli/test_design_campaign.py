@@ -77,7 +77,7 @@ def test_resume_skips_what_is_finished_and_adds_what_is_not(
 
     assert [member["name"] for member in tree["members"]] == ["seed=2", "seed=1"]
     assert (out / "seed=1" / "report.html").stat().st_mtime_ns == before
-    assert "seed=1, 2 of 2 designs: finished already" in run(*grown).stderr
+    assert "seed=1, 2 of 2 designs: already finished" in run(*grown).stderr
 
 
 def test_a_larger_budget_goes_on_with_finished_members(

@@ -28,5 +28,5 @@ def test_one_table_is_exported_one_way(run: Run, tmp_path: Path) -> None:
     for words in ((), ("--dna", SCALE_FREE, "--c", SCALE_FREE)):
         refused = run("export", *words, "--out", tmp_path / "out")
         assert refused.exit_code == 2
-        assert "one of --dna, --c and --ebpf names the RemyCC" in refused.stderr
+        assert "give exactly one of --dna, --c and --ebpf" in refused.stderr
     assert not (tmp_path / "out").exists()

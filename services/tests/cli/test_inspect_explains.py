@@ -73,7 +73,7 @@ def test_merged_rules_are_written(
     ("name", "words"),
     [
         ("merged.txt", "merged.txt is not the name of a RemyCC, which ends in .dna or .json"),
-        ("no/merged.dna", "no is not a folder"),
+        ("no/merged.dna", "no is not a directory"),
     ],
 )
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(
@@ -102,11 +102,11 @@ def test_long_studies_tell_how_far_they_are(
     result = run("inspect", remycc_file, *words, "--json")
     json.loads(result.stdout)
     assert result.stderr.splitlines() == [
-        "signals: 0 of 3 tried",
-        "signals: 1 of 3 tried",
-        "signals: 2 of 3 tried",
-        "merges, round 1: 0 of 1 tried",
-        "merges, round 1, together: 0 of 1 tried",
+        "signals: 0 of 3 evaluated",
+        "signals: 1 of 3 evaluated",
+        "signals: 2 of 3 evaluated",
+        "merges, round 1: 0 of 1 evaluated",
+        "merges, round 1, together: 0 of 1 evaluated",
     ]
 
 
@@ -147,7 +147,7 @@ def test_people_read_what_json_holds(
     both = run("inspect", remycc_file, *words, "--signals", "--merge")
     assert both.exit_code == 0
     assert "rtt_ratio" in both.stdout
-    assert "8 rules, 1 when merged" in both.stdout
+    assert "8 rules, 1 after merging" in both.stdout
     assert both.stdout.count("paired by specimen") == 2
     difference = run("inspect", remycc_file, "--diff", other_file, *words)
     assert "0.9 -> 0.5" in difference.stdout
@@ -158,7 +158,7 @@ def test_people_read_what_json_holds(
 def test_scores_need_networks(run: Any, remycc_file: Path, flag: str) -> None:
     result = run("inspect", remycc_file, flag)
     assert result.exit_code == 2
-    assert f"{flag} measures scores and needs the networks of a --spec" in result.stderr
+    assert f"{flag} measures scores, which needs --spec" in result.stderr
 
 
 def test_a_difference_is_of_two_tables(run: Any, remycc_file: Path, spec_file: Path) -> None:

@@ -153,5 +153,5 @@ def test_alone_it_says_what_there_is(run: Any) -> None:
 def test_a_sentence_begins_small_unless_with_an_abbreviation(
     message: str, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert failures.report(click.UsageError(message)) == failures.ExitCode.BAD_INPUT
+    assert failures.report_error(click.UsageError(message)) == failures.ExitCode.BAD_INPUT
     assert capsys.readouterr().err.startswith(f"remy-farm: {sentence}")

@@ -14,7 +14,7 @@ def test_a_line_is_said_when_two_seconds_have_passed(capsys: pytest.CaptureFixtu
         lines("signals", tenths, 70)
         said += capsys.readouterr().err.splitlines()
     assert said == [
-        "signals: 20 of 70 tried",
-        "signals: 40 of 70 tried",
-        "signals: 60 of 70 tried",
+        "signals: 20 of 70 evaluated",
+        "signals: 40 of 70 evaluated",
+        "signals: 60 of 70 evaluated",
     ]

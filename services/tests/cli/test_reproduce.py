@@ -140,7 +140,7 @@ def test_figures_are_listed(studies: Path, run: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["nothing"], "'nothing' is neither a study (small) nor a figure"),
+        (["nothing"], "'nothing' is not a study (small) or a figure"),
         (["--evidence", "page.txt"], "page.txt must be a name that ends in .md"),
         (["--studies", "/nonexistent"], "has no studies"),
     ],
@@ -252,8 +252,8 @@ def test_figures_in_ns3_are_made_where_that_is_asked_for_and_there(
     assert "small/there" not in without.stdout
     skipped = run(*words, "--with", "ns3")
     assert skipped.exit_code == 0
-    assert "figures in ns3 are skipped: REMY_NS3 does not name" in skipped.stderr
+    assert "figures that need ns3 are skipped: REMY_NS3 does not name" in skipped.stderr
     assert "small/there" not in skipped.stdout
     named = run(*words, "small/there")
     assert named.exit_code == 2
-    assert "small/there is in another simulator; ask for --with ns3" in named.stderr
+    assert "small/there needs another simulator; add --with ns3" in named.stderr

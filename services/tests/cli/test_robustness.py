@@ -128,7 +128,7 @@ def test_a_design_is_refused_once_it_is_written(
 @pytest.mark.parametrize(
     ("change", "words", "sentence"),
     [
-        (None, ["--signals"], "--certify has networks of its own"),
+        (None, ["--signals"], "--certify has its own networks"),
         ("at_least: 0.01\n", [], "at_least is missing, the score that a table must have"),
         ("", ["--robustness", "/nonexistent"], "has no requirements"),
     ],
@@ -201,7 +201,7 @@ def test_an_attack_writes_what_a_design_is_hardened_with(
     [
         (["--against", "remycc:other.json"], "must be a protocol"),
         (["--against", "cubic=2"], "must be a protocol"),
-        (["--networks", 2, "--rounds", 3], "--networks 2 are too few for 3 rounds"),
+        (["--networks", 2, "--rounds", 3], "--networks 2 is less than --rounds 3"),
     ],
 )
 def test_mistakes_in_an_attack_are_told(

@@ -264,7 +264,7 @@ def measure_on_kernel(
     table: Table,
     link: Link | None = None,
     *,
-    beside: Sequence[str] = (),
+    algorithms: Sequence[str] = (),
     flows: Sequence[int] = (1, 2, 4, 8),
     competitor: str | None = "cubic",
     download_mb: float = 10.0,
@@ -282,7 +282,7 @@ def measure_on_kernel(
     Args:
         table: What is measured.
         link: The link; 15 Mbit/s and 150 ms with 1,000 packets of buffer unless given.
-        beside: Names of algorithms of this kernel, which are measured, too.
+        algorithms: Names of kernel algorithms that are also measured.
         flows: Numbers of always-on flows.
         competitor: The algorithm of one flow more, once with one flow; None leaves that out.
         download_mb: What one HTTPS download brings, MB; 0 leaves that out.
@@ -315,7 +315,7 @@ def measure_on_kernel(
         stack.enter_context(running_table(folder / "exported", Scope()))
         rows = []
         for each in loads:
-            for algorithm in (name, *beside):
+            for algorithm in (name, *algorithms):
                 row = measure(emulator, link, each, algorithm, repeats=repeats, seed=seed, say=say)
                 rows.append(replace(row, algorithm="RemyCC") if algorithm == name else row)
             for noise_ms in _predicted_jitters_ms(each, link.jitter_ms):

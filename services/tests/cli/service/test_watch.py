@@ -100,9 +100,9 @@ def test_a_watch_outlasts_the_coordinator(
         for end in (own.kill, own.stop):
             made = steps_of(until(job, lambda found: steps_of(found) > 0))
             end()
-            next_line(watch, "waiting for it")
+            next_line(watch, "retrying")
             own.start()
-            next_line(watch, "the coordinator is back")
+            next_line(watch, "the coordinator is reachable again")
             until(job, lambda found, made=made: steps_of(found) > made)  # type: ignore[misc]
         run_json("cancel", job)
         stdout, stderr = watch.communicate(timeout=TIMEOUT_SECONDS)
@@ -121,7 +121,7 @@ def test_ctrl_c_leaves_the_job_running(
         stdout, stderr = watch.communicate(timeout=TIMEOUT_SECONDS)
     assert watch.returncode == 130, stderr
     assert stdout == ""
-    assert f"the job goes on; to watch again: remy-farm watch {job}" in stderr.splitlines()
+    assert f"the job continues; to watch again: remy-farm watch {job}" in stderr.splitlines()
     made = steps_of(run_json("status", job))
     until(job, lambda found: found["state"] == "running" and steps_of(found) > made)
 

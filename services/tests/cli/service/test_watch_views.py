@@ -90,8 +90,8 @@ def test_live() -> None:
     with screen.live:
         view = LiveView(screen.live)
         for revision, score in enumerate((-3.0, -2.0, -1.0), start=1):
-            view.event(step(revision, score), is_past=True)
-        view.job(job(share_done=0.35, packets_per_second=2.5e6, workers=4, eta_seconds=90))
+            view.show_event(step(revision, score), is_past=True)
+        view.show_job(job(share_done=0.35, packets_per_second=2.5e6, workers=4, eta_seconds=90))
         text = screen.text()
     for words in (
         "demo (j1) running",
@@ -110,8 +110,8 @@ def test_live_with_letters_alone() -> None:
     with screen.live:
         view = LiveView(screen.live)
         for revision, score in enumerate((1.0, 2.0), start=1):
-            view.event(step(revision, score), is_past=True)
-        view.job(job())
+            view.show_event(step(revision, score), is_past=True)
+        view.show_job(job())
         assert "score _@ -0.500" in screen.text()
 
 
@@ -119,25 +119,25 @@ def test_live_says_that_the_coordinator_is_away_until_it_is_back() -> None:
     screen = Screen()
     with screen.live:
         view = LiveView(screen.live)
-        view.job(job())
-        view.lost("nobody there")
-        assert "nobody there; waiting for it" in screen.text()
+        view.show_job(job())
+        view.connection_lost("nobody there")
+        assert "nobody there; retrying" in screen.text()
         before = len(screen.text())
-        view.back()
-        assert "waiting for it" not in screen.text()[before:].rpartition("demo (j1)")[2]
+        view.connection_restored()
+        assert "retrying" not in screen.text()[before:].rpartition("demo (j1)")[2]
 
 
 def test_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     view = PlainView()
-    view.event(changed(RUNNING), is_past=True)
-    view.job(job())
-    view.event(changed(PAUSED), is_past=False)
-    view.lost("nobody there")
-    view.back()
+    view.show_event(changed(RUNNING), is_past=True)
+    view.show_job(job())
+    view.show_event(changed(PAUSED), is_past=False)
+    view.connection_lost("nobody there")
+    view.connection_restored()
     assert capsys.readouterr().err.splitlines() == [
         "paused",
-        "nobody there; waiting for it",
-        "the coordinator is back",
+        "nobody there; retrying",
+        "the coordinator is reachable again",
     ]
 
 
@@ -145,15 +145,15 @@ def test_a_campaign_in_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     view = PlainView()
     first, second = job_pb2.Job(id="1", name="a"), job_pb2.Job(id="2", name="b")
     first.state = second.state = job_pb2.JOB_STATE_PENDING
-    view.campaign([first, second])
-    view.lost("nobody there")
-    view.lost("nobody there")
+    view.show_campaign([first, second])
+    view.connection_lost("nobody there")
+    view.connection_lost("nobody there")
     second.state = RUNNING
-    view.campaign([first, second])
+    view.show_campaign([first, second])
     assert capsys.readouterr().err.splitlines() == [
         "a is pending",
         "b is pending",
-        "nobody there; waiting for it",
+        "nobody there; retrying",
         "b is running",
     ]
 
@@ -164,7 +164,7 @@ def test_a_campaign_live() -> None:
         id="1", name="a", state=job_pb2.JOB_STATE_SUCCEEDED, create_time=Timestamp(seconds=1)
     )
     with screen.live:
-        LiveView(screen.live).campaign([ended, job()])
+        LiveView(screen.live).show_campaign([ended, job()])
         text = screen.text()
     assert "1 of 2 ended: 1 running, 1 succeeded" in text
     assert "demo" in text

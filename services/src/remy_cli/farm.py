@@ -1,4 +1,4 @@
-"""Studies and leagues on a farm: their cells as one evaluation job, waited for and brought home."""
+"""Runs the cells of studies and leagues on a farm, as one evaluation job."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from remy_cli.common import option, say
+from remy_cli.common import option, print_status
 from remy_cli.connecting import (
     connection_settings,
-    failures_of_the_service,
-    taken,
+    pop_connection_options,
+    service_errors_exit,
     with_farm_options,
 )
-from remy_cli.failures import ExitCode, Failure, complain
-from remy_cli.views import Meter, called
+from remy_cli.failures import ExitCode, Failure, print_error
+from remy_cli.views import Meter, job_label
 from remy_farm.analysis import several
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2
@@ -34,39 +34,41 @@ _ENDED_BEFORE = (job_pb2.JOB_STATE_CANCELLED, job_pb2.JOB_STATE_FAILED)
 
 
 @dataclass(frozen=True)
-class OnFarm:
-    """The coordinator on whose workers a command simulates."""
+class Farm:
+    """A coordinator that simulates for a command on its workers."""
 
     given: Given
     patience_seconds: float
     priority: int
 
     def simulate(
-        self, name: str, parts: Sequence[CellBatch], runner: CellRunner, shown: Meter
+        self, name: str, parts: Sequence[CellBatch], runner: CellRunner, progress: Meter
     ) -> None:
-        """Has the runner take what these parts come to, once all of them are there.
+        """Evaluates the parts in a job and passes their outcomes to the runner when it ends.
 
-        The same parts are the same job, until it has failed or was cancelled. Raises Failure if the
-        job does not succeed, ServiceError and SettingsError.
+        The same parts use the same job again, unless that job failed or was cancelled. Raises
+        Failure if the job does not succeed, and ServiceError and SettingsError.
         """
         from remy_services.client import Connection, DesignClient
 
         with Connection(
             connection_settings(self.given),
             patience_seconds=self.patience_seconds,
-            on_trouble=complain,
+            on_trouble=print_error,
         ) as connection:
             client = DesignClient(connection)
             job = self._submit(client, name, parts)
-            shown.work(job.name)
-            say(f"{called(job)} evaluates {several(len(parts), 'part')}: {state(job)}")
+            progress.start_task(job.name)
+            print_status(f"{job_label(job)} evaluates {several(len(parts), 'part')}: {state(job)}")
             try:
-                job = _watched(connection, job, runner.weight(parts), shown)
+                job = _watch_job(connection, job, runner.weight(parts), progress)
             except KeyboardInterrupt:
-                say(f"{called(job)} goes on; the same command waits for it, and has its results")
+                print_status(
+                    f"{job_label(job)} continues; run the same command again to get its results"
+                )
                 click.get_current_context().exit(ExitCode.INTERRUPTED)
             if job.state != job_pb2.JOB_STATE_SUCCEEDED:
-                raise Failure(f"{called(job)} is {state(job)}", ExitCode.JOB_FAILED)
+                raise Failure(f"{job_label(job)} is {state(job)}", ExitCode.JOB_FAILED)
             for number, part in enumerate(parts):
                 runner.take(part, client.outcome(job.id, number))
 
@@ -93,51 +95,60 @@ class OnFarm:
         )
         job = client.submit_evaluation(head, contents)
         if job.state in _ENDED_BEFORE:
-            # It ended some time ago; what it has come to is not evaluated again.
+            # An earlier job with this id failed or was cancelled, so a new one is needed.
             head.client_request_id = str(uuid.uuid4())
             job = client.submit_evaluation(head, contents)
         return job
 
 
-def _watched(connection: Connection, job: job_pb2.Job, total: float, shown: Meter) -> job_pb2.Job:
-    """The job as it ended."""
+def _watch_job(
+    connection: Connection, job: job_pb2.Job, total: float, progress: Meter
+) -> job_pb2.Job:
+    """Follows a job until it ends and returns its final state."""
     from remy_services.client import ConnectionBack, ConnectionLost, watch_job
 
     for update in watch_job(connection, job.id, after_revision=job.revision):
         match update:
             case job_pb2.Job():
                 if update.state == job_pb2.JOB_STATE_PAUSED != job.state:
-                    say(f"{called(update)} is paused; remy-farm resume {update.id} has it go on")
+                    print_status(
+                        f"{job_label(update)} is paused; to resume it: remy-farm resume {update.id}"
+                    )
                 job = update
-                shown.advance(job.progress.share_done * total)
+                progress.set_done(job.progress.share_done * total)
             case ConnectionLost():
-                say(f"{update.why}; waiting for it")
+                print_status(f"{update.why}; retrying")
             case ConnectionBack():
-                say("the coordinator is back")
+                print_status("the coordinator is reachable again")
     return job
 
 
-def on_farm_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command --coordinator and what goes with it, as the argument `farm`: None where it is
-    to simulate on this machine."""
+def pass_farm(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --coordinator and its related options, and passes a Farm as argument `farm`.
+
+    Without --coordinator, `farm` is None and the command simulates on this machine.
+    """
 
     @functools.wraps(function)
     def run(*, patience_seconds: float, priority: int, **values: Any) -> Any:
-        given = taken(values)
-        farm = OnFarm(given, patience_seconds, priority) if given.coordinator else None
-        with failures_of_the_service():
+        given = pop_connection_options(values)
+        farm = Farm(given, patience_seconds, priority) if given.coordinator else None
+        with service_errors_exit():
             return function(farm=farm, **values)
 
     priority = option(
-        "--priority P", "Of the job with --coordinator: higher runs first.", click.INT, default=0
+        "--priority P",
+        "Priority of the job with --coordinator; higher priorities run first.",
+        click.INT,
+        default=0,
     )
     return with_farm_options(priority(run))
 
 
 def simulate_missing(
-    farm: OnFarm | None, name: str, batches: Iterable[CellBatch], runner: CellRunner, shown: Meter
+    farm: Farm | None, name: str, batches: Iterable[CellBatch], runner: CellRunner, progress: Meter
 ) -> None:
-    """Has a farm simulate what is not there yet, if there is a farm."""
+    """Simulates the cells that the store lacks on the farm; does nothing if `farm` is None."""
     parts = [] if farm is None else runner.requests(batches)
     if farm is not None and parts:
-        farm.simulate(name, parts, runner, shown)
+        farm.simulate(name, parts, runner, progress)
