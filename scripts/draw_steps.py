@@ -1,4 +1,4 @@
-"""Draws the scores of designs over their number of steps, for docs/explanation/algorithm.md.
+"""Draws the scores of designs over their number of steps, for docs/results/ablations.md.
 
 Each FOLDER is an output directory of `remy-farm benchmark-search --seeds ... --out FOLDER`. Its
 tables are evaluated on all held-out specimens, and printed as a row of a Markdown table.

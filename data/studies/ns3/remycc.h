@@ -1,7 +1,7 @@
 // A RemyCC, and when its senders are on, as `remy-farm reproduce --with ns3` writes them down.
 //
 // Written from TCP ex Machina (SIGCOMM 2013), sections 4.1 and 4.2, and from what
-// docs/explanation/algorithm.md says of Remy's own simulator, apart from this project's.
+// docs/explanation/simulator.md says of Remy's own simulator, apart from this project's.
 
 #pragma once
 

@@ -14,7 +14,7 @@
 namespace remy {
 
 // The units in which rules speak: milliseconds and packets, or the sender's own measured scale
-// (docs/explanation/algorithm.md, "Scale-free rules"). Scale-free rules look up the same axes as
+// (docs/explanation/scale-free-rules.md). Scale-free rules look up the same axes as
 // ratios (docs/reference/signals.md), and age in place of rec_ewma itself. Senders that remember
 // begin an on period with the rate of the last.
 enum class Rules : std::uint8_t { kAbsolute = 1, kScaleFree = 2, kScaleFreeRemembering = 3 };

@@ -99,7 +99,7 @@ inline constexpr SignalAxis kSignalAxes[] = {
                         .formula =
                             "packets of this on period acknowledged after the first; 256 "
                             "more for who "
-                            "[remembers](../explanation/algorithm.md#age-and-memory) another",
+                            "[remembers](../explanation/scale-free-rules.md#age-and-memory) another",
                         .unit = "packets",
                         .printed_in = "packets",
                         .least_measured = 1}},

@@ -227,7 +227,7 @@ class Change:
     after_rule: int
     after_action: Action
     distance: float
-    """Between the two actions, in the coordinates of docs/explanation/algorithm.md."""
+    """Between the two actions, in the coordinates of docs/explanation/simulator.md."""
 
 
 @dataclass(frozen=True, slots=True)

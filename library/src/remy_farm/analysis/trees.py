@@ -242,7 +242,7 @@ def pacing_rate(action: Action, of_one: float = 1.0) -> float | None:
 
 
 class ActionScale:
-    """The coordinates of docs/explanation/algorithm.md over the box that a set of actions spans.
+    """The coordinates of docs/explanation/simulator.md over the box that a set of actions spans.
 
     The box is wide enough for window multiples and increments of 0 to 1.
     """

@@ -27,7 +27,7 @@ from remy_simulator.messages import (
 
 # Actions as points, and where a search begins
 
-#: Actions as points (docs/explanation/algorithm.md, "Coordinates of an action"): one row a rule, of
+#: Actions as points (docs/explanation/simulator.md, "Coordinates of an action"): one row a rule, of
 #: window multiple, window increment and intersend.
 Coordinates = NDArray[np.float64]
 

@@ -45,7 +45,7 @@ USUAL = Memories()
 # A step on k times the specimens knows as much as k steps. It may go as far as they would, if every
 # running average forgets as much of its past as it does in k steps: then the directions stand out
 # of their noise as before. A k-th of the steps simulate as much and get as far: fewer, wider steps
-# for more workers. How far this carries is measured in docs/explanation/algorithm.md, "How many
+# for more workers. How far this carries is measured in docs/results/ablations.md, "Specimens
 # specimens a step".
 
 

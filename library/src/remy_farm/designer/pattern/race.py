@@ -13,7 +13,7 @@ from remy_simulator.messages import Action
 
 # Steps from an action in the directions of a compass (Hooke and Jeeves 1961; Kolda et al. 2003)
 #
-# Steps are taken in the coordinates of docs/explanation/algorithm.md, where the first falls as the
+# Steps are taken in the coordinates of docs/explanation/simulator.md, where the first falls as the
 # window multiple rises. Components that a step does not move keep every bit.
 
 Direction = tuple[int, int, int]
