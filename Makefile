@@ -16,7 +16,7 @@ LOCKED := $(PIP) install --no-compile --require-hashes --no-deps
 # In a quarter of pip's time, if there is no index that only pip's configuration knows.
 UV_LOCKED := $(VENV)/bin/uv pip install --quiet --python $(VENV_PYTHON) --require-hashes --no-deps
 
-LOCKS := $(addprefix requirements/,build.txt services.txt workers.txt ray.txt dev.txt)
+LOCKS := $(addprefix requirements/,build.txt services.txt workers.txt ray.txt dev.txt docs.txt)
 PURE_MEMBERS := proto library rpc services laboratory workers
 # Folders are listed too, so that a file that is removed counts as a change.
 SIMULATOR_SOURCES := $(shell find simulator/src simulator/tools simulator/python -name __pycache__ -prune -o -print) \
@@ -84,6 +84,14 @@ format: build  ## Format the Python and C++ sources
 	$(VENV)/bin/ruff check --fix --quiet .
 	$(VENV)/bin/ruff format .
 	git ls-files --cached --others --exclude-standard 'simulator/*.h' 'simulator/*.cc' | xargs $(VENV)/bin/clang-format -i
+
+.PHONY: docs
+docs: $(VENV)/.requirements  ## Build the documents as a site in build/site; dead links are errors
+	$(VENV_PYTHON) -m scripts.build_site
+
+.PHONY: diagrams
+diagrams: $(VENV)/.requirements  ## Draw the diagrams of the documents for the site (needs npm and Chromium)
+	$(VENV_PYTHON) -m scripts.draw_diagrams
 
 .PHONY: bench
 bench: build  ## Measure cost, speed-up and memory (docs/results/benchmarks.md says how)

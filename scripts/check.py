@@ -70,6 +70,7 @@ def lint() -> Outcome:
         "freshness of DesignJobs' schema": ("python", "-m", "scripts.design_job_crd", "--check"),
         "freshness of JSON schemas": ("python", "-m", "scripts.json_schema", "--check"),
         "freshness of dashboards": ("python", "-m", "dashboards", "--check"),
+        "documents as a site": ("python", "-m", "scripts.build_site"),
     }
     outcome = Outcome()
     for name, command in checks.items():
