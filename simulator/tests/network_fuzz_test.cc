@@ -134,7 +134,7 @@ TEST_P(AnyNetwork, CompletesEveryFlowByPackets) {
     }
   }
   for (SenderDescription& sender : network.senders) {
-    const bool repairs = sender.table || find_protocol(sender.protocol.name).needs.repairs;
+    const bool repairs = sender.table || find_protocol(sender.protocol.name).needs.retransmits;
     if (sender.body.name != "tcp" || !repairs) {
       sender.table.reset();
       sender.protocol = {"newreno", "", {}};

@@ -37,7 +37,7 @@ SlowDumbbell::SlowDumbbell(const RuleTable& table, const Specimen& specimen, std
   offset_key_ = derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kRttOffset));
   if (specimen.bottleneck && specimen.bottleneck->queue &&
       specimen.bottleneck->queue->name == "threshold-marking") {
-    marking_packets_ = specimen.bottleneck->queue->parameters.at(0).second;
+    marking_threshold_packets_ = specimen.bottleneck->queue->parameters.at(0).second;
   }
   for (const SenderGroup& group : specimen.senders) {
     for (std::uint32_t i = 0; i < group.count; ++i) {
@@ -309,7 +309,7 @@ void SlowDumbbell::accept(const SlowPacket& packet, double now_ms) {
   const std::size_t under_way = queue_.size() + delay_.size() + (in_service_ ? 1 : 0);
   const bool is_full = specimen_.buffer_packets && queue_.size() >= *specimen_.buffer_packets;
   SlowPacket arrived = packet;
-  arrived.marked = static_cast<double>(queue_.size()) >= marking_packets_;
+  arrived.marked = static_cast<double>(queue_.size()) >= marking_threshold_packets_;
   if (under_way >= PacketRing::kMaximumPackets || (in_service_ && is_full)) {
     ++senders_[packet.sender].results.packets_lost;
     resolve(senders_[packet.sender], now_ms);

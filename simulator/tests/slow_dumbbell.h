@@ -100,7 +100,7 @@ class SlowDumbbell {
   std::uint64_t loss_key_;
   std::uint64_t jitter_key_;
   std::uint64_t offset_key_;
-  double marking_packets_ = std::numeric_limits<double>::infinity();
+  double marking_threshold_packets_ = std::numeric_limits<double>::infinity();
   std::vector<SlowSender> senders_;
   std::deque<SlowPacket> queue_;
   std::optional<SlowPacket> in_service_;

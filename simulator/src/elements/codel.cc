@@ -7,25 +7,25 @@
 namespace remy {
 
 void CoDelQueue::accept(const Segment& segment, double now_ms, DropListener& drops) {
-  if (packets() >= room_packets_) [[unlikely]] {
-    accept_at_full(segment, now_ms, drops);
+  if (packets() >= capacity_packets_) [[unlikely]] {
+    accept_without_room(segment, now_ms, drops);
     return;
   }
-  Segment& kept = waiting_.push_in_room();
+  Segment& kept = waiting_.push_without_growing();
   kept = segment;
   kept.queued_ms = now_ms;
   joined(segment);
 }
 
-// A queue that is full, or has no places for more.
-[[gnu::noinline]] void CoDelQueue::accept_at_full(const Segment& segment, double now_ms,
-                                                  DropListener& drops) {
+// The queue is full, or its ring must grow.
+[[gnu::noinline]] void CoDelQueue::accept_without_room(const Segment& segment, double now_ms,
+                                                       DropListener& drops) {
   if (packets() >= limit_packets_) {
     drops.dropped(segment, now_ms);
     return;
   }
   waiting_.grow();
-  room_packets_ = std::min<std::uint64_t>(limit_packets_, waiting_.capacity());
+  capacity_packets_ = std::min<std::uint64_t>(limit_packets_, waiting_.capacity());
   accept(segment, now_ms, drops);
 }
 
@@ -36,12 +36,11 @@ Segment* CoDelQueue::depart(double now_ms, DropListener& drops) {
 
 std::vector<Parameter> codel_parameters(bool has_ecn) {
   std::vector<Parameter> parameters = {
-      {"target_ms", "time that a segment may wait", 5, 1e-3, 1e5},
-      {"interval_ms", "for which it may wait longer", 100, 1e-3, 1e6},
+      {"target_ms", "acceptable sojourn time", 5, 1e-3, 1e5},
+      {"interval_ms", "time above the target after which CoDel starts to drop", 100, 1e-3, 1e6},
   };
   if (has_ecn) {
-    parameters.push_back(
-        {"ecn", "1: marks what is capable of ECN instead of dropping it", 1, 0, 1});
+    parameters.push_back({"ecn", "1: marks ECN-capable packets instead of dropping them", 1, 0, 1});
   }
   return parameters;
 }

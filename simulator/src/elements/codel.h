@@ -11,11 +11,11 @@
 
 namespace remy {
 
-// Where CoDel's count of drops begins when it drops again soon after it has stopped.
+// The initial drop count when CoDel enters the dropping state again soon after it has left it.
 enum class CoDelReentry : std::uint8_t {
-  // RFC 8289 and Linux: by how much it had grown, if the last drop is within 16 intervals.
+  // RFC 8289 and Linux: count - lastcount if the last drop was less than 16 intervals ago, else 1.
   kRfc8289,
-  // Nichols' code for ns-2: two less than it was, if the last drop is within 8 intervals.
+  // Nichols' code for ns-2: count - 2 if the last drop was less than 8 intervals ago, else 1.
   kNs2,
 };
 
@@ -23,29 +23,29 @@ struct CoDelParameters {
   double target_ms = 5;
   double interval_ms = 100;
   CoDelReentry reentry = CoDelReentry::kRfc8289;
-  bool uses_ecn = false;  // segments that are capable of ECN are marked instead of dropped
+  bool uses_ecn = false;  // ECN-capable segments are marked instead of dropped
 };
 
-// Controlled delay (RFC 8289): when no segment has waited for less than a target for an interval,
-// segments are dropped from the head, ever faster until one waits for less. This is what CoDel
-// knows of one queue. Square roots are exact, where Linux has 16 bits of them.
+// The CoDel state of one queue (Controlled Delay, RFC 8289). When the sojourn time has stayed above
+// the target for an interval, segments are dropped from the head at increasing rate until a sojourn
+// time is below the target. Square roots are exact; Linux uses a 16-bit approximation.
 class CoDel {
  public:
-  // The segment that leaves `source` next, if any does. A source has
-  //   take():      its first segment, taken from it; null if it is empty.
-  //   is_short():  what is left is too little to drop from.
+  // Returns the next segment to leave `source`, or null. A source has
+  //     take():      removes and returns its first segment; null if it is empty.
+  //     is_short():  returns true if the backlog is at most one packet, too short to drop from.
   template <class Source>
   [[gnu::always_inline]] Segment* depart(const CoDelParameters& parameters, Source source,
                                          double now_ms, DropListener& drops) {
     Segment* departing = source.take();
-    const bool may_drop = may_be_dropped(parameters, source, departing, now_ms);
-    if (departing == nullptr || (!is_dropping_ && !may_drop)) [[likely]] {
+    const bool ok_to_drop = update_first_above_time(parameters, source, departing, now_ms);
+    if (departing == nullptr || (!is_dropping_ && !ok_to_drop)) [[likely]] {
       return departing;
     }
-    return drop(parameters, source, departing, may_drop, now_ms, drops);
+    return drop(parameters, source, departing, ok_to_drop, now_ms, drops);
   }
 
-  // The queue has become inactive: it does not drop when it starts again.
+  // Leaves the dropping state, as the queue has become inactive.
   void stop_dropping() { is_dropping_ = false; }
 
  private:
@@ -53,53 +53,53 @@ class CoDel {
 
   template <class Source>
   [[gnu::noinline]] Segment* drop(const CoDelParameters& parameters, Source source,
-                                  Segment* departing, bool may_drop, double now_ms,
+                                  Segment* departing, bool ok_to_drop, double now_ms,
                                   DropListener& drops) {
-    // RFC 8289, section 5.5: while dropping, the next drop is due at a set time; one segment that
-    // waited for less than the target ends it.
+    // RFC 8289, section 5.5: in the dropping state the next drop is at drop_next. A sojourn time
+    // below the target leaves the state.
     if (is_dropping_) {
-      is_dropping_ = may_drop;
-      while (is_dropping_ && now_ms >= next_drop_ms_) {
+      is_dropping_ = ok_to_drop;
+      while (is_dropping_ && now_ms >= drop_next_ms_) {
         if (marks(parameters, *departing)) {
-          set_next_drop(parameters, next_drop_ms_, count_ + 1);
+          set_drop_next(parameters, drop_next_ms_, count_ + 1);
           break;
         }
         drops.dropped(*departing, now_ms);
         departing = source.take();
-        is_dropping_ = may_be_dropped(parameters, source, departing, now_ms);
+        is_dropping_ = update_first_above_time(parameters, source, departing, now_ms);
         if (is_dropping_) {
-          set_next_drop(parameters, next_drop_ms_, count_ + 1);
+          set_drop_next(parameters, drop_next_ms_, count_ + 1);
         }
       }
     } else {
       is_dropping_ = true;
       if (!marks(parameters, *departing)) {
-        // There is another one: dropping from a short source is not allowed.
+        // take() does not return null here: ok_to_drop is false for a short source.
         drops.dropped(*departing, now_ms);
         departing = source.take();
-        may_be_dropped(parameters, source, departing, now_ms);
+        update_first_above_time(parameters, source, departing, now_ms);
       }
-      set_next_drop(parameters, now_ms, first_count(parameters, now_ms));
-      first_count_ = count_;
+      set_drop_next(parameters, now_ms, initial_count(parameters, now_ms));
+      last_count_ = count_;
     }
     return departing;
   }
 
-  // RFC 8289, section 5.6: whether the segment, just taken, may be dropped: none waited for less
-  // than the target for an interval now.
+  // RFC 8289, section 5.6 (dodequeue): updates first_above_time for a segment that was just taken.
+  // Returns ok_to_drop: whether the sojourn time has been above the target for an interval.
   template <class Source>
-  bool may_be_dropped(const CoDelParameters& parameters, const Source& source,
-                      const Segment* segment, double now_ms) {
+  bool update_first_above_time(const CoDelParameters& parameters, const Source& source,
+                               const Segment* segment, double now_ms) {
     if (segment == nullptr || now_ms - segment->queued_ms < parameters.target_ms ||
         source.is_short()) {
-      above_since_interval_ms_ = kNotAbove;
+      first_above_time_ms_ = kNotAbove;
       return false;
     }
-    if (above_since_interval_ms_ == kNotAbove) {
-      above_since_interval_ms_ = now_ms + parameters.interval_ms;
+    if (first_above_time_ms_ == kNotAbove) {
+      first_above_time_ms_ = now_ms + parameters.interval_ms;
       return false;
     }
-    return now_ms >= above_since_interval_ms_;
+    return now_ms >= first_above_time_ms_;
   }
 
   static bool marks(const CoDelParameters& parameters, Segment& segment) {
@@ -110,36 +110,40 @@ class CoDel {
     return true;
   }
 
-  std::uint64_t first_count(const CoDelParameters& parameters, double now_ms) const {
-    const double since_ms = now_ms - next_drop_ms_;
+  std::uint64_t initial_count(const CoDelParameters& parameters, double now_ms) const {
+    const double since_ms = now_ms - drop_next_ms_;
     if (parameters.reentry == CoDelReentry::kNs2) {
       return count_ > 2 && since_ms < 8 * parameters.interval_ms ? count_ - 2 : 1;
     }
-    const std::uint64_t grown = count_ - first_count_;
-    return grown > 1 && since_ms < 16 * parameters.interval_ms ? grown : 1;
+    const std::uint64_t delta = count_ - last_count_;
+    return delta > 1 && since_ms < 16 * parameters.interval_ms ? delta : 1;
   }
 
-  // RFC 8289, section 3.3: the time between drops falls with the square root of their number.
-  void set_next_drop(const CoDelParameters& parameters, double from_ms, std::uint64_t count) {
+  // RFC 8289, section 3.3, control law: the time between drops is inversely proportional to the
+  // square root of their number.
+  void set_drop_next(const CoDelParameters& parameters, double from_ms, std::uint64_t count) {
     count_ = count;
-    next_drop_ms_ = from_ms + parameters.interval_ms / std::sqrt(static_cast<double>(count));
+    drop_next_ms_ = from_ms + parameters.interval_ms / std::sqrt(static_cast<double>(count));
   }
 
-  // When segments have waited for the target, or longer, for an interval.
-  double above_since_interval_ms_ = kNotAbove;
-  double next_drop_ms_ = 0;
-  std::uint64_t count_ = 0;        // of drops since dropping began, on which the rate depends
-  std::uint64_t first_count_ = 0;  // what it was when dropping began last
+  // RFC 8289 first_above_time: when the sojourn time will have been above the target for an
+  // interval.
+  double first_above_time_ms_ = kNotAbove;
+  double drop_next_ms_ = 0;
+  std::uint64_t count_ = 0;  // drops in this dropping state; sets the drop rate
+  std::uint64_t last_count_ =
+      0;  // RFC 8289 lastcount: count_ at the start of the last dropping state
   bool is_dropping_ = false;
 };
 
-// What disciplines with CoDel in them can be told of it.
+// The CoDel parameters of queue disciplines that use CoDel.
 std::vector<Parameter> codel_parameters(bool has_ecn);
 
-// One queue under CoDel.
+// A single queue managed by CoDel.
 class CoDelQueue final : public Queue {
  public:
-  // `largest_bytes` of a segment: no fewer bytes are left waiting.
+  // `largest_bytes` is the size of the largest segment (RFC 8289 maxpacket). CoDel does not drop if
+  // the backlog is at most this.
   CoDelQueue(const CoDelParameters& parameters, std::uint64_t limit_packets,
              std::uint32_t largest_bytes)
       : parameters_(parameters), limit_packets_(limit_packets), largest_bytes_(largest_bytes) {}
@@ -161,11 +165,11 @@ class CoDelQueue final : public Queue {
     bool is_short() const { return queue.bytes() <= queue.largest_bytes_; }
   };
 
-  void accept_at_full(const Segment& segment, double now_ms, DropListener& drops);
+  void accept_without_room(const Segment& segment, double now_ms, DropListener& drops);
 
   CoDelParameters parameters_;
   std::uint64_t limit_packets_;
-  std::uint64_t room_packets_ = 0;  // of which there are places for so many
+  std::uint64_t capacity_packets_ = 0;  // arrivals up to this length need no growth of the ring
   std::uint32_t largest_bytes_;
   Ring<Segment> waiting_;
   CoDel codel_;

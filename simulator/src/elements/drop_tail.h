@@ -8,13 +8,13 @@
 
 namespace remy {
 
-// What a drop-tail queue holds at most, beside what its link transmits.
+// Capacity of a drop-tail queue, without the packet that its link is transmitting.
 struct DropTailLimits {
   std::uint64_t packets = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
 };
 
-// First in, first out; what finds it full is dropped.
+// A FIFO queue that drops arrivals when it is full.
 class DropTail final : public Queue {
  public:
   explicit DropTail(const DropTailLimits& limits) : limits_(limits) {}
@@ -27,7 +27,7 @@ class DropTail final : public Queue {
  private:
   DropTailLimits limits_;
   Ring<Segment> waiting_;
-  // The link found nothing to transmit: what comes next does not wait.
+  // True if the link has found the queue empty, so the next arrival does not wait.
   bool is_link_idle_ = true;
 };
 

@@ -7,7 +7,7 @@ namespace remy {
 void FairQueue::accept(const Segment& segment, double now_ms, DropListener& drops) {
   const std::uint32_t number = bins_.number_of(segment);
   if (packets() >= limit_packets_) {
-    const Segment dropped = bins_.pop_back(bins_.longest());
+    const Segment dropped = bins_.pop_back(bins_.with_most_packets());
     left(dropped);
     drops.dropped(dropped, now_ms);
   }
@@ -24,24 +24,24 @@ Segment* FairQueue::depart(double, DropListener&) {
   while (!active_.empty()) {
     const std::uint32_t number = active_.front();
     Bins::Bin& bin = bins_[number];
-    // An idle flow saves nothing for later (Shreedhar and Varghese 1995, section 3).
+    // An idle flow keeps no deficit (Shreedhar and Varghese 1995, section 3).
     if (bin.waiting.empty()) {
       bin.deficit_bytes = 0;
-      bin.has_turn = false;
+      bin.has_quantum = false;
       bin.is_active = false;
       active_.pop();
       continue;
     }
-    bool has_turn = true;
+    bool may_send = true;
     if (round_ == FairRound::kBytes) {
-      if (!bin.has_turn) {
-        bin.has_turn = true;
+      if (!bin.has_quantum) {
+        bin.has_quantum = true;
         bin.deficit_bytes += quantum_bytes_;
       }
-      has_turn = bin.waiting.front().bytes <= bin.deficit_bytes;
+      may_send = bin.waiting.front().bytes <= bin.deficit_bytes;
     }
-    if (!has_turn) {
-      bin.has_turn = false;
+    if (!may_send) {
+      bin.has_quantum = false;
       active_.pop();
       active_.push(number);
       continue;
@@ -65,7 +65,7 @@ QueueDiscipline fair_queueing() {
       .title = "Fair queueing",
       .variants = {{"drr",
                     "Shreedhar and Varghese 1995",
-                    {{"quantum_bytes", "bytes a round of a flow", 1500, 1, 1e9}}},
+                    {{"quantum_bytes", "bytes per flow and round", 1500, 1, 1e9}}},
                    {"sfq", "McKenney 1990", {}}},
       .is_xcp_router = false,
       .make = [](const Chosen& chosen, const QueueSetting& setting) -> std::unique_ptr<Queue> {

@@ -12,13 +12,13 @@ enum class FairRound : std::uint8_t {
   kPackets,  // stochastic fairness queueing (McKenney 1990)
 };
 
-// Fair queueing and nothing else: a queue for each flow, served in turn, and one limit for all, at
-// which the longest queue loses its last packet ("buffer stealing", McKenney 1990, section 3).
+// Fair queueing: one queue per flow, served in turn, with a common limit. At the limit the longest
+// queue loses its last packet ("buffer stealing", McKenney 1990, section 3).
 class FairQueue final : public Queue {
  public:
   static constexpr std::uint32_t kBins = 1024;
 
-  // Of rounds by bytes each flow gets a quantum in each.
+  // `quantum_bytes` is what a flow may send per round with FairRound::kBytes.
   FairQueue(FairRound round, std::uint32_t quantum_bytes, std::uint64_t limit_packets)
       : round_(round), quantum_bytes_(quantum_bytes), limit_packets_(limit_packets), bins_(kBins) {}
 
@@ -27,9 +27,9 @@ class FairQueue final : public Queue {
 
  private:
   struct Flow {
-    std::uint64_t deficit_bytes = 0;  // that it may send in this round
+    std::uint64_t deficit_bytes = 0;  // unused bytes that the flow may still send
     bool is_active = false;
-    bool has_turn = false;  // has got its quantum of this round
+    bool has_quantum = false;  // the flow has received this round's quantum
   };
   using Bins = FlowBins<Flow>;
 
@@ -37,7 +37,7 @@ class FairQueue final : public Queue {
   std::uint32_t quantum_bytes_;
   std::uint64_t limit_packets_;
   Bins bins_;
-  Ring<std::uint32_t> active_;  // numbers of bins, in the order of their turns
+  Ring<std::uint32_t> active_;  // bin numbers, in the order of their turns
 };
 
 }  // namespace remy

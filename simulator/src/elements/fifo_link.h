@@ -11,37 +11,36 @@
 
 namespace remy {
 
-// A link behind a drop-tail queue that counts packets. Segments leave in the order they came, so
-// that when each one departs follows from the one before,
-//     departure = max(arrival, departure of the one before) + service time
-// or what a driver makes of it, and neither queue nor link needs an event. Tells what DropTail and
-// a link that asks it would.
+// A link behind a drop-tail queue limited in packets, simulated without events. Segments depart in
+// order of arrival, so each departure follows from the previous one,
+//     departure = max(arrival, previous departure) + service time,
+// or from a driver. Behaves exactly as DropTail with a link does.
 class FifoLink {
  public:
-  // How many may wait, at least one, beside the one that is transmitted.
+  // `limit_packets` is the queue's capacity, at least one, without the packet in transmission.
   explicit FifoLink(std::uint64_t limit_packets)
       : limit_packets_(limit_packets),
-        waiting_(kInitialPlaces),
-        looks_at_(std::min<std::uint64_t>(limit_packets, kInitialPlaces)) {}
+        waiting_(kInitialSlots),
+        check_back_(std::min<std::uint64_t>(limit_packets, kInitialSlots)) {}
 
-  // A segment comes to a link of constant rate, which it will have left at last_departure_ms();
-  // false, and nothing is done, if the queue looks full, which it is unless make_room() makes room.
+  // A segment arrives at a link of constant rate. Returns true if it is accepted;
+  // last_departure_ms() is then its departure. Returns false, and changes nothing, if the known
+  // waiting times have no free slot: then call make_room().
   [[gnu::always_inline]] bool accept(double now_ms, double service_ms, std::uint32_t bytes) {
-    if (now_ms >= asks_ms_) {
-      asks_ms_ = now_ms + service_ms;
+    if (now_ms >= next_start_ms_) {
+      next_start_ms_ = now_ms + service_ms;
       return true;
     }
-    if (is_waiting(looks_at_, now_ms)) [[unlikely]] {
+    if (is_waiting(check_back_, now_ms)) [[unlikely]] {
       return false;
     }
-    wait(asks_ms_, bytes);
-    asks_ms_ += service_ms;
+    wait(next_start_ms_, bytes);
+    next_start_ms_ += service_ms;
     return true;
   }
-  // As many wait as are looked at: whether that is for want of places alone, of which there are
-  // then more.
+  // Grows the ring of waiting times. Returns false if the queue is really full.
   bool make_room() {
-    if (looks_at_ == limit_packets_) {
+    if (check_back_ == limit_packets_) {
       return false;
     }
     std::vector<Waiting> larger(2 * waiting_.size());
@@ -50,26 +49,27 @@ class FifoLink {
     }
     waiting_.swap(larger);
     mask_ = waiting_.size() - 1;
-    looks_at_ = std::min<std::uint64_t>(limit_packets_, waiting_.size());
+    check_back_ = std::min<std::uint64_t>(limit_packets_, waiting_.size());
     return true;
   }
-  double last_departure_ms() const { return asks_ms_; }
+  double last_departure_ms() const { return next_start_ms_; }
 
-  // The same of a link that is driven: when the segment will have left; none if the queue is full.
+  // A segment arrives at a link with a driver. Returns its departure time; none if the queue is
+  // full.
   std::optional<double> accept(double now_ms, LinkDriver& driver, std::uint32_t bytes) {
-    double asked_ms = asks_ms_;
-    if (now_ms >= asks_ms_) {
-      // It has asked before, and found nothing: there is room whatever the limit.
-      asked_ms = driver.asks_ms(now_ms);
-    } else if (is_waiting(looks_at_, now_ms) && !make_room()) {
+    double start_ms = next_start_ms_;
+    if (now_ms >= next_start_ms_) {
+      // The link is idle, so the segment does not wait and the limit does not apply.
+      start_ms = driver.next_start_ms(now_ms);
+    } else if (is_waiting(check_back_, now_ms) && !make_room()) {
       return std::nullopt;
     }
-    if (asked_ms > now_ms) {
-      wait(asked_ms, bytes);
+    if (start_ms > now_ms) {
+      wait(start_ms, bytes);
     }
-    const LinkDriver::Passage passage = driver.take(asked_ms, bytes);
-    asks_ms_ = passage.asks_ms;
-    return passage.departs_ms;
+    const LinkDriver::Transmission transmission = driver.transmit(start_ms, bytes);
+    next_start_ms_ = transmission.next_start_ms;
+    return transmission.departs_ms;
   }
 
   std::size_t waiting_packets(double now_ms) const {
@@ -95,32 +95,33 @@ class FifoLink {
 
  private:
   struct Waiting {
-    double taken_ms = -std::numeric_limits<double>::infinity();  // by the link
+    double start_ms = -std::numeric_limits<double>::infinity();  // when the link takes the segment
     std::uint32_t bytes = 0;
   };
-  static constexpr std::size_t kInitialPlaces = 64;
+  static constexpr std::size_t kInitialSlots = 64;
 
-  // Counted from the last (1) backwards.
+  // The `back`th waiting segment from the end, where 1 is the last.
   const Waiting& from_end(std::size_t back) const { return waiting_[(end_ - back) & mask_]; }
-  // Whether so many wait. A departure at the very instant of an arrival comes first, as ACK
-  // clocking often has it.
+  // Returns true if at least `packets` wait. A departure at the same time as an arrival comes
+  // first. Such ties are common with ACK clocking.
   bool is_waiting(std::size_t packets, double now_ms) const {
-    return from_end(packets).taken_ms > now_ms;
+    return from_end(packets).start_ms > now_ms;
   }
 
-  [[gnu::always_inline]] void wait(double taken_ms, std::uint32_t bytes) {
+  [[gnu::always_inline]] void wait(double start_ms, std::uint32_t bytes) {
     Waiting& last = waiting_[end_++ & mask_];
-    last.taken_ms = taken_ms;
+    last.start_ms = start_ms;
     last.bytes = bytes;
   }
 
   std::uint64_t limit_packets_;
-  double asks_ms_ = 0;  // when the link takes the next segment
-  // The last that had to wait, in a ring of a power of two of places.
+  double next_start_ms_ = 0;  // when the link takes the next segment
+  // The segments that had to wait most recently, in a ring whose size is a power of two.
   std::vector<Waiting> waiting_;
-  std::size_t mask_ = kInitialPlaces - 1;
-  std::size_t end_ = 0;   // how many had to
-  std::size_t looks_at_;  // which of them, from the last, must be gone for one more
+  std::size_t mask_ = kInitialSlots - 1;
+  std::size_t end_ = 0;  // number of segments that ever had to wait
+  std::size_t
+      check_back_;  // the segment, counted from the end, that must have left for one more to fit
 };
 
 }  // namespace remy

@@ -10,10 +10,9 @@
 
 namespace remy {
 
-// Segments that wait in bins, one for each flow: what fair queueing chooses from. A flow is one
-// sender's packets, or its ACKs. Where other implementations hash addresses, so that two flows may
-// share a bin by chance, flows are numbered here, and share bins only when there are more of them
-// than bins. `State` is what a discipline keeps for a bin.
+// Per-flow queues (bins) for fair queueing disciplines. A flow is the packets of one sender, or its
+// ACKs. Flows are numbered instead of hashed, so they share a bin only if there are more flows than
+// bins. `State` is the per-bin state of a discipline.
 template <class State>
 class FlowBins {
  public:
@@ -41,13 +40,13 @@ class FlowBins {
     kept.queued_ms = now_ms;
     bin.bytes += segment.bytes;
   }
-  // The first; there is one. It can be read until the next push.
+  // Removes and returns the first segment, which must exist. It stays readable until the next push.
   Segment& pop(Bin& bin) {
     Segment& segment = bin.waiting.pop();
     bin.bytes -= segment.bytes;
     return segment;
   }
-  // The last; there is one.
+  // Removes and returns the last segment, which must exist.
   Segment pop_back(Bin& bin) {
     const Segment segment = bin.waiting.back();
     bin.waiting.pop_back();
@@ -55,16 +54,16 @@ class FlowBins {
     return segment;
   }
 
-  // The bin with most packets; of several, the first.
-  Bin& longest() {
+  // The bin with the most packets; the first of several.
+  Bin& with_most_packets() {
     return *std::ranges::max_element(bins_, {}, [](const Bin& bin) { return bin.waiting.size(); });
   }
-  // The bin with most bytes; of several, the first.
-  Bin& fattest() { return *std::ranges::max_element(bins_, {}, &Bin::bytes); }
+  // The bin with the most bytes; the first of several.
+  Bin& with_most_bytes() { return *std::ranges::max_element(bins_, {}, &Bin::bytes); }
 
  private:
   std::uint32_t count_;
-  std::vector<Bin> bins_;  // as many as have been needed
+  std::vector<Bin> bins_;  // grows up to count_
 };
 
 }  // namespace remy

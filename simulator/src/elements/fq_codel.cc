@@ -11,25 +11,26 @@ void FqCoDelQueue::accept(const Segment& segment, double now_ms, DropListener& d
   Bins::Bin& bin = bins_[number];
   bins_.push(bin, segment, now_ms);
   joined(segment);
-  // RFC 8290, section 4.1: a queue on neither list goes behind the new ones, with one quantum.
+  // RFC 8290, section 4.1: a queue on neither list is appended to the new flows, with one quantum.
   if (!bin.is_active) {
     bin.is_active = true;
     bin.credit_bytes = parameters_.quantum_bytes;
     new_flows_.push(number);
   }
   if (packets() > parameters_.limit_packets) {
-    drop_from_fattest(now_ms, drops);
+    drop_from_largest(now_ms, drops);
   }
 }
 
-// RFC 8290, section 4.1: at the limit half of the packets of the queue with most bytes are dropped
-// from its head, up to a batch; so that it need not be found anew for each.
-void FqCoDelQueue::drop_from_fattest(double now_ms, DropListener& drops) {
-  Bins::Bin& fattest = bins_.fattest();
-  const std::uint64_t half = (fattest.waiting.size() + 1) / 2;
+// RFC 8290, section 4.1: above the limit, half the packets of the queue with the most bytes are
+// dropped from its head, up to a batch. Dropping in batches saves searching for the queue each
+// time.
+void FqCoDelQueue::drop_from_largest(double now_ms, DropListener& drops) {
+  Bins::Bin& largest = bins_.with_most_bytes();
+  const std::uint64_t half = (largest.waiting.size() + 1) / 2;
   for (auto left_to_drop = std::min<std::uint64_t>(half, parameters_.drop_batch_packets);
        left_to_drop > 0; --left_to_drop) {
-    const Segment& dropped = bins_.pop(fattest);
+    const Segment& dropped = bins_.pop(largest);
     left(dropped);
     drops.dropped(dropped, now_ms);
   }
@@ -44,7 +45,8 @@ Segment* FqCoDelQueue::depart(double now_ms, DropListener& drops) {
     }
     const std::uint32_t number = list.front();
     Bins::Bin& bin = bins_[number];
-    // RFC 8290, section 4.2: a queue without credit gets a quantum, and goes behind the old ones.
+    // RFC 8290, section 4.2: a queue without credit receives a quantum and moves to the end of the
+    // old flows.
     if (bin.credit_bytes <= 0) {
       bin.credit_bytes += parameters_.quantum_bytes;
       list.pop();
@@ -57,8 +59,8 @@ Segment* FqCoDelQueue::depart(double now_ms, DropListener& drops) {
       bin.credit_bytes -= departing->bytes;
       return departing;
     }
-    // A new queue that is empty goes behind the old ones once, or a flow could stay new for ever by
-    // sending again at once; an old one is active no more.
+    // RFC 8290, section 4.2: an empty new queue moves to the old flows first; otherwise a flow
+    // could stay new for ever by sending again at once. An empty old queue becomes inactive.
     list.pop();
     if (is_new) {
       old_flows_.push(number);
@@ -70,10 +72,13 @@ Segment* FqCoDelQueue::depart(double now_ms, DropListener& drops) {
 
 QueueDiscipline fq_codel() {
   std::vector<Parameter> parameters = codel_parameters(true);
-  parameters.push_back({"flows", "queues, one for each flow", 1024, 1, 65536});
-  parameters.push_back({"quantum_bytes", "bytes a round of a flow", 1514, 1, 1e9});
-  parameters.push_back({"limit_packets", "that may wait, or fewer as the buffer", 10240, 1, 1e9});
-  parameters.push_back({"drop_batch_packets", "dropped at once at the limit", 64, 1, 1e9});
+  parameters.push_back({"flows", "number of queues, one per flow", 1024, 1, 65536});
+  parameters.push_back({"quantum_bytes", "bytes per flow and round", 1514, 1, 1e9});
+  parameters.push_back({"limit_packets",
+                        "packets that may wait, if the link's buffer is not smaller", 10240, 1,
+                        1e9});
+  parameters.push_back(
+      {"drop_batch_packets", "largest number of packets dropped at once at the limit", 64, 1, 1e9});
   return {
       .name = "fq-codel",
       .title = "FQ-CoDel",

@@ -16,8 +16,8 @@ struct FqCoDelParameters {
   std::uint32_t drop_batch_packets = 64;
 };
 
-// Flow queueing with CoDel (RFC 8290): deficit round robin by bytes over a queue for each flow, in
-// which flows that have just begun to wait come before the others, and CoDel on each.
+// FQ-CoDel (RFC 8290): deficit round robin by bytes over per-flow queues, each managed by CoDel.
+// Queues that have just become active are served before the others.
 class FqCoDelQueue final : public Queue {
  public:
   FqCoDelQueue(const FqCoDelParameters& parameters, std::uint32_t largest_bytes)
@@ -30,7 +30,7 @@ class FqCoDelQueue final : public Queue {
   struct Flow {
     CoDel codel;
     std::int64_t credit_bytes = 0;
-    bool is_active = false;  // on one of the lists
+    bool is_active = false;  // on the list of new or old flows
   };
   using Bins = FlowBins<Flow>;
   struct Source {
@@ -47,12 +47,12 @@ class FqCoDelQueue final : public Queue {
     bool is_short() const { return bin.bytes <= queue.largest_bytes_; }
   };
 
-  void drop_from_fattest(double now_ms, DropListener& drops);
+  void drop_from_largest(double now_ms, DropListener& drops);
 
   FqCoDelParameters parameters_;
   std::uint32_t largest_bytes_;
   Bins bins_;
-  // Numbers of bins.
+  // Bin numbers.
   Ring<std::uint32_t> new_flows_;
   Ring<std::uint32_t> old_flows_;
 };

@@ -13,47 +13,47 @@
 
 namespace remy {
 
-// Everything at the next multiple of a time, as a link does that has its turn so often.
+// Releases segments at multiples of a period, as a link does that transmits in periodic slots.
 struct PeriodicRelease {
   double period_ms = 10;
 };
 
-// So many packets at once, or what there is when the first has waited for the longest time, as
-// links do that aggregate frames.
+// Releases segments in batches: when `packets` are held, or when the first has waited for the
+// longest time, as links do that aggregate frames.
 struct BatchRelease {
   std::uint32_t packets = 8;
   double longest_wait_ms = 10;
 };
 
-// Some packets for a time that is uniform from 0.
+// Holds a random subset of the packets for a time that is uniform from 0 to longest_hold_ms.
 struct RandomRelease {
   double longest_hold_ms = 10;
   double probability = 1;
-  bool reorders = false;  // others overtake what is held; else they wait behind it
+  bool reorders = false;  // true: later packets overtake held ones; false: they wait behind them
 };
 
-// What happens to segments that have left a link: they are held, and released in order unless it
-// says otherwise.
+// How segments are delayed after they have left a link. They stay in order unless
+// RandomRelease::reorders.
 using JitterBoxDescription = std::variant<PeriodicRelease, BatchRelease, RandomRelease>;
 
-// One of them. Segments are put in as they leave the link, or before, when it is known when they
-// will; never out of order.
+// Delays segments as described. Segments are put in in order of departure from the link, at the
+// time of departure or earlier if it is known in advance.
 class JitterBox {
  public:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
-  // `key` is of its draws.
+  // `key` is that of its random draws.
   JitterBox(const JitterBoxDescription& description, std::uint64_t key)
       : description_(description), key_(key) {}
 
-  // When the oldest that wait are released unless a batch is full before.
+  // When the held batch is released, unless it is full earlier.
   double next_ms() const { return held_.empty() ? kNever : release_ms_; }
-  // How many wait whose time is not known yet.
+  // Number of held segments whose release time is not known yet.
   std::size_t size() const { return held_.size(); }
 
-  // A segment that leaves the link at departure_ms, and goes on for delay_ms after its release.
-  // `name` is the segment's own. Hands `release(segment, release_ms, delay_ms)` whatever is known
-  // now to be released then.
+  // Takes a segment that leaves the link at departure_ms, and whose delay after its release is
+  // delay_ms. `name` identifies the segment for random draws. Calls `release(segment, release_ms,
+  // delay_ms)` for each segment whose release time is now known.
   template <class Release>
   void put(const Segment& segment, double departure_ms, double delay_ms, std::uint64_t name,
            Release release) {
@@ -71,7 +71,7 @@ class JitterBox {
       return;
     }
     if (const auto* const periodic = std::get_if<PeriodicRelease>(&description_)) {
-      // Never before it came, whatever is lost in rounding.
+      // Never earlier than the departure, whatever the rounding.
       const double turn_ms = std::ceil(departure_ms / periodic->period_ms) * periodic->period_ms;
       release(segment, std::max(turn_ms, departure_ms), delay_ms);
       return;
@@ -85,7 +85,7 @@ class JitterBox {
     release(segment, release_ms_, delay_ms);
   }
 
-  // It is next_ms().
+  // Called at next_ms().
   template <class Release>
   void tick(Release release) {
     release_all(release_ms_, release);
@@ -107,8 +107,8 @@ class JitterBox {
 
   JitterBoxDescription description_;
   std::uint64_t key_;
-  Ring<Held> held_;        // a batch
-  double release_ms_ = 0;  // at the latest; or of the last that was
+  Ring<Held> held_;        // the current batch
+  double release_ms_ = 0;  // latest release time of the batch, or release time of the last segment
 };
 
 }  // namespace remy

@@ -12,9 +12,9 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kFastestPerMs = 1e6;
 constexpr double kShortestStepMs = 0.01;
-constexpr std::size_t kMostSteps = 100'000;
+constexpr std::size_t kMaxSteps = 100'000;
 
-// What a walk's draws are for.
+// Random streams of a walk.
 constexpr std::uint64_t kRate = 0;
 constexpr std::uint64_t kDelay = 1;
 constexpr std::uint64_t kLoss = 2;
@@ -33,9 +33,9 @@ void validate_loss(double value, const std::string& field) {
 
 void validate_schedule(const LinkSchedule& schedule, const std::string& field) {
   if (schedule.steps.empty()) {
-    refuse(field + ".steps is empty but must have a step");
+    refuse(field + ".steps is empty but must have at least one step");
   }
-  require(schedule.steps.size() <= kMostSteps, "the number of " + field + ".steps",
+  require(schedule.steps.size() <= kMaxSteps, "the number of " + field + ".steps",
           static_cast<double>(schedule.steps.size()), "at most 100000");
   double last_ms = -1;
   bool ends_in_outage = false;
@@ -92,13 +92,13 @@ void validate_walk(const LinkWalk& walk, const std::string& field) {
     require(walk.rate_packets_per_ms->most > 0, field + ".rate_packets_per_ms.most", 0, kPositive);
   }
   if (!walk.rate_packets_per_ms && !walk.delay_ms && !walk.loss_probability) {
-    refuse(field + " draws nothing but must have a range");
+    refuse(field + " has no range but must have one for the rate, the delay or the loss");
   }
 }
 
-// Of any of a schedule's steps, or of a walk.
+// Returns true if any step of a schedule, or the walk, has the property.
 template <class Step, class Walk>
-bool change(const LinkChanges& changes, Step step, Walk walk) {
+bool affects(const LinkChanges& changes, Step step, Walk walk) {
   if (const auto* const schedule = std::get_if<LinkSchedule>(&changes)) {
     return std::ranges::any_of(schedule->steps,
                                [&](const LinkStep& each) { return (each.*step).has_value(); });
@@ -110,32 +110,33 @@ bool change(const LinkChanges& changes, Step step, Walk walk) {
 
 LinkConditions::LinkConditions(const LinkCondition& first, const LinkChanges& changes,
                                std::uint64_t key, double end_ms)
-    : now_(first), changes_(changes), key_(key), end_ms_(end_ms) {
+    : current_(first), changes_(changes), key_(key), end_ms_(end_ms) {
   if (const auto* const schedule = std::get_if<LinkSchedule>(&changes_)) {
     next_change_ms_ = schedule->steps.front().at_ms;
   }
 }
 
-void LinkConditions::change() {
+void LinkConditions::apply_next_change() {
   if (const auto* const walk_of = std::get_if<LinkWalk>(&changes_)) {
     if (walk_of->rate_packets_per_ms) {
-      now_.rate_packets_per_ms =
-          walk(*walk_of->rate_packets_per_ms, now_.rate_packets_per_ms, kRate);
+      current_.rate_packets_per_ms =
+          next_value(*walk_of->rate_packets_per_ms, current_.rate_packets_per_ms, kRate);
     }
     if (walk_of->delay_ms) {
-      now_.delay_ms = walk(*walk_of->delay_ms, now_.delay_ms, kDelay);
+      current_.delay_ms = next_value(*walk_of->delay_ms, current_.delay_ms, kDelay);
     }
     if (walk_of->loss_probability) {
-      now_.loss_probability = walk(*walk_of->loss_probability, now_.loss_probability, kLoss);
+      current_.loss_probability =
+          next_value(*walk_of->loss_probability, current_.loss_probability, kLoss);
     }
     next_change_ms_ = static_cast<double>(++changed_) * walk_of->every_ms;
     return;
   }
   const LinkSchedule& schedule = std::get<LinkSchedule>(changes_);
   const LinkStep& step = schedule.steps[next_step_];
-  now_.rate_packets_per_ms = step.rate_packets_per_ms.value_or(now_.rate_packets_per_ms);
-  now_.delay_ms = step.delay_ms.value_or(now_.delay_ms);
-  now_.loss_probability = step.loss_probability.value_or(now_.loss_probability);
+  current_.rate_packets_per_ms = step.rate_packets_per_ms.value_or(current_.rate_packets_per_ms);
+  current_.delay_ms = step.delay_ms.value_or(current_.delay_ms);
+  current_.loss_probability = step.loss_probability.value_or(current_.loss_probability);
   if (++next_step_ == schedule.steps.size()) {
     next_step_ = 0;
     ++changed_;
@@ -148,9 +149,9 @@ void LinkConditions::change() {
                     schedule.steps[next_step_].at_ms;
 }
 
-double LinkConditions::walk(const LinkRange& range, double from, std::uint64_t what) const {
+double LinkConditions::next_value(const LinkRange& range, double from, std::uint64_t stream) const {
   const double size = range.most - range.least;
-  const double draw = unit_interval(random_bits(derive_key(key_, what), changed_));
+  const double draw = unit_interval(random_bits(derive_key(key_, stream), changed_));
   const double step = std::get<LinkWalk>(changes_).step;
   if (step == 0 || changed_ == 0) {
     return range.least + size * draw;
@@ -176,7 +177,7 @@ double mean_rate_packets_per_ms(double first, const LinkChanges& changes) {
   if (!schedule.repeat_after_ms) {
     return rate;
   }
-  // A round begins with the rate that the one before ends with.
+  // A repetition starts with the rate at which the previous one ends.
   double packets = 0;
   double since_ms = 0;
   for (const LinkStep& step : schedule.steps) {
@@ -197,15 +198,15 @@ void validate(const LinkChanges& changes, const std::string& field) {
 }
 
 bool change_rate(const LinkChanges& changes) {
-  return change(changes, &LinkStep::rate_packets_per_ms, &LinkWalk::rate_packets_per_ms);
+  return affects(changes, &LinkStep::rate_packets_per_ms, &LinkWalk::rate_packets_per_ms);
 }
 
 bool change_delay(const LinkChanges& changes) {
-  return change(changes, &LinkStep::delay_ms, &LinkWalk::delay_ms);
+  return affects(changes, &LinkStep::delay_ms, &LinkWalk::delay_ms);
 }
 
 bool change_loss(const LinkChanges& changes) {
-  return change(changes, &LinkStep::loss_probability, &LinkWalk::loss_probability);
+  return affects(changes, &LinkStep::loss_probability, &LinkWalk::loss_probability);
 }
 
 }  // namespace remy

@@ -7,10 +7,10 @@
 namespace remy {
 namespace {
 
-// Of a packet of so many bytes.
+// Time to transmit a packet of `bytes`.
 double service_ms(double rate_packets_per_ms, double bytes, double packet_bytes) {
-  const double whole_ms = 1 / rate_packets_per_ms;
-  return bytes == packet_bytes ? whole_ms : bytes / packet_bytes * whole_ms;
+  const double full_packet_ms = 1 / rate_packets_per_ms;
+  return bytes == packet_bytes ? full_packet_ms : bytes / packet_bytes * full_packet_ms;
 }
 
 class RateDriver final : public LinkDriver {
@@ -18,9 +18,9 @@ class RateDriver final : public LinkDriver {
   RateDriver(double rate_packets_per_ms, double packet_bytes)
       : rate_packets_per_ms_(rate_packets_per_ms), packet_bytes_(packet_bytes) {}
 
-  double asks_ms(double now_ms) override { return now_ms; }
-  Passage take(double asked_ms, std::uint32_t bytes) override {
-    const double departs_ms = asked_ms + service_ms(rate_packets_per_ms_, bytes, packet_bytes_);
+  double next_start_ms(double now_ms) override { return now_ms; }
+  Transmission transmit(double start_ms, std::uint32_t bytes) override {
+    const double departs_ms = start_ms + service_ms(rate_packets_per_ms_, bytes, packet_bytes_);
     return {departs_ms, departs_ms};
   }
 
@@ -29,20 +29,20 @@ class RateDriver final : public LinkDriver {
   double packet_bytes_;
 };
 
-class ChangingRateDriver final : public LinkDriver {
+class TimeVaryingRateDriver final : public LinkDriver {
  public:
-  ChangingRateDriver(LinkConditions conditions, double packet_bytes)
+  TimeVaryingRateDriver(LinkConditions conditions, double packet_bytes)
       : conditions_(std::move(conditions)), packet_bytes_(packet_bytes) {}
 
-  double asks_ms(double now_ms) override { return conditions_.begins_ms(now_ms); }
-  Passage take(double asked_ms, std::uint32_t bytes) override {
-    const double rate_packets_per_ms = conditions_.at(asked_ms).rate_packets_per_ms;
-    // An outage that lasts to the end.
+  double next_start_ms(double now_ms) override { return conditions_.next_up_ms(now_ms); }
+  Transmission transmit(double start_ms, std::uint32_t bytes) override {
+    const double rate_packets_per_ms = conditions_.at(start_ms).rate_packets_per_ms;
+    // The outage lasts until the end of the simulation.
     if (rate_packets_per_ms == 0) {
       return {Queue::kNever, Queue::kNever};
     }
-    const double departs_ms = asked_ms + service_ms(rate_packets_per_ms, bytes, packet_bytes_);
-    return {departs_ms, asks_ms(departs_ms)};
+    const double departs_ms = start_ms + service_ms(rate_packets_per_ms, bytes, packet_bytes_);
+    return {departs_ms, next_start_ms(departs_ms)};
   }
 
  private:
@@ -54,9 +54,9 @@ class Ns2Driver final : public LinkDriver {
  public:
   explicit Ns2Driver(Opportunities opportunities) : opportunities_(std::move(opportunities)) {}
 
-  double asks_ms(double now_ms) override { return now_ms; }
-  Passage take(double asked_ms, std::uint32_t) override {
-    opportunities_.skip_before(asked_ms);
+  double next_start_ms(double now_ms) override { return now_ms; }
+  Transmission transmit(double start_ms, std::uint32_t) override {
+    opportunities_.skip_before(start_ms);
     const double departs_ms = opportunities_.next_ms();
     opportunities_.use();
     return {departs_ms, departs_ms};
@@ -67,47 +67,47 @@ class Ns2Driver final : public LinkDriver {
 };
 
 constexpr std::uint32_t kMahimahiHeaderBytes = 4;
-constexpr std::uint32_t bytes_of(TraceSemantics semantics) {
+constexpr std::uint32_t opportunity_bytes(TraceSemantics semantics) {
   return semantics == TraceSemantics::kMahimahi ? 1500 + kMahimahiHeaderBytes : 1500;
 }
 
-// Counts bytes.
+// A trace whose opportunities transmit a number of bytes.
 template <TraceSemantics kSemantics>
 class ByteDriver final : public LinkDriver {
  public:
   explicit ByteDriver(Opportunities opportunities) : opportunities_(std::move(opportunities)) {}
 
-  double asks_ms(double now_ms) override {
+  double next_start_ms(double now_ms) override {
     if constexpr (kSemantics == TraceSemantics::kMahimahi) {
       opportunities_.skip_until(now_ms);
     } else {
       opportunities_.skip_before(now_ms);
     }
-    return begin_opportunity();
+    return start_opportunity();
   }
-  Passage take(double asked_ms, std::uint32_t bytes) override {
+  Transmission transmit(double start_ms, std::uint32_t bytes) override {
     if constexpr (kSemantics == TraceSemantics::kMahimahi) {
       bytes += kMahimahiHeaderBytes;
     }
-    double departs_ms = asked_ms;
-    while (bytes > left_bytes_) {
-      bytes -= left_bytes_;
-      departs_ms = begin_opportunity();
+    double departs_ms = start_ms;
+    while (bytes > remaining_bytes_) {
+      bytes -= remaining_bytes_;
+      departs_ms = start_opportunity();
     }
-    left_bytes_ -= bytes;
-    return {departs_ms, left_bytes_ > 0 ? departs_ms : begin_opportunity()};
+    remaining_bytes_ -= bytes;
+    return {departs_ms, remaining_bytes_ > 0 ? departs_ms : start_opportunity()};
   }
 
  private:
-  double begin_opportunity() {
+  double start_opportunity() {
     const double time_ms = opportunities_.next_ms();
     opportunities_.use();
-    left_bytes_ = bytes_of(kSemantics);
+    remaining_bytes_ = opportunity_bytes(kSemantics);
     return time_ms;
   }
 
   Opportunities opportunities_;
-  std::uint32_t left_bytes_ = 0;  // of the last that was begun
+  std::uint32_t remaining_bytes_ = 0;  // unused bytes of the current opportunity
 };
 
 }  // namespace
@@ -117,7 +117,7 @@ std::unique_ptr<LinkDriver> rate_driver(double rate_packets_per_ms, double packe
 }
 
 std::unique_ptr<LinkDriver> rate_driver(LinkConditions conditions, double packet_bytes) {
-  return std::make_unique<ChangingRateDriver>(std::move(conditions), packet_bytes);
+  return std::make_unique<TimeVaryingRateDriver>(std::move(conditions), packet_bytes);
 }
 
 std::unique_ptr<LinkDriver> trace_driver(TraceSemantics semantics, Opportunities opportunities) {
@@ -137,7 +137,7 @@ double packets_per_ms(TraceSemantics semantics, double opportunities_per_ms, dou
     return opportunities_per_ms;
   }
   const double header = semantics == TraceSemantics::kMahimahi ? kMahimahiHeaderBytes : 0;
-  return opportunities_per_ms * bytes_of(semantics) / (packet_bytes + header);
+  return opportunities_per_ms * opportunity_bytes(semantics) / (packet_bytes + header);
 }
 
 }  // namespace remy

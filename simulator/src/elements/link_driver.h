@@ -8,50 +8,49 @@
 
 namespace remy {
 
-// When a link gets packets across. A link asks its queue for the next segment at times that its
-// driver names, and is told how long that one takes. Whether the queue is there to be asked, or all
-// of it is computed beforehand (elements/fifo_link.h), is nothing to the driver.
+// Determines when a link transmits. A link takes the next segment from its queue at times that its
+// driver gives, and the driver says how long the transmission takes. The driver does not depend on
+// how the link is simulated: with events, or computed in advance (elements/fifo_link.h).
 class LinkDriver {
  public:
-  struct Passage {
-    double departs_ms;  // when the segment has left the link
-    double asks_ms;     // when the link asks for the next one
+  struct Transmission {
+    double departs_ms;     // when the segment has left the link
+    double next_start_ms;  // when the link takes the next segment
   };
 
   virtual ~LinkDriver() = default;
 
-  // When a link asks its queue that has found it empty before, and where something arrives now.
-  virtual double asks_ms(double now_ms) = 0;
-  // The queue, asked at asked_ms, gave a segment.
-  virtual Passage take(double asked_ms, std::uint32_t bytes) = 0;
+  // Returns when an idle link takes a segment that arrives at its empty queue now.
+  virtual double next_start_ms(double now_ms) = 0;
+  // Transmits a segment that the link took at start_ms.
+  virtual Transmission transmit(double start_ms, std::uint32_t bytes) = 0;
 };
 
-// At a rate, constant or not. A segment that is being transmitted when the rate changes keeps its
-// time, as in ns-2 and ns-3, where the end of a transmission is scheduled when it begins. In an
-// outage none is begun.
+// A link with a rate, constant or time-varying. A segment that is being transmitted when the rate
+// changes keeps its transmission time, as in ns-2 and ns-3, which schedule the end of a
+// transmission at its start. No transmission starts in an outage.
 std::unique_ptr<LinkDriver> rate_driver(double rate_packets_per_ms, double packet_bytes);
 std::unique_ptr<LinkDriver> rate_driver(LinkConditions conditions, double packet_bytes);
 
-// What an opportunity is worth.
+// What a delivery opportunity of a trace transmits.
 enum class TraceSemantics : std::uint8_t {
-  // One packet of any size, which the link takes from the queue before: as soon as the one before
-  // has left. One that arrives at the very time of an opportunity can use it (TraceLink in the ns-2
-  // of Winstein and Balakrishnan 2013).
+  // One packet of any size, which the link takes from the queue beforehand, as soon as the previous
+  // one has left. A packet that arrives at the time of an opportunity can use it (TraceLink in the
+  // ns-2 of Winstein and Balakrishnan 2013).
   kNs2,
-  // 1504 bytes, of packets that are 4 bytes longer for the header of their tunnel. Packets are
-  // taken
-  // at opportunities; one that is not through goes on at the next, and what is left of one when the
-  // queue is empty is lost. One that arrives at the time of an opportunity waits for the next
-  // (Netravali et al. 2015, "Mahimahi").
+  // 1504 bytes; every packet has 4 more bytes for a tunnel header. Packets are taken at
+  // opportunities. A packet that does not fit continues at the next one, and unused bytes are lost
+  // if the queue is empty. A packet that arrives at the time of an opportunity waits for the next
+  // one (Netravali et al. 2015, "Mahimahi").
   kMahimahi,
-  // The same of 1500 bytes, without headers; one that arrives at the time of an opportunity can use
-  // it (Cellsim in Winstein, Sivaraman and Balakrishnan 2013).
+  // Like kMahimahi, but 1500 bytes without tunnel headers, and a packet that arrives at the time of
+  // an opportunity can use it (Cellsim in Winstein, Sivaraman and Balakrishnan 2013).
   kCellsim,
 };
 
 std::unique_ptr<LinkDriver> trace_driver(TraceSemantics semantics, Opportunities opportunities);
 
-// Packets a ms over the long run where there are so many opportunities.
+// Long-term rate in packets per ms, given a rate of opportunities.
 double packets_per_ms(TraceSemantics semantics, double opportunities_per_ms, double packet_bytes);
 
 }  // namespace remy

@@ -6,10 +6,10 @@
 
 namespace remy {
 
-// Loss in bursts (Gilbert 1960, "Capacity of a Burst-Noise Channel"; Elliott 1963): a chain of two
-// states that makes a step with every packet, before which the packet is lost with its state's
-// probability. The share of time in the bad state is good_to_bad / (good_to_bad + bad_to_good), and
-// bursts last 1 / bad_to_good packets.
+// Bursty loss (Gilbert 1960, "Capacity of a Burst-Noise Channel"; Elliott 1963): a Markov chain of
+// two states. Each packet is lost with the probability of the current state, and then the chain
+// makes a step. The fraction of packets in the bad state is good_to_bad / (good_to_bad +
+// bad_to_good), and bursts last 1 / bad_to_good packets on average.
 struct GilbertElliottLoss {
   double good_to_bad = 0.01;
   double bad_to_good = 0.3;
@@ -19,11 +19,11 @@ struct GilbertElliottLoss {
 
 class GilbertElliott {
  public:
-  // `key` is of its draws. It begins in the good state.
+  // `key` is that of its random draws. The chain starts in the good state.
   GilbertElliott(const GilbertElliottLoss& parameters, std::uint64_t key)
       : parameters_(parameters), key_(key) {}
 
-  // Of the packets in their order.
+  // Returns true if the next packet is lost.
   bool loses_next() {
     const std::uint64_t draw = 2 * packets_++;
     const bool is_lost = unit_interval(random_bits(key_, draw)) <

@@ -11,36 +11,37 @@
 namespace remy {
 namespace {
 
-constexpr std::size_t kGeneratedAtOnce = 256;
-// Without an opportunity. A generator that is silent for so long has ended.
-constexpr std::uint64_t kMostIdleTicks = 10'000'000;
+constexpr std::size_t kBatch = 256;
+// A generator without an opportunity for so many ticks has ended.
+constexpr std::uint64_t kMaxIdleTicks = 10'000'000;
 
-// What a generator's draws are for.
-constexpr std::uint64_t kStart = 0;
-constexpr std::uint64_t kStep = 1;
-constexpr std::uint64_t kEscape = 2;
+// Random streams of a generator.
+constexpr std::uint64_t kInitialRate = 0;
+constexpr std::uint64_t kRateStep = 1;
+constexpr std::uint64_t kOutageEscape = 2;
 constexpr std::uint64_t kWait = 3;
 
-const double kNoOpportunity = std::numeric_limits<double>::infinity();
+const double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
 Trace::Trace(std::vector<double> opportunities_ms)
     : opportunities_ms_(std::move(opportunities_ms)) {
   if (opportunities_ms_.empty()) {
-    refuse("a trace has no opportunities but must have one");
+    refuse("a trace has no opportunities but must have at least one");
   }
   double last_ms = 0;
   for (const double time_ms : opportunities_ms_) {
-    if (!(time_ms >= last_ms && time_ms < kNoOpportunity)) {
-      refuse("a trace has an opportunity at " + std::to_string(time_ms) + " ms behind one at " +
+    if (!(time_ms >= last_ms && time_ms < kInfinity)) {
+      refuse("a trace has an opportunity at " + std::to_string(time_ms) + " ms after one at " +
              std::to_string(last_ms) + " ms but must not go back");
     }
     last_ms = time_ms;
   }
-  // More of them could not be skipped in any time.
+  // Bounds the time for skipping opportunities.
   require(last_ms * 1e6 >= static_cast<double>(opportunities_ms_.size()),
-          "a trace's last opportunity", last_ms, "a millionth of a ms for each of them, or later");
+          "a trace's last opportunity", last_ms,
+          "at least a millionth of a ms for each opportunity");
 }
 
 Opportunities::Opportunities(const OpportunitySource& source, bool ends, std::uint64_t key)
@@ -55,9 +56,10 @@ Opportunities::Opportunities(const OpportunitySource& source, bool ends, std::ui
   if (generator_->seed) {
     key_ = derive_key(*generator_->seed, static_cast<std::uint64_t>(Purpose::kLink));
   }
-  rate_per_ms_ = open_unit_interval(random_bits(derive_key(key_, kStart), 0)) *
+  rate_per_ms_ = open_unit_interval(random_bits(derive_key(key_, kInitialRate), 0)) *
                  generator_->maximum_packets_per_s / 1000;
-  left_ = -natural_logarithm(open_unit_interval(random_bits(derive_key(key_, kWait), 0)));
+  until_next_opportunity_ =
+      -natural_logarithm(open_unit_interval(random_bits(derive_key(key_, kWait), 0)));
   generate();
 }
 
@@ -68,17 +70,17 @@ void Opportunities::refill(double time_ms) {
   }
   const std::vector<double>& times_ms = trace_->opportunities_ms();
   if (ends_) {
-    next_ = &kNoOpportunity;
+    next_ = &kInfinity;
     end_ = next_ + 1;
     return;
   }
-  ++rounds_;
-  // The round before the one that the time is in, for what is lost in rounding.
-  const double round = std::floor(time_ms / times_ms.back()) - 1;
-  if (round > static_cast<double>(rounds_)) {
-    rounds_ = static_cast<std::uint64_t>(round);
+  ++repetitions_;
+  // One repetition early, as the division may round up.
+  const double repetition = std::floor(time_ms / times_ms.back()) - 1;
+  if (repetition > static_cast<double>(repetitions_)) {
+    repetitions_ = static_cast<std::uint64_t>(repetition);
   }
-  base_ms_ = static_cast<double>(rounds_) * times_ms.back();
+  base_ms_ = static_cast<double>(repetitions_) * times_ms.back();
   next_ = times_ms.data();
   end_ = next_ + times_ms.size();
 }
@@ -90,32 +92,33 @@ void Opportunities::generate() {
   const double deviation_per_ms = model.volatility_packets_per_s / 1000 * std::sqrt(tick_s);
   const double escape_probability = 1 - exponential(-model.outage_escape_per_s * tick_s);
   generated_.clear();
-  for (std::uint64_t idle_ticks = 0; generated_.size() < kGeneratedAtOnce;) {
+  for (std::uint64_t idle_ticks = 0; generated_.size() < kBatch;) {
     const double tick_ends_ms = static_cast<double>(tick_ + 1) * model.tick_ms;
     const double rest_ms = tick_ends_ms - now_ms_;
-    if (const double wait_ms = left_ / rate_per_ms_; wait_ms <= rest_ms) {
+    if (const double wait_ms = until_next_opportunity_ / rate_per_ms_; wait_ms <= rest_ms) {
       now_ms_ += wait_ms;
       generated_.push_back(now_ms_);
       ++opportunity_;
-      left_ = -natural_logarithm(
+      until_next_opportunity_ = -natural_logarithm(
           open_unit_interval(random_bits(derive_key(key_, kWait), opportunity_)));
       idle_ticks = 0;
       continue;
     }
-    left_ = std::max(left_ - rest_ms * rate_per_ms_, 0.0);
+    until_next_opportunity_ = std::max(until_next_opportunity_ - rest_ms * rate_per_ms_, 0.0);
     now_ms_ = tick_ends_ms;
     ++tick_;
-    const double step_per_ms = deviation_per_ms * normal(derive_key(key_, kStep), tick_);
+    const double step_per_ms = deviation_per_ms * normal(derive_key(key_, kRateStep), tick_);
     if (rate_per_ms_ > 0) {
       rate_per_ms_ += step_per_ms;
-    } else if (unit_interval(random_bits(derive_key(key_, kEscape), tick_)) < escape_probability) {
+    } else if (unit_interval(random_bits(derive_key(key_, kOutageEscape), tick_)) <
+               escape_probability) {
       rate_per_ms_ = std::fabs(step_per_ms);
     }
     if (rate_per_ms_ > maximum_per_ms) {
       rate_per_ms_ = 2 * maximum_per_ms - rate_per_ms_;
     }
     rate_per_ms_ = std::max(rate_per_ms_, 0.0);
-    if (++idle_ticks == kMostIdleTicks) {
+    if (++idle_ticks == kMaxIdleTicks) {
       generated_.push_back(kNever);
       break;
     }
@@ -128,7 +131,8 @@ double mean_rate_per_ms(const OpportunitySource& source) {
   if (const auto* const trace = std::get_if<std::shared_ptr<const Trace>>(&source)) {
     return static_cast<double>((*trace)->opportunities_ms().size()) / (*trace)->last_ms();
   }
-  // Brownian motion is anywhere between its bounds equally often; outages are left out.
+  // The stationary distribution of Brownian motion between its bounds is uniform; outages are
+  // neglected.
   return std::get<TraceGenerator>(source).maximum_packets_per_s / 2000;
 }
 

@@ -11,11 +11,11 @@
 
 namespace remy {
 
-// A recording of a link: when it could deliver. Shared by all who follow it.
+// A recording of a link: the times at which it could deliver. Shared by all links that follow it.
 class Trace {
  public:
-  // From the start; never falling. Throws std::invalid_argument with one sentence if there is none,
-  // one is before the one before it, or all are at 0.
+  // Times are since the start and must not decrease. Throws std::invalid_argument if there is none,
+  // one precedes its predecessor, or all are 0.
   explicit Trace(std::vector<double> opportunities_ms);
 
   const std::vector<double>& opportunities_ms() const { return opportunities_ms_; }
@@ -26,28 +26,28 @@ class Trace {
 };
 
 // A model of a cellular link (Winstein, Sivaraman and Balakrishnan 2013, "Stochastic Forecasts
-// Achieve High Throughput and Low Delay over Cellular Networks", section 3.1): opportunities are a
-// Poisson process whose rate is a Brownian motion, reflected at a maximum. Where the motion comes
-// to 0, an outage begins, after which the rate goes on from 0. Between ticks the rate is constant;
-// it begins anywhere. In its authors' model of a link an outage is left once a second, and the
-// rate's deviation is 200 packets/s in a second.
+// Achieve High Throughput and Low Delay over Cellular Networks", section 3.1). Delivery
+// opportunities are a Poisson process whose rate is a Brownian motion reflected at a maximum. When
+// the rate reaches 0 an outage begins, after which the rate continues from 0. The rate is constant
+// during a tick; its initial value is uniform. In the authors' model of a link, outages end at a
+// rate of 1/s and the rate's standard deviation is 200 packets/s after one second.
 struct TraceGenerator {
   double maximum_packets_per_s = 1000;
-  double volatility_packets_per_s = 200;  // standard deviation of the change in a second
-  double outage_escape_per_s = 1;         // 1 over an outage's mean
+  double volatility_packets_per_s = 200;  // standard deviation of the rate's change in one second
+  double outage_escape_per_s = 1;         // inverse of the mean outage duration
   double tick_ms = 20;
-  std::optional<std::uint64_t> seed = {};  // none: every network has its own
+  std::optional<std::uint64_t> seed = {};  // none: each network draws its own
 };
 
-// Where opportunities come from.
+// The origin of delivery opportunities.
 using OpportunitySource = std::variant<std::shared_ptr<const Trace>, TraceGenerator>;
 
-// Opportunities to deliver, each later than the one before or at the same time; when there are no
-// more, at infinity.
+// A sequence of delivery opportunities. Times do not decrease; after the last one the time is
+// infinity.
 class Opportunities {
  public:
-  // A trace that does not end begins again at its last opportunity: number n of the round r is at
-  // r * last + opportunities_ms()[n]. `key` is of what a generator draws.
+  // A trace that does not end repeats from its last opportunity: number n of repetition r is at r *
+  // last + opportunities_ms()[n]. `key` is that of a generator's random draws.
   Opportunities(const OpportunitySource& source, bool ends, std::uint64_t key);
   Opportunities(Opportunities&&) = default;
   Opportunities& operator=(Opportunities&&) = default;
@@ -58,7 +58,7 @@ class Opportunities {
       refill(0);
     }
   }
-  // Lets those pass that are before a time, or also those that are at it.
+  // Skips opportunities before a time (skip_before), or before or at it (skip_until).
   void skip_before(double time_ms) {
     while (next_ms() < time_ms) {
       skip(time_ms);
@@ -78,7 +78,7 @@ class Opportunities {
       refill(time_ms);
     }
   }
-  // All at hand are gone. Rounds may be left out that are over by a time.
+  // Loads further opportunities. May leave out repetitions that end before time_ms.
   void refill(double time_ms);
   void generate();
 
@@ -86,26 +86,26 @@ class Opportunities {
   std::optional<TraceGenerator> generator_;
   bool ends_;
   std::uint64_t key_;
-  // Those at hand, less base_ms_.
+  // The loaded opportunities, relative to base_ms_.
   const double* next_ = nullptr;
   const double* end_ = nullptr;
   double base_ms_ = 0;
-  std::uint64_t rounds_ = 0;
+  std::uint64_t repetitions_ = 0;
   std::vector<double> generated_;
-  // A generator's state: time, rate during the tick, what is left of the exponential variate that
-  // the integral of the rate runs up to.
+  // State of a generator: the time, the rate of this tick, and the integral of the rate up to the
+  // next opportunity (an exponential variate).
   double now_ms_ = 0;
   double rate_per_ms_ = 0;
-  double left_ = 0;
+  double until_next_opportunity_ = 0;
   std::uint64_t tick_ = 0;
   std::uint64_t opportunity_ = 0;
 };
 
-// Opportunities a ms over the long run.
+// Long-term rate of opportunities per ms.
 double mean_rate_per_ms(const OpportunitySource& source);
 
-// Throws std::invalid_argument with one sentence if there is no trace, or a generator's number is
-// out of its range. `field` is what the sentence calls it.
+// Throws std::invalid_argument if the trace is null or a generator's number is out of range.
+// `field` names the source in the message.
 void validate(const OpportunitySource& source, const std::string& field);
 
 }  // namespace remy

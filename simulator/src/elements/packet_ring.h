@@ -9,68 +9,68 @@
 
 namespace remy {
 
-// A first-in first-out queue of packets that grows as needed, to hold kMaximumPackets.
+// A FIFO queue of packets that grows as needed, up to kMaximumPackets.
 class PacketRing {
  public:
-  // A sender's window ends at 1e6 packets; beyond this bound a flood can only waste memory.
+  // A sender's window is at most 1e6 packets; a longer queue would only waste memory.
   static constexpr std::size_t kMaximumPackets = (std::size_t{1} << 20) - 1;
 
-  PacketRing() { adopt(std::vector<Packet>(kInitialPlaces), 0); }
+  PacketRing() { adopt(std::vector<Packet>(kInitialSlots), 0); }
   PacketRing(const PacketRing&) = delete;
   PacketRing& operator=(const PacketRing&) = delete;
 
-  static constexpr std::size_t kPause = 4096;
+  static constexpr std::size_t kMaxBatch = 4096;
 
   bool empty() const { return head_ == tail_; }
   const Packet& front() const { return *head_; }
 
-  // Removes the first. `paused` is called now and then, with a number of packets that have been
-  // removed since: at most kPause.
-  template <class Paused>
-  [[gnu::always_inline]] void pop(Paused paused) {
-    if (++head_ == pause_) [[unlikely]] {
-      paused(pause());
+  // Removes the first packet. Calls `on_batch` from time to time with the number of packets removed
+  // since the last call, at most kMaxBatch.
+  template <class OnBatch>
+  [[gnu::always_inline]] void pop(OnBatch on_batch) {
+    if (++head_ == batch_end_) [[unlikely]] {
+      on_batch(start_next_batch());
     }
   }
   void pop() {
     pop([](std::size_t) {});
   }
 
-  // Packet number `count`, counted from the last (1) backwards.
+  // The `count`th packet from the back, where 1 is the last.
   const Packet& from_back(std::size_t count) const {
-    const auto place = static_cast<std::size_t>(tail_ - packets_.data());
-    return packets_[place >= count ? place - count : place + packets_.size() - count];
+    const auto slot = static_cast<std::size_t>(tail_ - packets_.data());
+    return packets_[slot >= count ? slot - count : slot + packets_.size() - count];
   }
 
-  // False if there is no room left.
+  // Returns false if the queue has kMaximumPackets.
   [[gnu::always_inline]] bool push(double sent_ms, std::uint32_t sequence, FlowTag flow) {
-    Packet* const place = tail_;
+    Packet* const slot = tail_;
     Packet* next = tail_ + 1;
     if (next == end_) [[unlikely]] {
       next = packets_.data();
     }
-    // One place stays free, or a full ring would look empty.
+    // One slot stays free, since a full ring would look empty.
     if (next == head_) [[unlikely]] {
       return grow_and_push({sent_ms, sequence, flow});
     }
-    place->sent_ms = sent_ms;
-    place->sequence = sequence;
-    place->flow = flow;
+    slot->sent_ms = sent_ms;
+    slot->sequence = sequence;
+    slot->flow = flow;
     tail_ = next;
     return true;
   }
 
  private:
-  static constexpr std::size_t kInitialPlaces = 256;
+  static constexpr std::size_t kInitialSlots = 256;
 
-  // The first place to be emptied lies behind a segment: it may be behind all of them. How long the
-  // segment was.
-  [[gnu::noinline]] std::size_t pause() {
+  // Called when head_ reaches batch_end_, which may be end_. Starts the next batch and returns the
+  // size of the finished one.
+  [[gnu::noinline]] std::size_t start_next_batch() {
     if (head_ == end_) {
       head_ = packets_.data();
     }
-    pause_ = head_ + std::min<std::ptrdiff_t>(kPause, end_ - head_);
-    return std::exchange(segment_, static_cast<std::size_t>(pause_ - head_));
+    batch_end_ = head_ + std::min<std::ptrdiff_t>(kMaxBatch, end_ - head_);
+    return std::exchange(batch_size_, static_cast<std::size_t>(batch_end_ - head_));
   }
 
   [[gnu::noinline]] bool grow_and_push(const Packet& packet) {
@@ -92,17 +92,17 @@ class PacketRing {
     head_ = packets_.data();
     tail_ = head_ + count;
     end_ = head_ + packets_.size();
-    segment_ = std::min(kPause, packets_.size());
-    pause_ = head_ + segment_;
+    batch_size_ = std::min(kMaxBatch, packets_.size());
+    batch_end_ = head_ + batch_size_;
   }
 
   std::vector<Packet> packets_;
   Packet* head_ = nullptr;
   Packet* tail_ = nullptr;
   Packet* end_ = nullptr;
-  // Where removing pauses, and how many places before that it began.
-  Packet* pause_ = nullptr;
-  std::size_t segment_ = 0;
+  // End of the current batch of removals, and its size in slots.
+  Packet* batch_end_ = nullptr;
+  std::size_t batch_size_ = 0;
 };
 
 }  // namespace remy

@@ -11,51 +11,52 @@
 
 namespace remy {
 
-// What a path needs to know of its network.
+// The bottleneck of a dumbbell network.
 struct PathParameters {
   double service_ms = 1;  // time to send one packet over the link
   double delay_ms = 100;  // constant delay after the link, back to the sender as ACK
   std::uint32_t buffer_packets = 0;
   double loss_probability = 0;
   std::uint64_t loss_key = 0;
-  // As many waiting packets mark an arrival, where there is telemetry.
-  double marking_packets = std::numeric_limits<double>::infinity();
+  // Waiting packets at which an arrival is marked, for RemyCCs that look at marks.
+  double marking_threshold_packets = std::numeric_limits<double>::infinity();
 };
 
-// One FIFO queue, a link of constant rate, Bernoulli loss, and a constant delay: what lies between
-// the senders and their ACKs. Nothing here needs an event of its own: packets leave in the order
-// they came, so that each one's departure follows from the one before,
-//     departure = max(arrival, departure of the one before) + service time,
-// and is computed when the packet becomes the first that is still under way.
+// The path from the senders to their ACKs: a FIFO queue, a link of constant rate, Bernoulli loss
+// and a constant delay. It needs no events. Packets depart in order of arrival, so each departure
+// follows from the previous one,
+//     departure = max(arrival, previous departure) + service time,
+// and is computed when the packet becomes the first in transit.
 template <bool kFiniteBuffer, bool kLossy>
 class Path {
  public:
   explicit Path(const PathParameters& parameters) : parameters_(parameters) {}
 
-  // Whether the queue took the packet; false: dropped at its tail.
+  // Returns false if the queue is full and drops the packet.
   [[gnu::always_inline]] bool send(double now_ms, std::uint32_t sequence, FlowTag flow) {
     if constexpr (kFiniteBuffer) {
-      // A departure at the very instant of an arrival comes first, as ACK clocking often has it.
-      while (at_link_ > 0 && at_link_departure_ms_ <= now_ms) {
-        --at_link_;
-        if (at_link_ > 0) {
-          at_link_departure_ms_ =
-              departure_after(at_link_departure_ms_, under_way_.from_back(at_link_).sent_ms);
+      // A departure at the same time as an arrival comes first. Such ties are common with ACK
+      // clocking.
+      while (queued_packets_ > 0 && first_departure_ms_ <= now_ms) {
+        --queued_packets_;
+        if (queued_packets_ > 0) {
+          first_departure_ms_ =
+              departure_after(first_departure_ms_, in_transit_.from_back(queued_packets_).sent_ms);
         }
       }
-      if (at_link_ > parameters_.buffer_packets) {
+      if (queued_packets_ > parameters_.buffer_packets) {
         return false;
       }
-      if (at_link_ == 0) {
-        at_link_departure_ms_ = departure_after(at_link_departure_ms_, now_ms);
+      if (queued_packets_ == 0) {
+        first_departure_ms_ = departure_after(first_departure_ms_, now_ms);
       }
     }
-    const bool was_empty = under_way_.empty();
-    if (!under_way_.push(now_ms, sequence, flow)) [[unlikely]] {
+    const bool was_empty = in_transit_.empty();
+    if (!in_transit_.push(now_ms, sequence, flow)) [[unlikely]] {
       return false;
     }
     if constexpr (kFiniteBuffer) {
-      ++at_link_;
+      ++queued_packets_;
     }
     if (was_empty) [[unlikely]] {
       schedule_front();
@@ -63,13 +64,14 @@ class Path {
     return true;
   }
 
-  // When the first packet under way arrives; infinity if none is.
+  // Arrival time of the first packet in transit; infinity if there is none.
   double next_arrival_ms() const { return next_arrival_ms_; }
 
-  // The first packet under way; valid until arrive().
-  const Packet& front() const { return under_way_.front(); }
+  // The first packet in transit. Valid until arrive().
+  const Packet& front() const { return in_transit_.front(); }
 
-  // Drawn by flow and sequence number, so that a sender's losses do not depend on what others sent.
+  // Loss is drawn by flow and sequence number, so that a sender's losses do not depend on other
+  // senders.
   bool is_lost([[maybe_unused]] std::uint32_t sequence, [[maybe_unused]] FlowTag flow) const {
     if constexpr (kLossy) {
       const std::uint64_t name = std::uint64_t{flow.word()} << 32 | sequence;
@@ -79,12 +81,12 @@ class Path {
     }
   }
 
-  // Takes the first packet under way from the path. `paused` is called now and then, with a number
-  // of packets that have arrived since.
-  template <class Paused>
-  [[gnu::always_inline]] void arrive(Paused paused) {
-    under_way_.pop(paused);
-    if (under_way_.empty()) [[unlikely]] {
+  // Removes the first packet in transit. Calls `on_batch` from time to time with the number of
+  // packets removed since the last call.
+  template <class OnBatch>
+  [[gnu::always_inline]] void arrive(OnBatch on_batch) {
+    in_transit_.pop(on_batch);
+    if (in_transit_.empty()) [[unlikely]] {
       next_arrival_ms_ = std::numeric_limits<double>::infinity();
     } else {
       schedule_front();
@@ -97,22 +99,23 @@ class Path {
   }
 
   void schedule_front() {
-    departure_ms_ = departure_after(departure_ms_, under_way_.front().sent_ms);
+    departure_ms_ = departure_after(departure_ms_, in_transit_.front().sent_ms);
     next_arrival_ms_ = departure_ms_ + parameters_.delay_ms;
   }
 
   PathParameters parameters_;
-  PacketRing under_way_;
-  double departure_ms_ = 0;  // of the first packet under way
+  PacketRing in_transit_;
+  double departure_ms_ = 0;  // of the first packet in transit
   double next_arrival_ms_ = std::numeric_limits<double>::infinity();
-  // Where the queue's length matters: how many had not left the link when the last one came, and
-  // when the first of these leaves.
-  std::size_t at_link_ = 0;
-  double at_link_departure_ms_ = 0;
+  // With a finite buffer: packets that had not left the link when the last packet arrived, and the
+  // departure time of the first of these.
+  std::size_t queued_packets_ = 0;
+  double first_departure_ms_ = 0;
 };
 
-// Any such path, with telemetry. The largest buffer stands for an infinite one.
-class MeteredPath : public Path<true, true> {
+// A path with telemetry of queueing and rate, for RemyCCs with extended signals. Uses the largest
+// buffer size for an infinite buffer.
+class TelemetryPath : public Path<true, true> {
  public:
   using Path::Path;
 
@@ -120,27 +123,28 @@ class MeteredPath : public Path<true, true> {
     if (!Path::send(now_ms, sequence, flow)) {
       return false;
     }
-    found_packets_.push_back(static_cast<std::uint32_t>(at_link_ - 1));
+    queue_lengths_.push_back(static_cast<std::uint32_t>(queued_packets_ - 1));
     return true;
   }
 
-  // Of the first packet under way.
+  // Telemetry of the first packet in transit.
   Telemetry telemetry() const {
-    const std::uint32_t found = found_packets_.front();
-    const std::uint32_t waited = found > 0 ? found - 1 : 0;
-    return {found, departures_ + 1, departure_ms_, parameters_.service_ms,
-            waited >= parameters_.marking_packets};
+    const std::uint32_t queue_length = queue_lengths_.front();
+    const std::uint32_t waiting = queue_length > 0 ? queue_length - 1 : 0;
+    return {queue_length, departures_ + 1, departure_ms_, parameters_.service_ms,
+            waiting >= parameters_.marking_threshold_packets};
   }
 
-  template <class Paused>
-  void arrive(Paused paused) {
-    found_packets_.pop_front();
+  template <class OnBatch>
+  void arrive(OnBatch on_batch) {
+    queue_lengths_.pop_front();
     ++departures_;
-    Path::arrive(paused);
+    Path::arrive(on_batch);
   }
 
  private:
-  std::deque<std::uint32_t> found_packets_;  // by each packet under way
+  std::deque<std::uint32_t>
+      queue_lengths_;  // queue length in packets that each packet in transit met
   std::uint64_t departures_ = 0;
 };
 

@@ -5,8 +5,8 @@
 
 namespace remy {
 
-// A token bucket before a queue (RFC 2697's with one colour): it fills at a rate, up to a burst,
-// and what finds fewer tokens than it has bytes is dropped. It begins full.
+// A policer before a queue: a token bucket (RFC 2697 with one colour) that fills at a rate up to a
+// burst size and starts full. A segment that exceeds the tokens is dropped.
 struct Policer {
   double rate_packets_per_ms = 1;
   double burst_packets = 10;
@@ -19,10 +19,11 @@ class TokenBucket {
         burst_bytes_(policer.burst_packets * packet_bytes),
         tokens_bytes_(burst_bytes_) {}
 
-  // Whether a segment conforms, which uses tokens up.
+  // Returns true if a segment conforms, and takes its tokens.
   bool admits(double now_ms, std::uint32_t bytes) {
-    tokens_bytes_ = std::min(burst_bytes_, tokens_bytes_ + (now_ms - filled_ms_) * bytes_per_ms_);
-    filled_ms_ = now_ms;
+    tokens_bytes_ =
+        std::min(burst_bytes_, tokens_bytes_ + (now_ms - last_fill_ms_) * bytes_per_ms_);
+    last_fill_ms_ = now_ms;
     if (tokens_bytes_ < bytes) {
       return false;
     }
@@ -34,7 +35,7 @@ class TokenBucket {
   double bytes_per_ms_;
   double burst_bytes_;
   double tokens_bytes_;
-  double filled_ms_ = 0;
+  double last_fill_ms_ = 0;
 };
 
 }  // namespace remy

@@ -7,7 +7,7 @@
 
 namespace remy {
 
-// Hears of every segment that a queue drops, at whichever end.
+// Is notified of every segment that a queue drops, from its head or its tail.
 class DropListener {
  public:
   virtual void dropped(const Segment& segment, double now_ms) = 0;
@@ -16,20 +16,20 @@ class DropListener {
   ~DropListener() = default;
 };
 
-// A queue discipline: what waits in front of a link, beside the segment that the link transmits.
-// It is told the time, which never runs backwards.
+// A queue discipline: holds the segments that wait for a link, without the one that the link is
+// transmitting. Times that it is given must not decrease.
 class Queue {
  public:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   virtual ~Queue() = default;
 
-  // A segment arrives, and is kept, or dropped; or another is dropped for it.
+  // A segment arrives. The queue keeps it, drops it, or drops another one for it.
   virtual void accept(const Segment& segment, double now_ms, DropListener& drops) = 0;
-  // The segment that the link transmits next, from now_ms on, where it waited: it is there until
-  // the queue is called again. Null if all are gone.
+  // Removes and returns the segment that the link transmits next; null if the queue is empty. The
+  // segment stays valid until the next call of the queue.
   virtual Segment* depart(double now_ms, DropListener& drops) = 0;
-  // When the queue wants to do something of itself, and that.
+  // When the queue's own timer expires, and its handler.
   double next_ms() const { return next_ms_; }
   virtual void tick(double) {}
 
@@ -49,7 +49,7 @@ class Queue {
   double next_ms_ = kNever;
 
  private:
-  std::size_t packets_ = 0;  // that wait
+  std::size_t packets_ = 0;  // waiting packets
   std::size_t bytes_ = 0;
 };
 

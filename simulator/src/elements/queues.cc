@@ -9,7 +9,7 @@
 
 namespace remy {
 
-// One a file of this folder, but for RED and threshold marking, which share theirs.
+// Each is defined in the file of the same name; threshold marking is in red.cc.
 QueueDiscipline codel();
 QueueDiscipline fair_queueing();
 QueueDiscipline fq_codel();

@@ -10,7 +10,7 @@ namespace remy {
 
 namespace {
 
-// By squaring, in the same bits everywhere.
+// Exponentiation by squaring, with the same bits on every machine.
 double whole_power(double base, std::uint64_t exponent) {
   double result = 1;
   for (; exponent > 0; exponent >>= 1) {
@@ -24,51 +24,52 @@ double whole_power(double base, std::uint64_t exponent) {
 
 }  // namespace
 
-// Section 4 of the paper: while the link was idle the average has fallen as if as many packets had
-// come to an empty queue as could have been sent.
+// Section 4 of the paper: while the link was idle, the average decays as if the packets that the
+// link could have sent had arrived at an empty queue.
 void RedQueue::update_average(double now_ms) {
   if (is_link_idle_) {
-    const double missed = std::floor((now_ms - idle_since_ms_) / service_ms_);
-    constexpr double kForgotten = 0x1p53;
+    const double idle_packets = std::floor((now_ms - idle_since_ms_) / service_ms_);
+    constexpr double kMaxIdlePackets = 0x1p53;
     average_packets_ *=
         whole_power(1 - parameters_.weight,
-                    static_cast<std::uint64_t>(missed < kForgotten ? missed : kForgotten));
+                    static_cast<std::uint64_t>(idle_packets < kMaxIdlePackets ? idle_packets
+                                                                              : kMaxIdlePackets));
     idle_since_ms_ = now_ms;
   }
   average_packets_ += parameters_.weight * (static_cast<double>(packets()) - average_packets_);
 }
 
-bool RedQueue::is_chosen() {
+bool RedQueue::should_mark() {
   ++arrivals_;
   const auto& [minimum, maximum, maximum_probability, weight, is_gentle, uses_ecn] = parameters_;
   if (average_packets_ < minimum) {
-    since_mark_ = 0;
+    count_since_mark_ = 0;
     return false;
   }
   if (average_packets_ >= (is_gentle ? 2 * maximum : maximum)) {
-    since_mark_ = 0;
+    count_since_mark_ = 0;
     return true;
   }
   const double probability =
       average_packets_ < maximum
           ? maximum_probability * (average_packets_ - minimum) / (maximum - minimum)
           : maximum_probability + (1 - maximum_probability) * (average_packets_ / maximum - 1);
-  // Section 7: the gaps between marks are uniform, not geometric.
-  const double so_far = static_cast<double>(since_mark_) * probability;
+  // Section 7: makes the number of packets between marks uniform rather than geometric.
+  const double so_far = static_cast<double>(count_since_mark_) * probability;
   const double draw = unit_interval(random_bits(key_, arrivals_));
   if (so_far >= 1 || draw < probability / (1 - so_far)) {
-    since_mark_ = 0;
+    count_since_mark_ = 0;
     return true;
   }
-  ++since_mark_;
+  ++count_since_mark_;
   return false;
 }
 
 void RedQueue::accept(const Segment& segment, double now_ms, DropListener& drops) {
   update_average(now_ms);
-  const bool is_chosen_now = is_chosen();
-  const bool is_marked = is_chosen_now && parameters_.uses_ecn && segment.is_ecn_capable;
-  if (packets() >= limit_packets_ || (is_chosen_now && !is_marked)) {
+  const bool is_chosen = should_mark();
+  const bool is_marked = is_chosen && parameters_.uses_ecn && segment.is_ecn_capable;
+  if (packets() >= limit_packets_ || (is_chosen && !is_marked)) {
     drops.dropped(segment, now_ms);
     return;
   }
@@ -92,13 +93,16 @@ Segment* RedQueue::depart(double now_ms, DropListener&) {
 }
 
 QueueDiscipline red() {
-  const RedParameters usual;
+  const RedParameters defaults;
   const std::vector<Parameter> parameters = {
-      {"minimum_packets", "average from which on some are marked", usual.minimum_packets, 0, 1e9},
-      {"maximum_packets", "average from which on all are", usual.maximum_packets, 0, 1e9},
-      {"maximum_probability", "of a mark just below that", usual.maximum_probability, 0, 1},
-      {"weight", "of an arrival in the average", usual.weight, 1e-9, 1},
-      {"ecn", "1: marks what is capable of ECN instead of dropping it", 1, 0, 1},
+      {"minimum_packets", "average queue length from which on some arrivals are marked",
+       defaults.minimum_packets, 0, 1e9},
+      {"maximum_packets", "average queue length from which on all arrivals are marked",
+       defaults.maximum_packets, 0, 1e9},
+      {"maximum_probability", "marking probability just below maximum_packets",
+       defaults.maximum_probability, 0, 1},
+      {"weight", "weight of an arrival in the average", defaults.weight, 1e-9, 1},
+      {"ecn", "1: marks ECN-capable packets instead of dropping them", 1, 0, 1},
   };
   return {
       .name = "red",
@@ -129,7 +133,8 @@ QueueDiscipline threshold_marking() {
       .title = "Threshold marking",
       .variants = {{"dctcp",
                     "RFC 8257; Alizadeh et al. 2010, section 3.1",
-                    {{"threshold_packets", "that wait when an arrival is marked", 65, 0, 1e9}}}},
+                    {{"threshold_packets", "waiting packets from which on an arrival is marked", 65,
+                      0, 1e9}}}},
       .is_xcp_router = false,
       .make = [](const Chosen& chosen, const QueueSetting& setting) -> std::unique_ptr<Queue> {
         return std::make_unique<RedQueue>(

@@ -8,26 +8,27 @@
 namespace remy {
 
 struct RedParameters {
-  double minimum_packets = 5;         // of the average, below which nothing is marked
-  double maximum_packets = 15;        // from which on everything is
-  double maximum_probability = 0.02;  // of a mark, just below the maximum
-  double weight = 0.002;              // of one arrival in the average
-  // Between one and two times the maximum the probability goes on growing, instead of all at once.
+  double minimum_packets = 5;  // average queue length below which nothing is marked (min_th)
+  double maximum_packets =
+      15;  // average queue length from which on every arrival is marked (max_th)
+  double maximum_probability = 0.02;  // marking probability just below max_th (max_p)
+  double weight = 0.002;              // weight of an arrival in the average (w_q)
+  // Between max_th and 2 max_th the probability rises linearly to 1, instead of jumping to 1.
   bool is_gentle = false;
-  bool uses_ecn = true;  // else what would be marked is dropped
+  bool uses_ecn = true;  // false: drops instead of marking
 };
 
-// Random early detection (Floyd and Jacobson 1993): arrivals are marked with a probability that
-// grows with the average length of the queue. Marked means dropped where a segment is not capable
-// of ECN (RFC 3168, section 5).
+// Random early detection (Floyd and Jacobson 1993): marks arrivals with a probability that grows
+// with the average queue length. Segments that are not ECN-capable are dropped instead (RFC 3168,
+// section 5).
 //
-// With a weight of 1 and both thresholds at K it is what DCTCP wants of a switch (RFC 8257, section
-// 3.1): an arrival is marked when more than K packets are there with the one that the link
-// transmits, that is, when K wait.
+// With a weight of 1 and both thresholds at K it is the switch that DCTCP requires (RFC 8257,
+// section 3.1): an arrival is marked if K packets wait, that is, if more than K packets are present
+// including the one in transmission.
 class RedQueue final : public Queue {
  public:
-  // `service_ms` of a typical packet, in which an idle link would have sent it. `key` names the
-  // draws.
+  // `service_ms` is the transmission time of a typical packet, for the average's decay while the
+  // link is idle. `key` is that of the random draws.
   RedQueue(const RedParameters& parameters, std::uint64_t limit_packets, double service_ms,
            std::uint64_t key)
       : parameters_(parameters),
@@ -42,7 +43,7 @@ class RedQueue final : public Queue {
 
  private:
   void update_average(double now_ms);
-  bool is_chosen();
+  bool should_mark();
 
   RedParameters parameters_;
   std::uint64_t limit_packets_;
@@ -53,7 +54,8 @@ class RedQueue final : public Queue {
   double idle_since_ms_ = 0;
   bool is_link_idle_ = true;
   std::uint64_t arrivals_ = 0;
-  std::uint64_t since_mark_ = 0;  // arrivals between the thresholds that have not been marked
+  std::uint64_t count_since_mark_ =
+      0;  // arrivals since the last mark, between the thresholds (the paper's count)
 };
 
 }  // namespace remy

@@ -6,9 +6,9 @@
 
 namespace remy {
 
-// A first-in first-out queue that grows as needed and keeps its room, so that it allocates nothing
-// once it has been as long as it gets. An item that was read can be read on where it was as long as
-// it is not removed, however many are pushed.
+// A FIFO queue that grows as needed and never shrinks, so that it stops allocating once it has
+// reached its maximum length. References to items stay valid until the item is removed, even if the
+// queue grows.
 template <class Item>
 class Ring {
  public:
@@ -17,10 +17,10 @@ class Ring {
 
   Item& front() { return items_[head_ & mask_]; }
   const Item& front() const { return items_[head_ & mask_]; }
-  Item& at(std::size_t place) { return items_[(head_ + place) & mask_]; }  // from the front
+  Item& at(std::size_t index) { return items_[(head_ + index) & mask_]; }  // counted from the front
   Item& back() { return items_[(end_ - 1) & mask_]; }
 
-  // A place behind the last, for the caller to fill.
+  // Appends an item and returns it for the caller to fill. Its content is unspecified.
   [[gnu::always_inline]] Item& push() {
     if (end_ - head_ == capacity_) [[unlikely]] {
       grow();
@@ -28,20 +28,20 @@ class Ring {
     return items_[end_++ & mask_];
   }
   void push(const Item& item) { push() = item; }
-  // The same where is_partly_filled(), or there is less than the capacity.
-  [[gnu::always_inline]] Item& push_in_room() { return items_[end_++ & mask_]; }
+  // push() for a queue that has room: is_partly_filled(), or size() < capacity().
+  [[gnu::always_inline]] Item& push_without_growing() { return items_[end_++ & mask_]; }
   std::size_t capacity() const { return capacity_; }
-  // Neither empty nor without a place.
+  // Returns true if the queue is neither empty nor at its capacity.
   bool is_partly_filled() const { return end_ - head_ - 1 < mask_; }
 
-  // The first, which can be read until the next push.
+  // Removes the first item, which stays readable until the next push.
   Item& pop() { return items_[head_++ & mask_]; }
   void pop_back() { --end_; }
   void clear() { end_ = head_; }
 
   // Doubles the capacity.
   [[gnu::noinline]] void grow() {
-    std::vector<Item> larger(items_.empty() ? kInitialPlaces : 2 * items_.size());
+    std::vector<Item> larger(items_.empty() ? kInitialSlots : 2 * items_.size());
     const std::size_t size = end_ - head_;
     for (std::size_t i = 0; i < size; ++i) {
       larger[i] = items_[(head_ + i) & mask_];
@@ -54,13 +54,14 @@ class Ring {
   }
 
  private:
-  static constexpr std::size_t kInitialPlaces = 16;
+  static constexpr std::size_t kInitialSlots = 16;
 
-  std::vector<Item> items_;                  // a power of two
-  std::vector<std::vector<Item>> outgrown_;  // less than items_ together
+  std::vector<Item> items_;  // its size is a power of two
+  std::vector<std::vector<Item>>
+      outgrown_;  // earlier buffers, which may still be referenced; in total smaller than items_
   std::size_t capacity_ = 0;
   std::size_t mask_ = 0;
-  // How many were removed, and pushed, since it grew last: places are these modulo the capacity.
+  // Items removed and appended since it last grew. Slots are these modulo the capacity.
   std::size_t head_ = 0;
   std::size_t end_ = 0;
 };

@@ -6,16 +6,17 @@ namespace remy {
 
 void SfqCoDelQueue::accept(const Segment& segment, double now_ms, DropListener& drops) {
   const std::uint32_t number = bins_.number_of(segment);
-  // One limit for all: the longest bin makes room, whoever comes.
+  // The limit is common to all bins: the longest one makes room, whichever flow the arrival belongs
+  // to.
   if (packets() >= limit_packets_) {
-    const Segment dropped = bins_.pop_back(bins_.longest());
+    const Segment dropped = bins_.pop_back(bins_.with_most_packets());
     left(dropped);
     drops.dropped(dropped, now_ms);
   }
   Bins::Bin& bin = bins_[number];
   bins_.push(bin, segment, now_ms);
   joined(segment);
-  // A bin that joins the schedule goes behind others that are new, and before the old ones.
+  // A bin that joins the schedule is served after other new ones and before the old ones.
   if (!bin.is_scheduled) {
     bin.is_scheduled = true;
     new_bins_.push(number);
@@ -31,13 +32,13 @@ Segment* SfqCoDelQueue::depart(double now_ms, DropListener& drops) {
     const std::uint32_t number = list.front();
     list.pop();
     Bins::Bin& bin = bins_[number];
-    // A bin leaves the schedule when its turn finds it empty, and not before.
+    // A bin leaves the schedule only when it is empty at its turn.
     if (bin.waiting.empty()) {
       bin.is_scheduled = false;
       bin.codel.stop_dropping();
       continue;
     }
-    // One packet a turn.
+    // One packet per turn.
     old_bins_.push(number);
     Source source{*this, bin};
     return bin.codel.depart(parameters_, source, now_ms, drops);

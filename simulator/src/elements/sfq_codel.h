@@ -8,9 +8,9 @@
 
 namespace remy {
 
-// Stochastic fair queueing with CoDel as TCP ex Machina and its successors ran it in ns-2 (Nichols
-// 2013). Not FQ-CoDel: the round robin counts packets, at the limit the longest bin loses its last
-// packet, and CoDel stops dropping when all bins together are short.
+// sfqCoDel, as TCP ex Machina and its successors used it in ns-2 (Nichols 2013). It differs from
+// FQ-CoDel: round robin counts packets, at the limit the longest bin loses its last packet, and
+// CoDel stops dropping when all bins together are short.
 class SfqCoDelQueue final : public Queue {
  public:
   static constexpr std::uint32_t kBins = 1024;
@@ -42,7 +42,7 @@ class SfqCoDelQueue final : public Queue {
       queue.left(segment);
       return &segment;
     }
-    // What is left in all bins together is at most one packet, or this bin is empty.
+    // The backlog of all bins together is at most one packet, or this bin is empty.
     bool is_short() const { return queue.bytes() <= queue.largest_bytes_ || bin.waiting.empty(); }
   };
 
@@ -50,7 +50,7 @@ class SfqCoDelQueue final : public Queue {
   std::uint64_t limit_packets_;
   std::uint32_t largest_bytes_;
   Bins bins_;
-  // Numbers of bins: of those not served yet since they joined the schedule, and of the others.
+  // Bin numbers: bins not served since they joined the schedule, and the others.
   Ring<std::uint32_t> new_bins_;
   Ring<std::uint32_t> old_bins_;
 };

@@ -9,20 +9,20 @@
 namespace remy {
 
 struct XcpParameters {
-  double alpha = 0.4;   // of the spare bandwidth that is handed out
-  double beta = 0.226;  // of the standing queue that is taken back
-  double gamma = 0.1;   // of the traffic that is moved from those who have to those who have not
-  double initial_interval_ms = 50;  // of control, while no RTT is known
+  double alpha = 0.4;   // fraction of the spare bandwidth that is added to the aggregate feedback
+  double beta = 0.226;  // fraction of the persistent queue that is subtracted from it
+  double gamma = 0.1;   // fraction of the traffic that is shuffled between flows
+  double initial_interval_ms = 50;  // control interval before an RTT is known
 };
 
 // The router of XCP (Katabi, Handley and Rohrs 2002, section 3.5): a drop-tail queue that writes
-// into each packet how its sender's window shall change. Once a control interval, which is the mean
-// RTT of the senders, the efficiency controller says by how much all together; the fairness
-// controller deals that out, additive increase alike for all flows and multiplicative decrease in
-// proportion to what they have. It needs the link's exact rate.
+// into each packet by how much its sender's window shall change. Once per control interval (the
+// mean RTT of the senders) the efficiency controller computes the aggregate feedback. The fairness
+// controller divides it among flows: additive increase is equal for all flows, multiplicative
+// decrease is proportional to their rates. It needs the link's exact rate.
 //
-// Packets count, of `packet_bytes`; smaller segments count as parts. The clock runs from an arrival
-// until nothing has arrived for a control interval.
+// Quantities are in packets of `packet_bytes`; smaller segments count as fractions. The timers
+// start with an arrival and stop after a control interval without arrivals.
 class XcpRouter final : public Queue {
  public:
   XcpRouter(const XcpParameters& parameters, std::uint64_t limit_packets,
@@ -33,16 +33,16 @@ class XcpRouter final : public Queue {
   void tick(double now_ms) override;
 
  private:
-  // As in ns-2.
-  static constexpr double kShortestIntervalMs = 1;
-  static constexpr double kLongestIntervalMs = 1000;
-  static constexpr double kShortestQueueIntervalMs = 2;
+  // Values of ns-2.
+  static constexpr double kMinIntervalMs = 1;
+  static constexpr double kMaxIntervalMs = 1000;
+  static constexpr double kMinQueueIntervalMs = 2;
 
-  void start_clock(double now_ms);
-  void set_clock() { next_ms_ = std::min(interval_end_ms_, queue_interval_end_ms_); }
-  void control(double now_ms);
-  void measure_queue(double now_ms);
-  void grant(Segment& segment);
+  void start_timers(double now_ms);
+  void schedule_timer() { next_ms_ = std::min(control_end_ms_, queue_interval_end_ms_); }
+  void end_control_interval(double now_ms);
+  void end_queue_interval(double now_ms);
+  void write_feedback(Segment& segment);
   double queue_packets() const { return static_cast<double>(bytes()) / packet_bytes_; }
 
   XcpParameters parameters_;
@@ -51,25 +51,25 @@ class XcpRouter final : public Queue {
   double packet_bytes_;
   Ring<Segment> waiting_;
 
-  // Of the control interval that runs.
-  double interval_start_ms_ = 0;
-  double interval_end_ms_ = kNever;
+  // Measurements of the current control interval.
+  double control_start_ms_ = 0;
+  double control_end_ms_ = kNever;
   double input_packets_ = 0;
-  double sum_rtt_by_rate_ = 0;         // of RTT x size / window, over the packets
-  double sum_rtt_square_by_rate_ = 0;  // of RTT x RTT x size / window
+  double sum_rtt_by_cwnd_ = 0;         // sum of RTT x size / window over the packets
+  double sum_rtt_square_by_cwnd_ = 0;  // sum of RTT^2 x size / window
 
-  // What the last one decided.
+  // Decisions at the end of the last control interval.
   double mean_rtt_ms_;
-  double positive_share_ = 0;  // xi p
-  double negative_share_ = 0;  // xi n
-  // What is left of that to deal out, packets a ms.
-  double positive_left_ = 0;
-  double negative_left_ = 0;
+  double xi_pos_ = 0;
+  double xi_neg_ = 0;
+  // Feedback not yet allocated, in packets per ms (the paper's residue_pos and residue_neg).
+  double residue_pos_ = 0;
+  double residue_neg_ = 0;
 
-  // The queue that stays: its minimum over an interval of its own.
+  // The persistent queue: the minimum over a queue interval.
   double queue_interval_end_ms_ = kNever;
-  double standing_queue_packets_ = 0;
-  double minimum_queue_packets_ = 0;
+  double persistent_queue_packets_ = 0;
+  double min_queue_packets_ = 0;
 };
 
 }  // namespace remy

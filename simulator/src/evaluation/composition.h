@@ -66,8 +66,9 @@ std::vector<SenderResults> run(const Specimen& specimen, const Senders<Controlle
   if constexpr (Controller::kMoreSignals) {
     parameters.buffer_packets =
         specimen.buffer_packets.value_or(std::numeric_limits<std::uint32_t>::max());
-    parameters.marking_packets = marking_packets(specimen).value_or(parameters.marking_packets);
-    return run_on(std::type_identity<MeteredPath>());
+    parameters.marking_threshold_packets =
+        marking_threshold_packets(specimen).value_or(parameters.marking_threshold_packets);
+    return run_on(std::type_identity<TelemetryPath>());
   } else if (specimen.buffer_packets.has_value()) {
     return lossy ? run_on(std::type_identity<Path<true, true>>())
                  : run_on(std::type_identity<Path<true, false>>());

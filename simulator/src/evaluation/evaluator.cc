@@ -96,8 +96,8 @@ std::vector<RuleMemory> summarize(const MemoryRecorder& recorder) {
 SpecimenOutcome simulate(std::span<const CompiledTable> tables, const Candidate& candidate,
                          const Specimen& specimen, double duration_ms, std::uint64_t seed,
                          Recording recording, Interruption* interruption) {
-  const bool plain = is_plain(specimen) ||
-                     (marking_packets(specimen).has_value() && has_more_signals(tables, specimen));
+  const bool plain = is_plain(specimen) || (marking_threshold_packets(specimen).has_value() &&
+                                            has_more_signals(tables, specimen));
   // The network finds them all in one place.
   std::vector<CompiledTable> changed(tables.begin(), plain ? tables.begin() + 1 : tables.end());
   if (!changed.empty()) {

@@ -44,7 +44,7 @@ bool is_plain(const Specimen& specimen) {
   return !specimen.bottleneck.has_value() && is_plain_but_for_its_queue(specimen);
 }
 
-std::optional<double> marking_packets(const Specimen& specimen) {
+std::optional<double> marking_threshold_packets(const Specimen& specimen) {
   if (!specimen.bottleneck.has_value() || !is_plain_but_for_its_queue(specimen)) {
     return {};
   }

@@ -76,7 +76,7 @@ bool is_plain(const Specimen& specimen);
 
 // How many packets wait where the queue marks arrivals, if that is all that keeps the specimen from
 // being plain. What looks at marks is simulated by the dumbbell then.
-std::optional<double> marking_packets(const Specimen& specimen);
+std::optional<double> marking_threshold_packets(const Specimen& specimen);
 
 // What carries the senders of a group.
 Choice body_of(const SenderGroup& group);

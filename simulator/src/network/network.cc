@@ -556,7 +556,7 @@ inline double Network::service_ms(const Link& link, const Segment& segment) cons
     fly_with_care(lane, segment, arrives_ms);
     return;
   }
-  Lane::InFlight& flying = lane.in_flight.push_in_room();
+  Lane::InFlight& flying = lane.in_flight.push_without_growing();
   flying.arrives_ms = arrives_ms;
   flying.segment = segment;
   ++flying.segment.hop;
@@ -602,9 +602,10 @@ inline double Network::service_ms(const Link& link, const Segment& segment) cons
   if (segment == nullptr) {
     departures_.set(link.index, kNever);
   } else if (link.variety) {
-    const LinkDriver::Passage passage = link.variety->driver->take(now_ms, segment->bytes);
-    departures_.set(link.index, passage.asks_ms);
-    leave(link, *segment, passage.departs_ms);
+    const LinkDriver::Transmission transmission =
+        link.variety->driver->transmit(now_ms, segment->bytes);
+    departures_.set(link.index, transmission.next_start_ms);
+    leave(link, *segment, transmission.departs_ms);
   } else {
     const double departure_ms = now_ms + service_ms(link, *segment);
     departures_.set(link.index, departure_ms);
@@ -864,9 +865,10 @@ void Network::dropped(const Segment& segment, double) {
   }
   link.queue->accept(segment, now_ms, *this);
   if (!link.is_busy) {
-    if (const double asks_ms = variety.driver->asks_ms(now_ms); asks_ms > now_ms) {
+    if (const double next_start_ms = variety.driver->next_start_ms(now_ms);
+        next_start_ms > now_ms) {
       link.is_busy = true;
-      departures_.set(link.index, asks_ms);
+      departures_.set(link.index, next_start_ms);
     } else {
       wake(link, now_ms);
     }

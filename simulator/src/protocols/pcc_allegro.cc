@@ -31,8 +31,8 @@ class PccAllegro final : public Pcc {
   // 3.1: at least ten packets, and 1.7 to 2.2 RTTs, at random so that senders do not synchronize.
   double interval_ms(double rate_per_ms) override {
     constexpr double kLeastPackets = 10;
-    const double rtt_count = 1.7 + 0.5 * unit_interval(random_bits(key_, draws_++));
-    return std::max(kLeastPackets / rate_per_ms, rtt_count * srtt_ms());
+    const double rtts = 1.7 + 0.5 * unit_interval(random_bits(key_, draws_++));
+    return std::max(kLeastPackets / rate_per_ms, rtts * srtt_ms());
   }
 
   double utility(const MonitorInterval& interval) override {

@@ -159,7 +159,7 @@ TEST(NewReno, PacedSpreadsAWindowOverAnRtt) {
 
 TEST(RemyAimd, HalvesAtAGapOncePerRttAndRepairsNothing) {
   const Protocol& protocol = find_protocol("remy-aimd");
-  EXPECT_FALSE(protocol.needs.repairs);
+  EXPECT_FALSE(protocol.needs.retransmits);
   TransportSettings settings;
   settings.repairs = false;
   settings.keeps_state = true;

@@ -34,11 +34,11 @@ TEST(MonitorInterval, FitsTheSlopeOfItsRtts) {
   for (int i = 0; i < 50; ++i) {
     const double time_ms = 3.0 * i;
     const double rtt_ms = 80 + 0.04 * time_ms + (i % 2 == 0 ? 0.5 : -0.5);
-    interval.rtts += 1;
-    interval.rtts_ms += rtt_ms;
-    interval.times_ms += time_ms;
-    interval.squared_times += time_ms * time_ms;
-    interval.times_by_rtts += time_ms * rtt_ms;
+    interval.rtt_count += 1;
+    interval.rtt_sum_ms += rtt_ms;
+    interval.time_sum_ms += time_ms;
+    interval.time_square_sum += time_ms * time_ms;
+    interval.time_rtt_sum += time_ms * rtt_ms;
   }
   EXPECT_NEAR(interval.rtt_slope(), 0.04, 0.001);
   EXPECT_EQ(MonitorInterval().rtt_slope(), 0);
