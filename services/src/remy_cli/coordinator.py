@@ -99,7 +99,7 @@ def check_environment(environment: Mapping[str, str]) -> None:
     "coordinator",
     context_settings={"auto_envvar_prefix": VARIABLE_PREFIX},
     epilog="Every option can also be set by the environment variable shown with it, or in the "
-    "--config file. See docs/operations.md.",
+    "--config file. See docs/how-to/operations.md.",
 )
 @option(
     "--config FILE",

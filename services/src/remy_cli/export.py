@@ -108,7 +108,7 @@ def command(
 
     --c writes any RemyCC as one self-contained C header with 64-bit integer arithmetic, for
     transports in user space. --ebpf writes it as Linux congestion control: the source, a manifest,
-    and the compiled object if clang is installed. See docs/kernel.md.
+    and the compiled object if clang is installed. See docs/how-to/kernel.md.
     """
     if sum(source is not None for source in (dna, for_c, for_ebpf)) != 1:
         raise click.UsageError("give exactly one of --dna, --c and --ebpf, with the RemyCC's file")

@@ -69,7 +69,7 @@ deadband_option = option(
 
 @click.group("kernel")
 def command() -> None:
-    """Check, verify, run and measure RemyCCs as Linux congestion control (docs/kernel.md)."""
+    """Check, verify, run and measure RemyCCs as Linux congestion control (docs/how-to/kernel.md)."""
 
 
 @command.command("check")
@@ -148,7 +148,7 @@ def verify_command(
     A plain C build replays ACKs, and look-ups at every threshold. With --in-kernel the compiled
     eBPF program replays them too, without being used by any connection. Exits with 6 if any rule
     differs other than by a tie, or if a window or pacing interval differs by more than
-    docs/kernel.md allows.
+    docs/how-to/kernel.md allows.
     """
     result = rf.verify_on_kernel(
         rf.load_table(Path(remycc_path), time_unit_ms=time_unit_ms),

@@ -35,7 +35,7 @@ def command(
 
     TABLE is a RemyCC file (.json or .dna); more can be dropped onto the page. The page contains
     the simulator, loads nothing from the network, and is served to this machine only. --out writes
-    it as a single file that can be opened or hosted. See docs/play.md.
+    it as a single file that can be opened or hosted. See docs/how-to/play.md.
     """
     page = live_network_page(named_remyccs(tables, time_unit_ms))
     if out is not None:

@@ -62,7 +62,7 @@ def command(
     Users sign in with a coordinator token and can do what the token allows. If the page is served
     to this machine only, you can instead sign in with the code printed here, which uses your own
     token without sending it to the browser. If the coordinator requires no token, there is no
-    sign-in. See docs/ui.md.
+    sign-in. See docs/how-to/ui.md.
     """
     with service_errors_exit():
         coordinator = connection_settings(pop_connection_options(connection))
