@@ -32,7 +32,7 @@ def measure_alone(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("remy_laboratory.kernel.running.STATES", folder / "states")
     exported = folder / "exported"
     name = f"remyn{os.getpid()}"
-    write_ebpf(exported, ebpf_files(IntegerTable.of(read_remycc(path).table), name))
+    write_ebpf(exported, ebpf_files(IntegerTable.from_rule_table(read_remycc(path).table), name))
     with running_table(exported, Scope()):
         row = measure(
             build_emulator(folder),

@@ -1,4 +1,4 @@
-"""`remy-farm kernel run` in network namespaces: used, counted, and nothing is left behind."""
+"""Tests `remy-farm kernel run` in network namespaces: use, counters and cleanup."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REMY_FARM = Path(sys.executable).with_name("remy-farm")
 _SYSCTL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 _AVAILABLE = _SYSCTL.with_name("tcp_available_congestion_control")
 _KILLS = 50 if os.environ.get("REMY_SOAK") else 4
-# A sender and a receiver over the loopback; prints what ss says of the sender meanwhile.
+# A program that sends over the loopback and prints what ss reports of the connection.
 _LOOPBACK = """
 import socket, subprocess, threading
 listening = socket.create_server(("127.0.0.1", 0))
@@ -48,7 +48,7 @@ assert sum(received) == 3_000_000
 
 
 def _name() -> str:
-    # Of this process: tests may run beside each other.
+    # The name contains the process id, because tests may run in parallel.
     return f"remy{os.getpid()}"
 
 
@@ -73,17 +73,17 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "REMY_FARM_KERNEL_STATES": str(tmp_path / "states")}
 
 
-def _call(environment: dict[str, str], *words: object) -> str:
-    command = [str(_REMY_FARM), "kernel", *map(str, words)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def _call(environment: dict[str, str], *arguments: object) -> str:
+    command = [str(_REMY_FARM), "kernel", *map(str, arguments)]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 @contextmanager
-def _running(environment: dict[str, str], *words: object) -> Iterator[subprocess.Popen[str]]:
+def _running(environment: dict[str, str], *arguments: object) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [str(_REMY_FARM), "kernel", "run", *map(str, words)],
+        [str(_REMY_FARM), "kernel", "run", *map(str, arguments)],
         env=environment,
         stderr=subprocess.PIPE,
         text=True,
@@ -97,12 +97,12 @@ def _running(environment: dict[str, str], *words: object) -> Iterator[subprocess
         process.communicate()
 
 
-def _in(netns: str, *words: str) -> str:
-    command = ["ip", "netns", "exec", netns, *words]
+def _in(netns: str, *arguments: str) -> str:
+    command = ["ip", "netns", "exec", netns, *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_a_namespace_uses_it_and_nobody_else(
+def test_only_the_namespace_uses_the_algorithm(
     folder: Path, netns: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
     before = _SYSCTL.read_text()
@@ -110,14 +110,14 @@ def test_a_namespace_uses_it_and_nobody_else(
     with _running(environment, folder, "--netns", netns) as process:
         assert _in(netns, "cat", str(_SYSCTL)) == _name()
         assert _SYSCTL.read_text() == before
-        said = _in(netns, sys.executable, "-c", _LOOPBACK)
-        assert _name() in said
-        assert "cwnd:" in said
-        found = json.loads(_call(environment, "status", "--json"))["running"]
-        assert [each["name"] for each in found] == [_name()]
-        assert found[0]["sockets"] >= 2
-        assert found[0]["acks"] > 10
-        assert sum(found[0]["uses_by_rule"]) > found[0]["acks"] / 2
+        output = _in(netns, sys.executable, "-c", _LOOPBACK)
+        assert _name() in output
+        assert "cwnd:" in output
+        running = json.loads(_call(environment, "status", "--json"))["running"]
+        assert [each["name"] for each in running] == [_name()]
+        assert running[0]["sockets"] >= 2
+        assert running[0]["acks"] > 10
+        assert sum(running[0]["uses_by_rule"]) > running[0]["acks"] / 2
         process.terminate()
         assert process.wait(30) == 0
     assert _in(netns, "cat", str(_SYSCTL)) == before_there
@@ -127,24 +127,24 @@ def test_a_namespace_uses_it_and_nobody_else(
 
 @contextmanager
 def _running_inside(
-    environment: dict[str, str], netns: str, words: list[str]
+    environment: dict[str, str], netns: str, command: list[str]
 ) -> Iterator[subprocess.Popen[str]]:
-    """A command in a network namespace, whose default is for it that of the machine."""
+    """Runs a command in a network namespace, whose default it regards as the machine's."""
     process = subprocess.Popen(
-        ["ip", "netns", "exec", netns, *words], env=environment, stderr=subprocess.PIPE, text=True
+        ["ip", "netns", "exec", netns, *command], env=environment, stderr=subprocess.PIPE, text=True
     )
     try:
         assert process.stderr is not None
-        assert f"{_name()} runs; new sockets of this machine" in process.stderr.readline()
+        assert f"{_name()} runs; new sockets in this machine" in process.stderr.readline()
         yield process
     finally:
         process.kill()
         process.communicate()
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_the_default_is_saved_and_restored(
-    how: signal.Signals,
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_default_is_restored_after_the_run(
+    number: signal.Signals,
     folder: Path,
     netns: str,
     environment: dict[str, str],
@@ -152,22 +152,22 @@ def test_the_default_is_saved_and_restored(
 ) -> None:
     outside = _SYSCTL.read_text()
     before = _in(netns, "cat", str(_SYSCTL))
-    # Namespaces have a default of their own, but only of what everybody may use.
+    # A namespace's default must be an algorithm that unprivileged sockets may use.
     run = [str(_REMY_FARM), "kernel", "run", str(folder), "--default", "--for-all"]
     with _running_inside(environment, netns, run) as process:
         assert _in(netns, "cat", str(_SYSCTL)) == _name()
         assert _SYSCTL.read_text() == outside
-        process.send_signal(how)
-        assert process.wait(30) == (-how if how == signal.SIGKILL else 0)
-    if how == signal.SIGKILL:
+        process.send_signal(number)
+        assert process.wait(30) == (-number if number == signal.SIGKILL else 0)
+    if number == signal.SIGKILL:
         undo = ["ip", "netns", "exec", netns, str(_REMY_FARM), "kernel", "status"]
-        done = subprocess.run(undo, env=environment, capture_output=True, text=True, check=True)
-        assert f"{_name()} had been killed; what it left is undone" in done.stderr
+        result = subprocess.run(undo, env=environment, capture_output=True, text=True, check=True)
+        assert f"{_name()} had been killed; its changes are undone" in result.stderr
     assert _in(netns, "cat", str(_SYSCTL)) == before
     assert list((tmp_path / "states").iterdir()) == []
 
 
-def test_a_default_that_somebody_else_has_changed_since_stays(
+def test_default_that_was_changed_meanwhile_is_not_restored(
     folder: Path, netns: str, environment: dict[str, str]
 ) -> None:
     with _running(environment, folder, "--netns", netns) as process:
@@ -177,7 +177,7 @@ def test_a_default_that_somebody_else_has_changed_since_stays(
     assert _in(netns, "cat", str(_SYSCTL)) == "reno"
 
 
-def test_the_service_runs_and_ends_as_its_unit_says(
+def test_systemd_unit_runs_and_stops_the_algorithm(
     folder: Path, netns: str, environment: dict[str, str]
 ) -> None:
     unit = configparser.ConfigParser(interpolation=None)
@@ -185,19 +185,19 @@ def test_the_service_runs_and_ends_as_its_unit_says(
     unit.read(SOURCES / "remy-farm-kernel@.service")
     service = unit["Service"]
 
-    def words(key: str) -> list[str]:
+    def command_of(key: str) -> list[str]:
         installed = service[key].replace("/etc/remy-farm/kernel/%i", str(folder))
         command, *rest = installed.split()
         assert command == "remy-farm"
         return [str(_REMY_FARM), *rest]
 
     before = _in(netns, "cat", str(_SYSCTL))
-    with _running_inside(environment, netns, [*words("ExecStart"), "--for-all"]) as process:
+    with _running_inside(environment, netns, [*command_of("ExecStart"), "--for-all"]) as process:
         assert _in(netns, "cat", str(_SYSCTL)) == _name()
         process.send_signal(signal.Signals[service["KillSignal"]])
         assert process.wait(30) == 0
     stopped = subprocess.run(
-        ["ip", "netns", "exec", netns, *words("ExecStopPost")],
+        ["ip", "netns", "exec", netns, *command_of("ExecStopPost")],
         env=environment,
         capture_output=True,
         text=True,
@@ -207,7 +207,7 @@ def test_the_service_runs_and_ends_as_its_unit_says(
     assert _in(netns, "cat", str(_SYSCTL)) == before
 
 
-def test_a_route_uses_it(folder: Path, netns: str, environment: dict[str, str]) -> None:
+def test_route_uses_the_algorithm(folder: Path, netns: str, environment: dict[str, str]) -> None:
     _in(netns, "ip", "route", "add", "10.1.0.0/16", "dev", "lo")
     before = _in(netns, "ip", "route", "show", "10.1.0.0/16")
     with _running(environment, folder, "--netns", netns, "--route", "10.1.0.0/16") as process:
@@ -218,15 +218,15 @@ def test_a_route_uses_it(folder: Path, netns: str, environment: dict[str, str]) 
     assert _in(netns, "ip", "route", "show", "10.1.0.0/16") == before
 
 
-def test_sockets_ask_for_it_by_name(folder: Path, environment: dict[str, str]) -> None:
-    with _running(environment, folder), socket.socket() as asking:
-        asking.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, _name().encode())
-        found = asking.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
-        assert found.rstrip(b"\0").decode() == _name()
+def test_socket_can_select_the_algorithm_by_name(folder: Path, environment: dict[str, str]) -> None:
+    with _running(environment, folder), socket.socket() as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, _name().encode())
+        selected = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+        assert selected.rstrip(b"\0").decode() == _name()
     assert _name() not in _AVAILABLE.read_text()
 
 
-def test_what_is_pinned_stays_until_it_is_stopped(
+def test_pinned_algorithm_stays_until_it_is_stopped(
     folder: Path, netns: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
     pins = tmp_path / "pins"
@@ -244,24 +244,24 @@ def test_what_is_pinned_stays_until_it_is_stopped(
         subprocess.run(["umount", str(pins)], check=True)
 
 
-def test_nothing_is_left_after_kills_at_random_moments_and_the_next_start(
+def test_next_start_cleans_up_after_kills_at_random_times(
     folder: Path, netns: str, environment: dict[str, str], tmp_path: Path
 ) -> None:
     before, before_there = _SYSCTL.read_text(), _in(netns, "cat", str(_SYSCTL))
-    began = time.monotonic()
+    start = time.monotonic()
     with _running(environment, folder, "--netns", netns):
-        start_seconds = time.monotonic() - began
+        start_seconds = time.monotonic() - start
     _call(environment, "status")
-    moments = random.Random(1)
+    rng = random.Random(1)
     for _ in range(_KILLS):
         process = subprocess.Popen(
             [str(_REMY_FARM), "kernel", "run", str(folder), "--netns", netns],
             env=environment,
             stderr=subprocess.DEVNULL,
         )
-        # While it starts, and while it runs.
-        time.sleep(start_seconds * moments.uniform(0.3, 1.5))
-        process.send_signal(moments.choice([signal.SIGKILL, signal.SIGTERM]))
+        # The kill comes during or after the start.
+        time.sleep(start_seconds * rng.uniform(0.3, 1.5))
+        process.send_signal(rng.choice([signal.SIGKILL, signal.SIGTERM]))
         process.wait()
         _call(environment, "status")
         assert _in(netns, "cat", str(_SYSCTL)) == before_there
@@ -271,21 +271,23 @@ def test_nothing_is_left_after_kills_at_random_moments_and_the_next_start(
         assert not states.exists() or list(states.iterdir()) == []
 
 
-def test_what_a_run_that_was_killed_was_writing_is_removed_and_of_a_live_one_is_not(
+def test_unfinished_record_is_removed_only_if_its_process_has_ended(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     states = tmp_path / "states"
     states.mkdir()
     started = Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19]
-    mine = states / f".remy.{os.getpid()}.{started}.tmp"
-    of_nobody = states / f".remy.{os.getpid()}.1.tmp"
-    for path in (mine, of_nobody):
+    own = states / f".remy.{os.getpid()}.{started}.tmp"
+    orphaned = states / f".remy.{os.getpid()}.1.tmp"
+    for path in (own, orphaned):
         path.write_text("{")
     _call(environment, "status")
-    assert list(states.iterdir()) == [mine]
+    assert list(states.iterdir()) == [own]
 
 
-def test_a_second_run_of_one_name_is_refused(folder: Path, environment: dict[str, str]) -> None:
+def test_second_run_with_the_same_name_is_refused(
+    folder: Path, environment: dict[str, str]
+) -> None:
     with _running(environment, folder):
         second = subprocess.run(
             [str(_REMY_FARM), "kernel", "run", str(folder)],
@@ -295,4 +297,4 @@ def test_a_second_run_of_one_name_is_refused(folder: Path, environment: dict[str
             check=False,
         )
     assert second.returncode == 2
-    assert f"has an algorithm '{_name()}' already" in second.stderr
+    assert f"already has an algorithm '{_name()}'" in second.stderr

@@ -1,4 +1,4 @@
-"""Tables that the kernel's tests export."""
+"""Tables that the kernel tests export, and skip conditions."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ EXACT_CLOCKS = ROOT / "tests" / "data" / "remyccs-absolute" / "general-purpose-d
 
 needs_c = pytest.mark.skipif(
     not os.environ.get("CC") and not any(map(shutil.which, ("cc", "gcc", "clang"))),
-    reason="there is no C compiler",
+    reason="no C compiler is installed",
 )
 
 
 def absolute_rules() -> RuleTable:
-    """Five rules in ms, with a negative increment, and a threshold on the lower bound."""
+    """Returns a table in ms, with a negative increment and a threshold at the lower bound."""
     nodes = [
         ([(0, 1.5), (2, 1.0625)], (1.0, 1.0, 3.0)),
         ([], (0.9, 2.0, 1.0)),
@@ -43,10 +43,10 @@ def absolute_rules() -> RuleTable:
 
 
 def integers(path: Path) -> IntegerTable:
-    return IntegerTable.of(read_remycc(path).table)
+    return IntegerTable.from_rule_table(read_remycc(path).table)
 
 
-def _may_load() -> bool:
+def _can_load_ebpf() -> bool:
     status = Path("/proc/self/status")
     if not status.exists() or not Path("/sys/kernel/btf/vmlinux").exists():
         return False
@@ -54,8 +54,8 @@ def _may_load() -> bool:
         (line for line in status.read_text().splitlines() if line.startswith("CapEff")), "0 0"
     )
     # CAP_NET_ADMIN, CAP_SYS_ADMIN (for namespaces), CAP_BPF.
-    wanted = 1 << 12 | 1 << 21 | 1 << 39
-    if int(effective.split()[1], 16) & wanted != wanted or not shutil.which("clang"):
+    required = 1 << 12 | 1 << 21 | 1 << 39
+    if int(effective.split()[1], 16) & required != required or not shutil.which("clang"):
         return False
     try:
         return check_kernel().verdict == "fine" and bool(libbpf_version())
@@ -64,6 +64,6 @@ def _may_load() -> bool:
 
 
 needs_kernel = pytest.mark.skipif(
-    not _may_load(),
+    not _can_load_ebpf(),
     reason="needs CAP_BPF, CAP_NET_ADMIN and CAP_SYS_ADMIN, clang, libbpf, and BTF of Linux 6.10",
 )

@@ -1,4 +1,4 @@
-"""Tables as integers, and as C."""
+"""Tests tables in fixed-point numbers, and their C headers."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from remy_laboratory.kernel.fixed_point import (
     IntegerTable,
     ShareAction,
     UnsuitableTable,
-    header,
+    c_header,
 )
 from remy_simulator import RuleTable
 
-# An absolute rule and a window a line, and what the window becomes.
+# A program that reads an action and a window per line, and prints the window that the action sets.
 _ONE_RULE = r"""
 #include <stdio.h>
 #include "remy_table.h"
@@ -56,20 +56,21 @@ int main(void) {
 @pytest.fixture(scope="module")
 def one_rule(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("one-rule")
-    (folder / "remy_table.h").write_text(header(IntegerTable.of(absolute_rules())))
+    (folder / "remy_table.h").write_text(c_header(IntegerTable.from_rule_table(absolute_rules())))
     (folder / "one_rule.c").write_text(_ONE_RULE)
-    words = [*c_compiler(), "-std=c99", "-Wall", "-Werror", str(folder / "one_rule.c")]
-    subprocess.run([*words, "-o", str(folder / "one_rule")], check=True)
+    command = [*c_compiler(), "-std=c99", "-Wall", "-Werror", str(folder / "one_rule.c")]
+    subprocess.run([*command, "-o", str(folder / "one_rule")], check=True)
     return folder / "one_rule"
 
 
 def _windows(program: Path, multiple: float, increment: float, windows: list[int]) -> list[int]:
-    """What the exported arithmetic makes of windows by one rule."""
-    action = IntegerTable.of(RuleTable([0], [([], (multiple, increment, 1.0))])).start_action
-    words = re.findall(r"-?\d+", action.row.replace("ull", "").replace("ll", ""))[:5]
-    said = "".join(f"{' '.join(words)} {window}\n" for window in windows)
-    done = subprocess.run([program], input=said, capture_output=True, text=True, check=True)
-    return list(map(int, done.stdout.split()))
+    """Applies one rule to each window with the exported arithmetic."""
+    table = IntegerTable.from_rule_table(RuleTable([0], [([], (multiple, increment, 1.0))]))
+    row = table.start_action.row
+    numbers = re.findall(r"-?\d+", row.replace("ull", "").replace("ll", ""))[:5]
+    lines = "".join(f"{' '.join(numbers)} {window}\n" for window in windows)
+    result = subprocess.run([program], input=lines, capture_output=True, text=True, check=True)
+    return list(map(int, result.stdout.split()))
 
 
 @pytest.mark.parametrize(
@@ -77,24 +78,24 @@ def _windows(program: Path, multiple: float, increment: float, windows: list[int
     [("absolute", absolute_rules), ("scale-free", six_scale_free_rules)],
     ids=["absolute", "scale-free"],
 )
-def test_the_header_is_as_it_was(name: str, make: Callable[[], RuleTable]) -> None:
-    """The kernel's own file, and in it, where its mark is, what is this table's alone."""
+def test_header_equals_the_golden_file(name: str, make: Callable[[], RuleTable]) -> None:
+    """The header is the template with the table's own text in place of the mark."""
     before, after = (SOURCES / "remy_table.h").read_text().split("/*@TABLE@*/\n")
     generated = (GOLDEN / f"{name}.h").read_text()
-    assert header(IntegerTable.of(make())) == before + generated + after
+    assert c_header(IntegerTable.from_rule_table(make())) == before + generated + after
 
 
 @pytest.mark.parametrize("path", [ABSOLUTE, SCALE_FREE], ids=["absolute", "scale-free"])
-def test_the_same_table_gives_the_same_bytes(path: Path) -> None:
-    assert header(integers(path)) == header(integers(path))
-    assert header(integers(path)) != header(integers(path), deadband_us=100)
+def test_equal_tables_give_equal_headers(path: Path) -> None:
+    assert c_header(integers(path)) == c_header(integers(path))
+    assert c_header(integers(path)) != c_header(integers(path), deadband_us=100)
 
 
 @pytest.mark.parametrize("flag", ["-std=c99", "-std=c11"])
 @pytest.mark.parametrize("path", [ABSOLUTE, SCALE_FREE], ids=["absolute", "scale-free"])
 @needs_c
-def test_the_header_needs_no_other(path: Path, flag: str, tmp_path: Path) -> None:
-    (tmp_path / "remy_table.h").write_text(header(integers(path)))
+def test_header_compiles_alone(path: Path, flag: str, tmp_path: Path) -> None:
+    (tmp_path / "remy_table.h").write_text(c_header(integers(path)))
     program = tmp_path / "sender.c"
     program.write_text(
         '#include "remy_table.h"\n'
@@ -108,22 +109,23 @@ def test_the_header_needs_no_other(path: Path, flag: str, tmp_path: Path) -> Non
     )
     text = (tmp_path / "remy_table.h").read_text()
     assert "#include" not in re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
-    words = [*c_compiler(), flag, "-Wall", "-Wextra", "-Werror", "-ffreestanding"]
-    subprocess.run([*words, str(program), "-o", str(tmp_path / "sender")], check=True)
+    command = [*c_compiler(), flag, "-Wall", "-Wextra", "-Werror", "-ffreestanding"]
+    subprocess.run([*command, str(program), "-o", str(tmp_path / "sender")], check=True)
     subprocess.run([str(tmp_path / "sender")], check=True)
 
 
 @given(st.floats(0, 163_839, allow_subnormal=False))
-def test_a_threshold_is_the_least_number_of_units_that_reaches_it(threshold: float) -> None:
+def test_threshold_is_the_smallest_number_of_units_that_reaches_it(threshold: float) -> None:
     nodes = [([(0, threshold)], (1.0, 1.0, 1.0)), ([], (1.0, 1.0, 1.0)), ([], (1.0, 2.0, 1.0))]
-    limit = IntegerTable.of(RuleTable([0], nodes)).nodes[0].thresholds[0]
+    limit = IntegerTable.from_rule_table(RuleTable([0], nodes)).nodes[0].thresholds[0]
     units_per_ms = 1000 << TIME_BITS
     assert limit / units_per_ms >= threshold
     assert limit == 0 or (limit - 1) / units_per_ms < threshold
 
 
-def test_multiples_beside_shares_are_rounded_up_so_that_whole_windows_stay_whole() -> None:
-    action = IntegerTable.of(six_scale_free_rules()).actions[1]
+def test_multiples_of_scale_free_rules_are_rounded_up() -> None:
+    """Rounding up keeps products whole that are whole in doubles."""
+    action = IntegerTable.from_rule_table(six_scale_free_rules()).actions[1]
     multiple = six_scale_free_rules().action(1)[0]
     assert isinstance(action, ShareAction)
     assert 0 <= Fraction(action.multiple, 1 << 40) - Fraction(multiple) < Fraction(1, 1 << 40)
@@ -140,7 +142,7 @@ _DECIMALS = st.integers(1, 6).flatmap(
 )
 @settings(deadline=None)
 @needs_c
-def test_windows_of_absolute_rules_are_those_of_doubles(
+def test_windows_of_absolute_rules_equal_those_of_doubles(
     one_rule: Path, multiple: float, increment: float
 ) -> None:
     windows = [*range(1200), *range(64_000, 64_200), *range(500_000, 500_200), 999_999, 1_000_000]
@@ -150,7 +152,7 @@ def test_windows_of_absolute_rules_are_those_of_doubles(
 
 
 @pytest.mark.parametrize(
-    ("multiple", "increment", "window", "found"),
+    ("multiple", "increment", "window", "expected"),
     [
         (0.29, 0.0, 100, 28),
         (0.57, 0.0, 100, 56),
@@ -165,39 +167,41 @@ def test_windows_of_absolute_rules_are_those_of_doubles(
     ],
 )
 @needs_c
-def test_a_product_falls_short_of_a_whole_where_doubles_do(
-    one_rule: Path, multiple: float, increment: float, window: int, found: int
+def test_products_round_down_where_doubles_do(
+    one_rule: Path, multiple: float, increment: float, window: int, expected: int
 ) -> None:
-    assert _windows(one_rule, multiple, increment, [window]) == [found]
+    assert _windows(one_rule, multiple, increment, [window]) == [expected]
 
 
-def test_axes_that_are_not_divided_on_have_a_threshold_that_nothing_reaches() -> None:
-    first = IntegerTable.of(absolute_rules()).nodes[0]
+def test_axes_that_a_node_does_not_divide_have_an_unreachable_threshold() -> None:
+    first = IntegerTable.from_rule_table(absolute_rules()).nodes[0]
     assert first.thresholds[1] == first.thresholds[3] == UNREACHED
     assert first.thresholds[2] == 17 << RATIO_BITS - 4
 
 
 @pytest.mark.parametrize(
-    ("action", "said"),
+    ("action", "message"),
     [
-        ((8.5, 1.0, 1.0), "rule 0 has a window multiple of 8.5; up to 8 can be computed"),
-        ((1.0, 2e6, 1.0), "rule 0 has a window increment of 2e+06; up to 1.04858e+06 can be"),
-        ((1.0, 1.0, 2e6), "rule 0 has an intersend time of 2e+06 ms; up to 1.07374e+06 can be"),
+        ((8.5, 1.0, 1.0), "rule 0 has a window multiple of 8.5; the maximum for 64-bit"),
+        ((1.0, 2e6, 1.0), "rule 0 has a window increment of 2e+06; the maximum for 64-bit"),
+        ((1.0, 1.0, 2e6), "rule 0 has an intersend time of 2e+06 ms; the maximum for 64-bit"),
     ],
 )
-def test_what_64_bits_do_not_hold_is_refused(action: tuple[float, float, float], said: str) -> None:
+def test_numbers_that_do_not_fit_64_bits_are_refused(
+    action: tuple[float, float, float], message: str
+) -> None:
     with pytest.raises(UnsuitableTable) as error:
-        IntegerTable.of(RuleTable([0], [([], action)]))
-    assert said in str(error.value)
+        IntegerTable.from_rule_table(RuleTable([0], [([], action)]))
+    assert message in str(error.value)
 
 
-def test_a_table_that_looks_at_what_acks_do_not_tell_is_refused() -> None:
+def test_table_with_a_signal_that_acks_do_not_carry_is_refused() -> None:
     nodes = [([(6, 0.5)], (1.0, 1.0, 1.0)), ([], (1.0, 1.0, 1.0)), ([], (1.0, 2.0, 1.0))]
-    with pytest.raises(UnsuitableTable, match="looks at loss_rate, which ACKs do not tell"):
-        IntegerTable.of(RuleTable([6], nodes))
+    with pytest.raises(UnsuitableTable, match="uses loss_rate, which ACKs do not carry"):
+        IntegerTable.from_rule_table(RuleTable([6], nodes))
 
 
 @needs_c
-def test_a_table_of_one_rule_is_the_same_in_both() -> None:
-    table = IntegerTable.of(RuleTable([0], [([], (0.5, 7.0, 1.5))]))
-    assert compare_compiled(table, header(table), vectors=2000).is_same
+def test_table_with_one_rule_gives_the_same_results() -> None:
+    table = IntegerTable.from_rule_table(RuleTable([0], [([], (0.5, 7.0, 1.5))]))
+    assert compare_compiled(table, c_header(table), vectors=2000).is_same

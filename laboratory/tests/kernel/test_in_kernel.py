@@ -1,4 +1,4 @@
-"""The exported object in this machine's kernel, as nobody's congestion control."""
+"""Tests the exported eBPF program in this machine's kernel, without any connection that uses it."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from remy_laboratory.kernel.linux import ebpf_files, write_ebpf
     ids=["absolute", "scale-free", "many-nodes"],
 )
 @needs_kernel
-def test_no_rule_differs_in_100_000_vectors(path: Path, tmp_path: Path) -> None:
+def test_no_rule_differs_in_100_000_records(path: Path, tmp_path: Path) -> None:
     table = integers(path)
-    built = write_ebpf(tmp_path, ebpf_files(table, "remy_test"))
-    assert built is not None
-    with LoadedObject(built, None) as loaded:
-        found = compare(table, loaded.replay, vectors=100_000, seed=1)
-    assert found.is_same, found
-    assert found.rules_different == found.ties == 0
+    object_path = write_ebpf(tmp_path, ebpf_files(table, "remy_test"))
+    assert object_path is not None
+    with LoadedObject(object_path, None) as loaded:
+        differences = compare(table, loaded.replay, vectors=100_000, seed=1)
+    assert differences.is_same, differences
+    assert differences.rules_different == differences.ties == 0
 
 
 @needs_kernel
-def test_the_verifier_takes_a_tree_of_many_nodes(tmp_path: Path) -> None:
+def test_verifier_accepts_a_table_with_many_nodes(tmp_path: Path) -> None:
     table = integers(EXACT_CLOCKS / "remycc.json")
-    built = write_ebpf(tmp_path, ebpf_files(table, "remy_many"))
-    assert built is not None
-    with LoadedObject(built, PRIVILEGED) as loaded:
+    object_path = write_ebpf(tmp_path, ebpf_files(table, "remy_many"))
+    assert object_path is not None
+    with LoadedObject(object_path, PRIVILEGED) as loaded:
         assert len(read_counters(loaded.counters_map_id())) > len(table.actions)
 
 
 @needs_kernel
-def test_one_mutated_entry_fails(tmp_path: Path) -> None:
+def test_one_changed_number_is_found(tmp_path: Path) -> None:
     table = integers(SCALE_FREE)
     files = ebpf_files(table, "remy_test")
     unchanged = write_ebpf(tmp_path / "unchanged", files)
@@ -55,14 +55,14 @@ def test_one_mutated_entry_fails(tmp_path: Path) -> None:
     multiple = table.actions[used].multiple
     text = files["remy_table.h"].replace(f"{{{multiple}ull,", f"{{{multiple + (1 << 22)}ull,")
     assert text != files["remy_table.h"]
-    built = write_ebpf(tmp_path, {**files, "remy_table.h": text})
-    assert built is not None
-    with LoadedObject(built, None) as loaded:
+    object_path = write_ebpf(tmp_path, {**files, "remy_table.h": text})
+    assert object_path is not None
+    with LoadedObject(object_path, None) as loaded:
         assert not compare(table, loaded.replay, vectors=3000, seed=1).is_same
 
 
 @needs_kernel
-def test_what_is_no_object_is_refused(tmp_path: Path) -> None:
+def test_file_that_is_not_an_object_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.o").write_text("no object")
-    with pytest.raises(LoadError, match="is no eBPF object"):
+    with pytest.raises(LoadError, match="is not an eBPF object"):
         LoadedObject(tmp_path / "other.o", None)

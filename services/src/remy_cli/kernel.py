@@ -49,13 +49,13 @@ from remy_laboratory.kernel import (
     Workload,
     build_emulator,
     clean_up,
-    counters,
-    draw_noise,
-    held_signals,
+    hold_signals,
     measure_noise,
+    run_counters,
+    run_records,
     running_table,
-    states,
-    stop,
+    save_noise_plot,
+    stop_run,
 )
 
 deadband_option = option(
@@ -69,7 +69,7 @@ deadband_option = option(
 
 @click.group("kernel")
 def command() -> None:
-    """Check, verify, run and measure RemyCCs as Linux congestion control (docs/how-to/kernel.md)."""
+    """Check, verify, run and measure RemyCCs in this machine's Linux (docs/how-to/kernel.md)."""
 
 
 @command.command("check")
@@ -203,7 +203,7 @@ def run_command(
     pin_path = Path(pin) if pin is not None else None
     # Signals are held until the RemyCC is loaded, so that the with block can undo the change.
     with (
-        held_signals() as wait_for_a_signal,
+        hold_signals() as wait_for_a_signal,
         running_table(Path(folder), scope, for_all=for_all, pin=pin_path) as state,
     ):
         print_status(f"{state.name} runs; {_scope_sentence(state)}.")
@@ -225,7 +225,7 @@ def _scope_sentence(state: RunRecord) -> str:
 def status_command(as_json: bool) -> None:
     """Show the RemyCCs that run in this machine's Linux, and how often each rule was used."""
     cleaned_up = clean_up()
-    running = [(state, counters(state)) for state in states()]
+    running = [(state, run_counters(state)) for state in run_records()]
     if as_json:
         print_json(
             {
@@ -258,7 +258,7 @@ def status_command(as_json: bool) -> None:
 @click.argument("name")
 def stop_command(name: str) -> None:
     """Stop a running RemyCC, or remove a pinned one."""
-    stop(name)
+    stop_run(name)
 
 
 @command.command("measure")
@@ -373,17 +373,19 @@ def measure_command(
                 offloads=offloads,
                 delayed_acks=delayed_acks,
                 seed=seed,
-                say=print_status,
+                on_message=print_status,
             )
         if out is not None:
             directory = Path(out)
             make_folder(directory)
-            write_file(directory / "noise.json", json.dumps(noise_result.tree(), indent=2) + "\n")
-            draw_noise(directory / "noise.png", noise_result)
+            write_file(
+                directory / "noise.json", json.dumps(noise_result.to_dict(), indent=2) + "\n"
+            )
+            save_noise_plot(directory / "noise.png", noise_result)
         if as_json:
-            print_json(noise_result.tree())
+            print_json(noise_result.to_dict())
             return
-        click.echo(noise_result.block(), nl=False)
+        click.echo(noise_result.measurement_yaml(), nl=False)
         if disturbed := noise_result.disturbed:
             print_status(f"{disturbed} of {noise_result.runs} runs were disturbed by other load.")
         return
@@ -402,7 +404,7 @@ def measure_command(
         repeats=repeats,
         deadband_us=deadband_us,
         seed=seed,
-        say=print_status,
+        on_message=print_status,
     )
     if out is not None:
         measured.save(out)

@@ -1,4 +1,4 @@
-"""The bench as calls: tables checked, verified and measured as congestion control of Linux."""
+"""Library calls that check, verify and measure tables as Linux congestion control."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from remy_farm.specification.checking import check_one_table
 from remy_laboratory.kernel.checks import CheckResult, check_kernel, check_scores, check_table
 from remy_laboratory.kernel.differential import Differences, compare, compare_compiled
 from remy_laboratory.kernel.emulated import Link
-from remy_laboratory.kernel.fixed_point import IntegerTable, header
+from remy_laboratory.kernel.fixed_point import IntegerTable, c_header
 from remy_laboratory.kernel.libbpf import LoadedObject
 from remy_laboratory.kernel.linux import KernelExportError, ebpf_files, write_ebpf
 from remy_laboratory.kernel.measuring import (
     SIMULATED,
-    USUAL_JITTER_MS,
+    TYPICAL_JITTER_MS,
     Row,
     Workload,
     build_emulator,
-    draw,
-    drawn,
+    draw_figure,
     measure,
     predict,
+    save_plot,
 )
 from remy_laboratory.kernel.running import Scope, running_table
 
@@ -43,25 +43,25 @@ _PREFIX: Final = "remy-farm-"
 
 
 class KernelCheck(Tabular):
-    """The findings of checks of a table before this machine's Linux loads it, a sentence each."""
+    """The results of checking a table before this machine's Linux loads it."""
 
     def __init__(self, findings: Sequence[CheckResult]) -> None:
-        """Wraps findings; call `check_on_kernel` to get them."""
+        """Wraps findings; `check_on_kernel` returns them."""
         self.findings = [*findings]
 
     @property
     def is_refused(self) -> bool:
-        """Whether something keeps the table from this Linux."""
+        """Whether any check refuses the table."""
         return any(each.verdict == _REFUSED for each in self.findings)
 
     def rows(self) -> Rows:
-        """A row for each thing that was looked at: `verdict` is fine, doubtful or refused."""
+        """Returns a row per check; `verdict` is fine, doubtful or refused."""
         kinds = {"check": str, "verdict": str, "sentence": str}
-        names = [{name: getattr(each, name) for name in kinds} for each in self.findings]
-        return rows_of(kinds, names)
+        findings = [{name: getattr(finding, name) for name in kinds} for finding in self.findings]
+        return rows_of(kinds, findings)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as `remy-farm kernel check --json` prints it."""
+        """Returns the results as `remy-farm kernel check --json` prints them."""
         return {"refused": self.is_refused, "findings": [asdict(each) for each in self.findings]}
 
     def __repr__(self) -> str:
@@ -79,66 +79,69 @@ def check_on_kernel(
     seed: int = 1,
     threads: int | None = None,
 ) -> KernelCheck:
-    """Says what can be known of a table before this machine's Linux loads it.
+    """Checks whether a table is safe to run in this machine's Linux.
 
     Args:
-        table: What is checked.
-        spec: What it was designed for; with it scores with jitter are measured, too.
-        deadband_us: RTTs up to this above the smallest count as it, us.
-        networks: Networks to measure these scores on.
-        seed: Names the networks, as `evaluate` does.
-        threads: Threads to simulate with; the CPUs allowed unless given.
+        table: The table to check.
+        spec: The specification that it was designed for; with it, scores with jitter are measured.
+        deadband_us: RTTs up to this above the minimum are treated as the minimum, us.
+        networks: Number of networks for these scores.
+        seed: Seed of the networks, as in `evaluate`.
+        threads: Number of simulation threads; by default the CPUs allowed.
 
     Returns:
-        A sentence for each thing that was looked at, and whether the table is refused.
+        A sentence per check, and whether the table is refused.
 
     Raises:
-        FileError: This kernel cannot be read.
+        FileError: This kernel's type information cannot be read.
         SpecError: The specification designs several tables.
     """
     message = None if spec is None else spec.message
     if spec is not None:
         check_one_table(spec.message, source=spec.source)
-    own = table.rule_table
-    findings = [check_kernel(), *check_table(own, message, deadband_us=deadband_us)]
+    rule_table = table.rule_table
+    findings = [check_kernel(), *check_table(rule_table, message, deadband_us=deadband_us)]
     if message is not None:
         with local_evaluator(threads) as evaluator:
             findings.append(
                 check_scores(
-                    own, message, seed=seed, specimens=networks, evaluate=evaluator.evaluate
+                    rule_table, message, seed=seed, specimens=networks, evaluate=evaluator.evaluate
                 )
             )
     return KernelCheck(findings)
 
 
 class KernelVerification(Tabular):
-    """The differences between a table's exported arithmetic and the simulator's: under "c" those of
-    a plain C build, under "kernel" those of compiled eBPF in this machine's Linux."""
+    """The differences between a table's exported arithmetic and the simulator's.
+
+    `differences` has the key "c" for a plain C build, and "kernel" for compiled eBPF in this
+    machine's Linux.
+    """
 
     def __init__(self, differences: Mapping[str, Differences]) -> None:
-        """Wraps differences; call `verify_on_kernel` to get them."""
+        """Wraps differences; `verify_on_kernel` returns them."""
         self.differences = dict(differences)
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing differs by more than docs/how-to/kernel.md says."""
+        """Whether all differences are within the bounds of docs/how-to/kernel.md."""
         return all(each.is_same for each in self.differences.values())
 
     def rows(self) -> Rows:
-        """A row for each place: what was compared, and what differed."""
-        trees: list[dict[str, Any]] = [
+        """Returns a row for each place ("c", "kernel") with the numbers compared and different."""
+        records: list[dict[str, Any]] = [
             {"place": place, "same": each.is_same, **asdict(each)}
             for place, each in self.differences.items()
         ]
         return rows_like(
             [
-                {name: value for name, value in tree.items() if not isinstance(value, tuple)}
-                for tree in trees
+                {name: value for name, value in record.items() if not isinstance(value, tuple)}
+                for record in records
             ]
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as `remy-farm kernel verify --json` prints it."""
+        """Returns the differences as `remy-farm kernel verify --json` prints them."""
         return {
             "same": self.is_same,
             **{
@@ -150,7 +153,7 @@ class KernelVerification(Tabular):
     def __repr__(self) -> str:
         compared = ", ".join(
             f"{place}: {count(each.records)} ACKs and look-ups, "
-            f"{several(each.rules_different, 'other rule')}"
+            f"{several(each.rules_different, 'different rule')}"
             for place, each in self.differences.items()
         )
         return f"KernelVerification({'the same' if self.is_same else 'different'}; {compared})"
@@ -162,37 +165,37 @@ def verify_on_kernel(
     """Compares the exported arithmetic of a table with the simulator's.
 
     Args:
-        table: What is verified.
-        vectors: ACKs and look-ups to compare.
-        in_kernel: Has this machine's Linux run it, too; needs root and clang.
-        seed: Names the ACKs.
+        table: The table to verify.
+        vectors: Number of ACKs and look-ups to compare.
+        in_kernel: Also run the arithmetic in this machine's Linux; needs root and clang.
+        seed: Seed of the ACKs.
 
     Returns:
-        What differs, by place.
+        The differences, by place ("c", "kernel").
 
     Raises:
-        FileError: There is no C compiler, no clang, or no right to load eBPF.
+        FileError: No C compiler or no clang is installed, or eBPF may not be loaded.
     """
-    integers = IntegerTable.of(table.rule_table)
-    found = {"c": compare_compiled(integers, header(integers), vectors=vectors, seed=seed)}
+    integers = IntegerTable.from_rule_table(table.rule_table)
+    differences = {"c": compare_compiled(integers, c_header(integers), vectors=vectors, seed=seed)}
     if in_kernel:
         with TemporaryDirectory(prefix=_PREFIX) as folder:
-            built = write_ebpf(Path(folder), ebpf_files(integers, "remy_verify"))
-            if built is None:
-                raise KernelExportError(
-                    "there is no clang, which compiles for eBPF; install the package"
-                )
-            with LoadedObject(built, None) as loaded:
-                found["kernel"] = compare(integers, loaded.replay, vectors=vectors, seed=seed)
-    return KernelVerification(found)
+            object_path = write_ebpf(Path(folder), ebpf_files(integers, "remy_verify"))
+            if object_path is None:
+                raise KernelExportError("clang is not installed; it is needed to compile eBPF")
+            with LoadedObject(object_path, None) as loaded:
+                differences["kernel"] = compare(integers, loaded.replay, vectors=vectors, seed=seed)
+    return KernelVerification(differences)
 
 
 class KernelMeasurement(Tabular):
-    """Algorithms of a machine's Linux on an emulated link, with predictions of the simulator."""
+    """Measurements of Linux algorithms on an emulated link, with the simulator's predictions."""
 
     def __init__(self, link: Link, load: Workload, deadband_us: int, rows: Sequence[Row]) -> None:
-        """Wraps measurements; call `measure_on_kernel` to get them. `load` says what all loads have
-        in common."""
+        """Wraps measurements; `measure_on_kernel` returns them.
+
+        `load` has the properties that all workloads share.
+        """
         self.link = link
         self.load = load
         self.deadband_us = deadband_us
@@ -201,7 +204,7 @@ class KernelMeasurement(Tabular):
         self.kernel = os.uname().release
 
     def rows(self) -> Rows:
-        """A row for each algorithm, or prediction, with each load: medians over its runs."""
+        """Returns a row per algorithm, or prediction, and workload, with medians over the runs."""
         kinds = {
             "algorithm": str,
             "load": str,
@@ -220,28 +223,28 @@ class KernelMeasurement(Tabular):
         return iter(self.measured)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, run by run, as `remy-farm kernel measure --json` prints it."""
+        """Returns all runs as `remy-farm kernel measure --json` prints them."""
         return {
-            "link": dict(self.link.tree),
+            "link": dict(self.link.keys),
             "seconds": self.load.seconds,
             "apart_seconds": self.load.apart_seconds,
             "offloads": self.load.offloads,
             "delayed_acks": self.load.delayed_acks,
             "deadband_us": self.deadband_us,
             "kernel": self.kernel,
-            "rows": [row.tree() for row in self.measured],
+            "rows": [row.to_dict() for row in self.measured],
         }
 
     def plot(self) -> Plot:
-        """Draws rates over RTTs, a line for each algorithm."""
-        return Plot(drawn(self.link, self.measured))
+        """Plots throughput over RTT, with a line per algorithm."""
+        return Plot(draw_figure(self.link, self.measured))
 
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Writes measured.json and measured.png into a directory. Raises FileError."""
-        place = Path(directory)
-        make_folder(place)
-        write_file(place / "measured.json", json.dumps(self.to_dict(), indent=2) + "\n")
-        draw(place / "measured.png", self.link, self.measured)
+        path = Path(directory)
+        make_folder(path)
+        write_file(path / "measured.json", json.dumps(self.to_dict(), indent=2) + "\n")
+        save_plot(path / "measured.png", self.link, self.measured)
 
     def __repr__(self) -> str:
         cells = [
@@ -256,8 +259,8 @@ class KernelMeasurement(Tabular):
             )
             for row in self.measured
         ]
-        head = ("algorithm", "load", "flows", "Mbit/s", "own", "RTT ms", "Jain")
-        return "\n".join([f"Linux {self.kernel}, medians", *wording.aligned(head, cells)])
+        columns = ("algorithm", "load", "flows", "Mbit/s", "own", "RTT ms", "Jain")
+        return "\n".join([f"Linux {self.kernel}, medians", *wording.aligned(columns, cells)])
 
 
 def measure_on_kernel(
@@ -272,60 +275,76 @@ def measure_on_kernel(
     repeats: int = 3,
     deadband_us: int = 0,
     seed: int = 1,
-    say: Callable[[str], None] = lambda _: None,
+    on_message: Callable[[str], None] = lambda _: None,
 ) -> KernelMeasurement:
     """Measures a table with real sockets of this machine's Linux over an emulated link.
 
-    A run in which the emulator was late is made again. Needs root, a C compiler and clang; nothing
-    outside of its own network namespaces changes.
+    A run in which the emulator fell behind is repeated. Needs root, a C compiler and clang; only
+    its own network namespaces are changed.
 
     Args:
-        table: What is measured.
-        link: The link; 15 Mbit/s and 150 ms with 1,000 packets of buffer unless given.
+        table: The table to measure.
+        link: The link; by default 15 Mbit/s, 150 ms and a buffer of 1,000 packets.
         algorithms: Names of kernel algorithms that are also measured.
         flows: Numbers of always-on flows.
-        competitor: The algorithm of one flow more, once with one flow; None leaves that out.
-        download_mb: What one HTTPS download brings, MB; 0 leaves that out.
-        load: How long flows last, when each next one starts, and how they send; its number of
-            flows does not count.
-        repeats: Runs of each.
-        deadband_us: RTTs up to this above the smallest count as it, us.
-        seed: Names losses and jitter.
-        say: Hears of runs that are made again.
+        competitor: Algorithm of an additional competing flow in one run with one flow; None for no
+            such run.
+        download_mb: Size of an HTTPS download, MB; 0 for no download.
+        load: Duration of flows, time between their starts, and how they send; its number of flows
+            is ignored.
+        repeats: Runs of each measurement.
+        deadband_us: RTTs up to this above the minimum are treated as the minimum, us.
+        seed: Seed of losses and jitter.
+        on_message: Called with a sentence for each run that is repeated.
 
     Returns:
-        The measurements, with what the simulator predicts.
+        The measurements, with the simulator's predictions.
 
     Raises:
-        FileError: Something that it needs is not there, or does not work.
+        FileError: A required program, file or permission is missing.
     """
     link = link or Link()
-    usual = load or Workload(1)
-    loads = [replace(usual, flows=number) for number in flows]
+    base_load = load or Workload(1)
+    loads = [replace(base_load, flows=number) for number in flows]
     if competitor is not None:
-        loads.append(replace(usual, flows=1, competitor=competitor))
+        loads.append(replace(base_load, flows=1, competitor=competitor))
     if download_mb:
-        loads.append(replace(usual, flows=1, download_bytes=round(download_mb * 1e6)))
+        loads.append(replace(base_load, flows=1, download_bytes=round(download_mb * 1e6)))
     name = f"remy_m{os.getpid()}"
     with TemporaryDirectory(prefix=_PREFIX) as temporary, ExitStack() as stack:
         folder = Path(temporary)
         emulator = build_emulator(folder)
-        files = ebpf_files(IntegerTable.of(table.rule_table), name, deadband_us=deadband_us)
+        files = ebpf_files(
+            IntegerTable.from_rule_table(table.rule_table), name, deadband_us=deadband_us
+        )
         write_ebpf(folder / "exported", files)
         stack.enter_context(running_table(folder / "exported", Scope()))
         rows = []
-        for each in loads:
+        for workload in loads:
             for algorithm in (name, *algorithms):
-                row = measure(emulator, link, each, algorithm, repeats=repeats, seed=seed, say=say)
+                row = measure(
+                    emulator,
+                    link,
+                    workload,
+                    algorithm,
+                    repeats=repeats,
+                    seed=seed,
+                    on_message=on_message,
+                )
                 rows.append(replace(row, algorithm="RemyCC") if algorithm == name else row)
-            for noise_ms in _predicted_jitters_ms(each, link.jitter_ms):
-                rows.append(predict(table.rule_table, link, each, jitter_ms=noise_ms, seed=seed))
-    return KernelMeasurement(link, usual, deadband_us, rows)
+            for noise_ms in _predicted_jitters_ms(workload, link.jitter_ms):
+                rows.append(
+                    predict(table.rule_table, link, workload, jitter_ms=noise_ms, seed=seed)
+                )
+    return KernelMeasurement(link, base_load, deadband_us, rows)
 
 
 def _predicted_jitters_ms(load: Workload, jitter_ms: float) -> Sequence[float]:
-    """With which jitters the simulator predicts what comes of a load: none for a download, which is
-    over at a time of its own, and no jitter beside a body that knows none."""
+    """Returns the jitters with which the simulator predicts a workload.
+
+    Downloads are not predicted, as their duration is not fixed in advance. A competitor on TCP is
+    predicted without jitter only, as TCP in the simulator has none.
+    """
     if load.download_bytes or load.competitor not in (None, *SIMULATED):
         return ()
-    return (0.0,) if load.competitor else (0.0, USUAL_JITTER_MS + jitter_ms)
+    return (0.0,) if load.competitor else (0.0, TYPICAL_JITTER_MS + jitter_ms)

@@ -1,5 +1,5 @@
-"""What can be known of a table as congestion control of Linux before it is loaded: what this kernel
-has, by its BTF, and what the table would do with real clocks."""
+"""Checks a table as Linux congestion control before it is loaded: the features of this kernel, by
+its BTF, and the table's behaviour with real clocks."""
 
 from __future__ import annotations
 
@@ -21,25 +21,27 @@ from remy_proto.v1 import spec_pb2
 from remy_simulator import RuleTable
 
 BTF: Final = Path("/sys/kernel/btf/vmlinux")
-_MOST_BTF_BYTES: Final = 1 << 28
+_MAX_BTF_BYTES: Final = 1 << 28
 _RTT_RATIO: Final = 2
 _US_PER_MS: Final = 1000
-#: What a sender's clock tells: less than this apart, RTTs are the same.
-LEAST_TOLD_US: Final = 2.0
-#: Below this, what is told is mostly the noise of a usual machine.
-USUAL_NOISE_US: Final = 50.0
-# Where it is not known what RTTs a table is for.
+#: RTTs that differ by less than this are equal for a sender's clock, us.
+MIN_DISTINGUISHABLE_US: Final = 2.0
+#: RTT differences below this are mostly noise on a typical machine, us.
+TYPICAL_NOISE_US: Final = 50.0
+# Assumed RTT if the networks of the design are unknown.
 _LONG_RTT_MS: Final = 1000.0
 _JITTERS_MS: Final = (0.0, 0.1, 0.5)
-_MOST_WORSE_BY_JITTER: Final = 0.3
-_MOST_WINDOW: Final = 1e6
-_FEW: Final = 5
+_MAX_SCORE_LOSS_BY_JITTER: Final = 0.3
+_MAX_LISTED: Final = 5
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One thing that was looked at: what was found, as a sentence and as values, and whether the
-    table is refused for it ("refused"), likely to disappoint ("doubtful"), or neither ("fine")."""
+    """The result of one check, as a sentence and as values.
+
+    `verdict` is "refused" if the table must not be loaded, "doubtful" if it is likely to perform
+    badly, and "fine" otherwise.
+    """
 
     check: str
     verdict: str
@@ -47,8 +49,8 @@ class CheckResult:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
-# BTF (Documentation/bpf/btf.rst): how many 32-bit words follow a type's three, fixed and for each
-# of its `vlen` elements, by kind.
+# BTF (Documentation/bpf/btf.rst): by kind, the number of 32-bit words that follow a type's first
+# three: fixed ones, and ones for each of its `vlen` elements.
 _HEADER: Final = struct.Struct("<HBBIIIII")
 _MAGIC: Final = 0xEB9F
 _FIXED_WORDS: Final = {1: 1, 3: 3, 14: 1, 17: 1}
@@ -57,56 +59,56 @@ _STRUCT, _ENUM, _PTR, _PROTO = 4, 6, 2, 13
 
 
 class _Btf:
-    """The types of a kernel that are asked for by name."""
+    """The types of a kernel, found by name."""
 
     def __init__(self, data: bytes) -> None:
         magic, _, _, start, types, types_bytes, strings, _ = _HEADER.unpack_from(data)
         if magic != _MAGIC:
-            raise FileError(f"{BTF} is not BTF of a little-endian kernel")
+            raise FileError(f"{BTF} is not the BTF of a little-endian kernel")
         self._words = memoryview(data[start + types : start + types + types_bytes]).cast("I")
         self._strings = data[start + strings :]
         self._offsets = [0, *self._all_offsets()]
 
     def _all_offsets(self) -> Iterator[int]:
-        place = 0
-        while place < len(self._words):
-            yield place
-            info = self._words[place + 1]
+        offset = 0
+        while offset < len(self._words):
+            yield offset
+            info = self._words[offset + 1]
             kind, count = info >> 24 & 0x1F, info & 0xFFFF
-            place += 3 + _FIXED_WORDS.get(kind, 0) + _WORDS_EACH.get(kind, 0) * count
+            offset += 3 + _FIXED_WORDS.get(kind, 0) + _WORDS_EACH.get(kind, 0) * count
 
     def _name(self, offset: int) -> str:
         return self._strings[offset : self._strings.index(b"\0", offset)].decode()
 
-    def _kind(self, place: int) -> int:
-        return self._words[place + 1] >> 24 & 0x1F
+    def _kind(self, offset: int) -> int:
+        return self._words[offset + 1] >> 24 & 0x1F
 
     def structs(self, names: frozenset[str]) -> dict[str, dict[str, int]]:
-        """The members of these structs, with the numbers of their types."""
-        found = {}
-        for place in self._offsets[1:]:
-            if self._kind(place) == _STRUCT and (name := self._name(self._words[place])) in names:
-                count = self._words[place + 1] & 0xFFFF
-                rows = range(place + 3, place + 3 + 3 * count, 3)
-                found[name] = {self._name(self._words[row]): self._words[row + 1] for row in rows}
-        return found
+        """Returns the members of these structs, with their type numbers."""
+        members = {}
+        for offset in self._offsets[1:]:
+            if self._kind(offset) == _STRUCT and (name := self._name(self._words[offset])) in names:
+                count = self._words[offset + 1] & 0xFFFF
+                rows = range(offset + 3, offset + 3 + 3 * count, 3)
+                members[name] = {self._name(self._words[row]): self._words[row + 1] for row in rows}
+        return members
 
-    def has_enumerator(self, wanted: str) -> bool:
-        """Whether any enumeration has a value of this name."""
-        offset = self._strings.find(f"\0{wanted}\0".encode()) + 1
+    def has_enumerator(self, name: str) -> bool:
+        """Returns whether any enumeration has a value of this name."""
+        name_offset = self._strings.find(f"\0{name}\0".encode()) + 1
         return any(
-            self._words[row] == offset
-            for place in self._offsets[1:]
-            if self._kind(place) == _ENUM
-            for row in range(place + 3, place + 3 + 2 * (self._words[place + 1] & 0xFFFF), 2)
+            self._words[row] == name_offset
+            for offset in self._offsets[1:]
+            if self._kind(offset) == _ENUM
+            for row in range(offset + 3, offset + 3 + 2 * (self._words[offset + 1] & 0xFFFF), 2)
         )
 
     def parameters(self, pointer: int) -> int:
-        """How many parameters the function has that a pointer points to."""
-        place = self._offsets[pointer]
-        if self._kind(place) == _PTR:
-            place = self._offsets[self._words[place + 2]]
-        return self._words[place + 1] & 0xFFFF if self._kind(place) == _PROTO else 0
+        """Returns the number of parameters of the function that a pointer type points to."""
+        offset = self._offsets[pointer]
+        if self._kind(offset) == _PTR:
+            offset = self._offsets[self._words[offset + 2]]
+        return self._words[offset + 1] & 0xFFFF if self._kind(offset) == _PROTO else 0
 
 
 _FIELDS: Final = {
@@ -125,15 +127,15 @@ _FIELDS: Final = {
 
 
 def kernel_features(path: Path = BTF) -> dict[str, bool]:
-    """Which of linux.KERNEL_FEATURES a kernel has, by its BTF. Raises FileError if it has none."""
+    """Returns which of linux.KERNEL_FEATURES a kernel has. Raises FileError if it has no BTF."""
     try:
-        btf = _Btf(read_file(path, limit=_MOST_BTF_BYTES))
+        btf = _Btf(read_file(path, limit=_MAX_BTF_BYTES))
     except (struct.error, IndexError, ValueError, TypeError) as error:
-        raise FileError(f"{path} is not BTF of a little-endian kernel") from error
+        raise FileError(f"{path} is not the BTF of a little-endian kernel") from error
     structs = btf.structs(frozenset({"tcp_congestion_ops", "bpf_struct_ops_link", *_FIELDS}))
     operations = structs.get("tcp_congestion_ops", {})
     return {
-        # Before Linux 6.10 it had two parameters.
+        # It has two parameters before Linux 6.10.
         "cong_control_with_ack": btf.parameters(operations.get("cong_control", 0)) == 4,
         "struct_ops_links": "bpf_struct_ops_link" in structs,
         "bpf_loop": btf.has_enumerator("BPF_FUNC_loop"),
@@ -144,25 +146,26 @@ def kernel_features(path: Path = BTF) -> dict[str, bool]:
 
 
 def check_kernel(path: Path = BTF) -> CheckResult:
-    """Whether this kernel can load what is exported."""
+    """Checks whether this kernel can load exported algorithms."""
     try:
         features = kernel_features(path)
     except FileError as error:
-        sentence = f"This kernel cannot be looked at: {error}."
+        sentence = f"This kernel's features cannot be read: {error}."
         return CheckResult("kernel", "doubtful", sentence, {"features": None})
-    lacking = [name for name, is_there in features.items() if not is_there]
-    if lacking:
-        sentence = f"This kernel lacks {', '.join(lacking)}; Linux 6.10 has them all."
+    missing = [name for name, is_present in features.items() if not is_present]
+    if missing:
+        sentence = f"This kernel lacks {', '.join(missing)}; Linux 6.10 has all of them."
         return CheckResult("kernel", "refused", sentence, {"features": features})
-    return CheckResult("kernel", "fine", "This kernel has what is needed.", {"features": features})
+    sentence = "This kernel has all required features."
+    return CheckResult("kernel", "fine", sentence, {"features": features})
 
 
 def check_table(
     table: RuleTable, spec: spec_pb2.DesignSpec | None, *, deadband_us: int
 ) -> list[CheckResult]:
-    """What follows from the numbers of a table, and of the networks that it is for."""
+    """Checks the numbers of a table, and of the networks that it was designed for."""
     try:
-        integers = IntegerTable.of(table)
+        integers = IntegerTable.from_rule_table(table)
     except UnsuitableTable as error:
         return [CheckResult("fixed point", "refused", f"It does not fit into 64 bits: {error}.")]
     rules, nodes = len(integers.actions), len(integers.nodes)
@@ -170,58 +173,58 @@ def check_table(
         CheckResult(
             "signals",
             "fine",
-            "Every signal that it looks up can be measured from an ACK and its packet's times.",
+            "Every signal that the table uses can be measured from ACKs.",
             {"axes": list(table.signals), "scale_free": integers.is_scale_free},
         ),
         CheckResult(
             "fixed point",
             "fine",
-            f"Its {rules} rules and {nodes} inner nodes fit; a look-up takes {integers.depth} "
-            "steps at most.",
+            f"Its {rules} rules and {nodes} inner nodes fit; a look-up takes at most "
+            f"{integers.depth} steps.",
             {"rules": rules, "inner_nodes": nodes, "depth": integers.depth},
         ),
         _check_windows(table),
     ]
-    findings.append(_check_told_rtts(table, spec, deadband_us))
+    findings.append(_check_rtt_resolution(table, spec, deadband_us))
     if spec is None:
-        unknown = "It is not known what it was designed for; name the specification with --spec."
-        return [*findings, CheckResult("design", "doubtful", unknown)]
+        sentence = "Its specification is unknown; name it with --spec."
+        return [*findings, CheckResult("design", "doubtful", sentence)]
     return [*findings, _check_paces(table, spec)]
 
 
 def _check_windows(table: RuleTable) -> CheckResult:
-    """Where each rule leads if it is applied for ever; of scale-free ones in percent."""
+    """Checks the window at which each rule settles, in packets; in percent for scale-free rules."""
     absolute_only = start_rule(table)
     settled: dict[int, float] = {}
-    endless: list[int] = []
-    starved: list[int] = []
+    growing: list[int] = []
+    shrinking: list[int] = []
     for rule in range(table.rule_count):
         action = table.action(rule)
         if rule == absolute_only:
             continue
         if action.window_multiple >= 1:
-            (endless if action.window_increment > 0 else starved).append(rule)
+            (growing if action.window_increment > 0 else shrinking).append(rule)
             continue
         settled[rule] = action.window_increment / (1 - action.window_multiple)
         if settled[rule] <= 0:
-            starved.append(rule)
-    values = {"settled_windows": settled, "growing": endless, "shrinking_to_one": starved}
-    if len(starved) == table.rule_count:
+            shrinking.append(rule)
+    values = {"settled_windows": settled, "growing": growing, "shrinking_to_one": shrinking}
+    if len(shrinking) == table.rule_count:
         return CheckResult(
-            "windows", "refused", "Every rule leads to a window of no packets.", values
+            "windows", "refused", "Every rule shrinks the window to zero packets.", values
         )
     largest = max(settled.values(), default=0.0)
     unit = "%" if table.is_scale_free else "packets"
-    sentence = f"Applied for ever, rules settle at up to {largest:.4g} {unit}"
-    sentence += f"; {len(endless)} grow without end" if endless else ""
-    sentence += f"; {len(starved)} shrink to the one packet that is always sent" if starved else ""
+    sentence = f"If applied repeatedly, rules settle at up to {largest:.4g} {unit}"
+    sentence += f"; {len(growing)} grow without limit" if growing else ""
+    sentence += f"; {len(shrinking)} shrink to the minimum of one packet" if shrinking else ""
     return CheckResult("windows", "fine", sentence + ".", values)
 
 
-def _check_told_rtts(
+def _check_rtt_resolution(
     table: RuleTable, spec: spec_pb2.DesignSpec | None, deadband_us: int
 ) -> CheckResult:
-    """The smallest difference of RTTs that a rule tells from none."""
+    """Checks the smallest RTT increase that a rule distinguishes from the minimum RTT."""
     rtt_ms = _LONG_RTT_MS if spec is None else quantile(outline(spec).network.rtt_ms, 0.5)
     above = sorted(
         value
@@ -230,28 +233,29 @@ def _check_told_rtts(
         if axis == _RTT_RATIO and value > 1
     )
     if not above:
-        return CheckResult("smallest RTT", "fine", "No rule tells RTTs above the smallest apart.")
-    told_us = (above[0] - 1) * rtt_ms * _US_PER_MS
-    values = {"told_us": told_us, "rtt_ms": rtt_ms, "deadband_us": deadband_us}
-    tells = f"Its rules tell an RTT of {rtt_ms:g} ms from one that is {told_us:.3g} us longer"
-    if max(told_us, deadband_us) < LEAST_TOLD_US:
+        return CheckResult("smallest RTT", "fine", "No rule distinguishes RTTs above the minimum.")
+    difference_us = (above[0] - 1) * rtt_ms * _US_PER_MS
+    values = {"told_us": difference_us, "rtt_ms": rtt_ms, "deadband_us": deadband_us}
+    finding = f"Its rules distinguish an RTT of {rtt_ms:g} ms from {difference_us:.3g} us more"
+    if max(difference_us, deadband_us) < MIN_DISTINGUISHABLE_US:
         return CheckResult(
             "smallest RTT",
             "refused",
-            f"{tells}, which no real clock does: it was designed with exact clocks. Design with "
-            "noise, or give a deadband (--deadband-us), or --force.",
+            f"{finding}, which no real clock does: it was designed with exact clocks. Design with "
+            "noise, set a deadband (--deadband-us), or use --force.",
             values,
         )
-    if max(told_us, deadband_us) < USUAL_NOISE_US:
+    if max(difference_us, deadband_us) < TYPICAL_NOISE_US:
         return CheckResult(
-            "smallest RTT", "doubtful", f"{tells}, which is less than usual noise.", values
+            "smallest RTT", "doubtful", f"{finding}, which is less than typical noise.", values
         )
-    rescue = f"; the deadband of {deadband_us} us hides it" if deadband_us > told_us else ""
-    return CheckResult("smallest RTT", "fine", f"{tells}{rescue}.", values)
+    is_hidden = deadband_us > difference_us
+    note = f"; the deadband of {deadband_us} us hides the difference" if is_hidden else ""
+    return CheckResult("smallest RTT", "fine", f"{finding}{note}.", values)
 
 
 def _check_paces(table: RuleTable, spec: spec_pb2.DesignSpec) -> CheckResult:
-    """Rules that send less than a segment in a smallest RTT of the slowest network."""
+    """Finds rules that send less than a segment per minimum RTT on the slowest network."""
     network = outline(spec).network
     shortest_ms = extent(network.rtt_ms)[0]
     slowest_ms = kilobits_per_packet(network) / extent(network.rate_mbps)[0]
@@ -266,14 +270,14 @@ def _check_paces(table: RuleTable, spec: spec_pb2.DesignSpec) -> CheckResult:
     values = {"rules": slow, "rtt_ms": shortest_ms}
     if not slow:
         return CheckResult(
-            "paces", "fine", "Every rule sends at least a segment in a round trip.", values
+            "paces", "fine", "Every rule sends at least one segment per round trip.", values
         )
-    named = ", ".join(map(str, slow[:_FEW])) + (", ..." if len(slow) > _FEW else "")
+    named = ", ".join(map(str, slow[:_MAX_LISTED])) + (", ..." if len(slow) > _MAX_LISTED else "")
     return CheckResult(
         "paces",
         "doubtful",
-        f"Rules {named} send less than a segment in {shortest_ms:g} ms; Linux paces such flows by "
-        "its timers.",
+        f"Rules {named} send less than one segment per {shortest_ms:g} ms, which Linux paces with "
+        "timers.",
         values,
     )
 
@@ -281,7 +285,7 @@ def _check_paces(table: RuleTable, spec: spec_pb2.DesignSpec) -> CheckResult:
 def check_scores(
     table: RuleTable, spec: spec_pb2.DesignSpec, *, seed: int, specimens: int, evaluate: Evaluate
 ) -> CheckResult:
-    """The score on the design's networks with clocks that are exact, and with jitter."""
+    """Compares the score on the design's networks with exact clocks and with jitter."""
     scores: dict[str, float | None] = {}
     for jitter_ms in _JITTERS_MS:
         noisy = spec_pb2.DesignSpec()
@@ -293,17 +297,17 @@ def check_scores(
                 jitter.exponential_mean_ms.exact = jitter_ms
         complete(noisy)
         trial = try_table(noisy, table, seed=seed, specimens=specimens, evaluate=evaluate)
-        found = trial.summary().score
-        scores[f"{jitter_ms:g}"] = None if found is None else found.mean
+        score = trial.summary().score
+        scores[f"{jitter_ms:g}"] = None if score is None else score.mean
     listed = ", ".join(
         f"{'-' if score is None else format(score, '.3f')} with {jitter} ms"
         for jitter, score in scores.items()
     )
     exact, little = scores["0"], scores["0.1"]
-    is_worse = exact is None or little is None or exact - little > _MOST_WORSE_BY_JITTER
+    is_worse = exact is None or little is None or exact - little > _MAX_SCORE_LOSS_BY_JITTER
     return CheckResult(
         "jitter",
         "doubtful" if is_worse else "fine",
-        f"It scores {listed} of jitter" + (": it leans on exact clocks." if is_worse else "."),
+        f"It scores {listed} of jitter" + (": it depends on exact clocks." if is_worse else "."),
         {"scores_by_jitter_ms": scores, "specimens": specimens},
     )

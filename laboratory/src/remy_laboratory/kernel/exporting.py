@@ -1,4 +1,4 @@
-"""Exports as a call: a table as a C header, or as congestion control of Linux."""
+"""Library call that exports a table as a C header or as Linux congestion control."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from remy_farm.api.spec import Spec
 from remy_farm.api.table import Table
 from remy_farm.files import write_file
 from remy_farm.specification.checking import check_one_table
-from remy_laboratory.kernel.fixed_point import IntegerTable, header
+from remy_laboratory.kernel.fixed_point import IntegerTable, c_header
 from remy_laboratory.kernel.linux import ebpf_files, write_ebpf
 
-_MOST_DEADBAND_US: Final = 1_000_000
+_MAX_DEADBAND_US: Final = 1_000_000
 
 
 @dataclass(frozen=True)
 class Export(Tabular):
-    """A table that was written for other programs."""
+    """The result of exporting a table."""
 
     path: Path
-    """The header, or the folder of Linux's congestion control."""
+    """The header, or the directory of the Linux congestion control."""
     rules: int
     inner_nodes: int
     scale_free: bool
     deadband_us: int
     table_sha256: str
     object: Path | None
-    """The compiled eBPF; None for a header, and where there is no clang."""
+    """The compiled eBPF object; None for a header, or if clang is not installed."""
 
     def rows(self) -> Rows:
-        """One row: what was written, and of which table."""
+        """Returns one row that describes the export."""
         kinds = {
             "path": str,
             "rules": int,
@@ -46,7 +46,7 @@ class Export(Tabular):
         return rows_of(kinds, [{"path": str(self.path), **self.to_dict()}])
 
     def to_dict(self) -> dict[str, str | int | bool | None]:
-        """All of it, as `remy-farm export --json` prints it."""
+        """Returns the export as `remy-farm export --json` prints it."""
         return {
             "rules": self.rules,
             "inner_nodes": self.inner_nodes,
@@ -65,49 +65,50 @@ def export(
     spec: Spec | None = None,
     deadband_us: int = 0,
 ) -> Export:
-    """Writes a table for other programs: as one C header, which needs no other and computes in
-    64-bit integers, or with a name as congestion control of Linux (docs/how-to/kernel.md).
+    """Exports a table as a C header, or with `name` as Linux congestion control.
 
-    Tables as .dna files come from `Table.save` and `Table.absolute`.
+    The header is self-contained and computes in 64-bit integers (docs/how-to/kernel.md).
+
+    `Table.save` and `Table.absolute` write .dna files instead.
 
     Args:
-        table: What is exported.
-        path: The header; with a name a folder, for source, manifest, and the compiled object if
-            clang is there.
-        name: What Linux is to call it: up to 15 letters, digits and _.
-        spec: What it was designed for, which the manifest tells; it may be left out.
-        deadband_us: RTTs up to this above the smallest count as it, us; for tables that were
+        table: The table to export.
+        path: The header file; with `name` a directory for the source, the manifest, and the
+            compiled object if clang is installed.
+        name: Name of the algorithm in Linux: up to 15 letters, digits and _.
+        spec: The specification that it was designed for, which the manifest summarizes; optional.
+        deadband_us: RTTs up to this above the minimum are treated as the minimum, us; for tables
             designed with exact clocks.
 
     Returns:
-        What was written.
+        The written files, and properties of the table.
 
     Raises:
-        FileError: The table has what integers cannot say, the name is taken or none, it does not
-            compile, or the path cannot be written.
+        FileError: The table has numbers that do not fit the integers, the name is invalid or taken,
+            the source does not compile, or the path cannot be written.
         SpecError: The specification designs several tables.
         ValueError: The deadband is negative or above a second.
     """
-    if not 0 <= deadband_us <= _MOST_DEADBAND_US:
+    if not 0 <= deadband_us <= _MAX_DEADBAND_US:
         raise ValueError(
-            f"deadband_us is {deadband_us}, but must be from 0 to {_MOST_DEADBAND_US:,}"
+            f"deadband_us is {deadband_us}, but must be from 0 to {_MAX_DEADBAND_US:,}"
         )
-    integers = IntegerTable.of(table.rule_table)
-    place, built = Path(path), None
+    integers = IntegerTable.from_rule_table(table.rule_table)
+    target, object_path = Path(path), None
     if name is None:
-        write_file(place, header(integers, deadband_us=deadband_us).encode())
+        write_file(target, c_header(integers, deadband_us=deadband_us).encode())
     else:
         message = None if spec is None else spec.message
         if spec is not None:
             check_one_table(spec.message, source=spec.source)
         files = ebpf_files(integers, name, spec=message, deadband_us=deadband_us)
-        built = write_ebpf(place, files)
+        object_path = write_ebpf(target, files)
     return Export(
-        place,
+        target,
         rules=len(integers.actions),
         inner_nodes=len(integers.nodes),
         scale_free=integers.is_scale_free,
         deadband_us=deadband_us,
         table_sha256=integers.digest,
-        object=built,
+        object=object_path,
     )

@@ -1,5 +1,7 @@
-"""Rule tables as integers: fixed-point arithmetic in 64 bits that does what the simulator's doubles
-do, as a C header without dependencies (kernel/remy_table.h is its template)."""
+"""Converts rule tables to 64-bit fixed-point arithmetic, which reproduces the simulator's doubles.
+
+kernel/remy_table.h is the template of the C header, which has no dependencies.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,10 @@ from remy_farm.remycc import RemyCC, RemyCCError, signal_name, start_rule, to_by
 from remy_simulator import RuleTable
 from remy_simulator.messages import USUAL_AXES
 
-#: Fractional bits: of times in us, of ratios, of window multiples beside increments that are shares
-#: of the bandwidth-delay product, of these, of paces in measured intervals, and of multiples and
-#: increments of absolute rules, beside their integers.
+#: Numbers of fractional bits: of times in us, of ratios, of window multiples of scale-free rules,
+#: of
+#: their increments (shares of the bandwidth-delay product), of their pacing intervals (in measured
+#: intervals), and of the multiples and increments of absolute rules.
 TIME_BITS: Final = 20
 RATIO_BITS: Final = 24
 MULTIPLE_BITS: Final = 40
@@ -30,26 +33,29 @@ _AGE: Final = 1
 _RTT_RATIO: Final = 2
 _US_PER_MS: Final = 1000
 _PERCENT: Final = 100
-#: The threshold of an axis that is not divided on: above every value of a signal.
+#: The threshold of an axis that a node does not divide: above every value of a signal.
 UNREACHED: Final = 2**64 - 1
-_MOST_SLOTS: Final = 1 << 15
-_LARGEST_MULTIPLE: Final = 8
-_LARGEST_PACKETS: Final = 1 << 20
-_LARGEST_SHARE: Final = 16
-_LONGEST_US: Final = (1 << 30) - 1
-_A_LINE: Final = 98
-# Of the 53 bits of a double that is smaller, some are below 2^-64.
-_LEAST_WITH_ALL_BITS: Final = Fraction(1, 1 << 11)
+_MAX_SLOTS: Final = 1 << 15
+_MAX_MULTIPLE: Final = 8
+_MAX_PACKETS: Final = 1 << 20
+_MAX_SHARE: Final = 16
+_MAX_INTERVAL_US: Final = (1 << 30) - 1
+_LINE_LENGTH: Final = 98
+# A smaller double has some of its 53 bits below 2^-64.
+_MIN_WITH_ALL_BITS: Final = Fraction(1, 1 << 11)
 
 
 class UnsuitableTable(RemyCCError):
-    """A table that the fixed-point arithmetic cannot express; one sentence."""
+    """The fixed-point arithmetic cannot express a table's numbers; the text is one sentence."""
 
 
 @dataclass(frozen=True)
 class IntegerNode:
-    """An inner node: what each signal must reach, and the children by the signals that do: inner
-    nodes, or the complements of rules."""
+    """An inner node: the threshold of each signal, and the children.
+
+    The index of a child has a bit for each signal that reaches its threshold. A child is the index
+    of an inner node, or the bitwise complement of a rule's index.
+    """
 
     thresholds: tuple[int, ...]
     children: tuple[int, ...]
@@ -57,8 +63,11 @@ class IntegerNode:
 
 @dataclass(frozen=True)
 class AbsoluteAction:
-    """An absolute action: multiple and increment as the doubles that they are, in 2^-64, and the
-    interval in 2^-20 us. The multiple is 2^shift times as large, so that it has all its bits."""
+    """An absolute action.
+
+    `multiple` and `increment` are in units of 2^-64 and equal the doubles exactly; `interval` is in
+    units of 2^-20 us. `multiple` is scaled up by 2^shift so that no bit of a small double is lost.
+    """
 
     multiple: int
     shift: int
@@ -67,7 +76,7 @@ class AbsoluteAction:
 
     @property
     def row(self) -> str:
-        """As C has it."""
+        """The action as a C initializer."""
         whole, rest = divmod(self.multiple, 1 << ABSOLUTE_BITS)
         added, added_rest = divmod(self.increment, 1 << ABSOLUTE_BITS)
         return (
@@ -78,8 +87,11 @@ class AbsoluteAction:
 
 @dataclass(frozen=True)
 class ShareAction:
-    """A scale-free action: the window multiple in 2^-40, and increment and interval in 2^-30 and
-    2^-28 of what was measured."""
+    """A scale-free action.
+
+    `multiple` is in units of 2^-40. `increment` and `interval` are in units of 2^-30 and 2^-28 of
+    the measured bandwidth-delay product and of the measured packet interval.
+    """
 
     multiple: int
     increment: int
@@ -87,14 +99,17 @@ class ShareAction:
 
     @property
     def row(self) -> str:
-        """As C has it."""
+        """The action as a C initializer."""
         return f"{{{self.multiple}ull, {self.increment}ll, {self.interval}ull}}"
 
 
 @dataclass(frozen=True)
 class IntegerTable:
-    """A rule table as the arithmetic uses it. `start_rule` is for senders that have measured
-    nothing; its `start_action` is absolute whatever the others are."""
+    """A rule table in fixed-point numbers.
+
+    `start_rule` applies to senders that have not measured anything. Its action `start_action` is
+    absolute, also in scale-free tables.
+    """
 
     table: RuleTable
     nodes: tuple[IntegerNode, ...]
@@ -105,55 +120,55 @@ class IntegerTable:
 
     @property
     def is_scale_free(self) -> bool:
-        """Whether actions are relative to what was measured."""
+        """Whether actions are relative to measured values."""
         return self.table.is_scale_free
 
     @property
-    def looks_at_age(self) -> bool:
-        """Whether averages are means while they are young."""
+    def uses_age(self) -> bool:
+        """Whether the averages are plain means until they have enough samples."""
         return self.is_scale_free and _AGE in self.table.signals
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the table's .json form, without what a .dna file held beside it."""
+        """SHA-256 of the table's .json form, without .dna metadata."""
         return hashlib.sha256(to_bytes(RemyCC(self.table), ".json")).hexdigest()
 
     @classmethod
-    def of(cls, table: RuleTable) -> IntegerTable:
-        """The table in integers. Raises UnsuitableTable for numbers beyond what they hold."""
+    def from_rule_table(cls, table: RuleTable) -> IntegerTable:
+        """Converts a table. Raises UnsuitableTable for numbers out of range."""
         for axis in table.signals:
             if axis >= USUAL_AXES:
                 raise UnsuitableTable(
-                    f"the table looks at {signal_name(axis, table.rules)}, which ACKs do not tell"
+                    f"the table uses {signal_name(axis, table.rules)}, which ACKs do not carry"
                 )
         nodes, depth = _nodes(table)
         for what, count in (("rules", table.rule_count), ("inner nodes", len(nodes))):
-            if count > _MOST_SLOTS:
-                raise UnsuitableTable(f"the table has {count} {what}; at most {_MOST_SLOTS} fit")
+            if count > _MAX_SLOTS:
+                raise UnsuitableTable(f"the table has {count} {what}; the maximum is {_MAX_SLOTS}")
         start = table.find((0.0,))
-        relative = table.is_scale_free
-        # A start rule is in packets and ms, which are no shares of anything.
-        only_absolute = start_rule(table)
+        is_scale_free = table.is_scale_free
+        # A start rule is in packets and ms even in a scale-free table.
+        absolute_only = start_rule(table)
         actions = tuple(
-            _absolute(table, rule)
-            if not relative
-            # What is measured never leads to it.
+            _absolute_action(table, rule)
+            if not is_scale_free
+            # Measured signals never select this rule.
             else ShareAction(0, 0, 0)
-            if rule == only_absolute
-            else _share(table, rule)
+            if rule == absolute_only
+            else _share_action(table, rule)
             for rule in range(table.rule_count)
         )
-        return cls(table, nodes, actions, start, _absolute(table, start), depth)
+        return cls(table, nodes, actions, start, _absolute_action(table, start), depth)
 
 
 def _nodes(table: RuleTable) -> tuple[tuple[IntegerNode, ...], int]:
-    """The inner nodes in pre-order, and on how many a look-up comes by at most."""
+    """Returns the inner nodes in pre-order, and the largest number of them on a look-up's path."""
     source = iter(table.nodes())
     scale = [
         1 << RATIO_BITS if axis == _RTT_RATIO or table.is_scale_free else _US_PER_MS << TIME_BITS
         for axis in range(USUAL_AXES)
     ]
-    found: list[IntegerNode] = []
+    nodes: list[IntegerNode] = []
     rules = 0
     deepest = 0
 
@@ -164,95 +179,93 @@ def _nodes(table: RuleTable) -> tuple[tuple[IntegerNode, ...], int]:
             rules += 1
             return -rules
         deepest = max(deepest, depth + 1)
-        number = len(found)
+        number = len(nodes)
         limits = [UNREACHED] * USUAL_AXES
         for axis, value in thresholds:
-            limits[axis] = _least_reaching(value, scale[axis])
+            limits[axis] = _smallest_reaching(value, scale[axis])
         children = [0] * (1 << USUAL_AXES)
-        found.append(IntegerNode(tuple(limits), ()))
+        nodes.append(IntegerNode(tuple(limits), ()))
         for child in range(1 << len(thresholds)):
-            orthant = sum(
-                (child >> place & 1) << axis for place, (axis, _) in enumerate(thresholds)
-            )
+            orthant = sum((child >> bit & 1) << axis for bit, (axis, _) in enumerate(thresholds))
             children[orthant] = subtree(depth + 1)
-        found[number] = IntegerNode(tuple(limits), tuple(children))
+        nodes[number] = IntegerNode(tuple(limits), tuple(children))
         return number
 
     if subtree(0) < 0:
-        found.append(IntegerNode((UNREACHED,) * USUAL_AXES, (-1,) * (1 << USUAL_AXES)))
-    return tuple(found), max(deepest, 1)
+        nodes.append(IntegerNode((UNREACHED,) * USUAL_AXES, (-1,) * (1 << USUAL_AXES)))
+    return tuple(nodes), max(deepest, 1)
 
 
-def _least_reaching(threshold: float, scale: int) -> int:
-    """The least multiple of 1 / scale that, as a double, is not below a threshold."""
-    least = ceil(Fraction(threshold) * scale)
-    return max(least - 1 if (least - 1) / scale >= threshold else least, 0)
+def _smallest_reaching(threshold: float, scale: int) -> int:
+    """Returns the smallest n for which the double n / scale is not below the threshold."""
+    smallest = ceil(Fraction(threshold) * scale)
+    return max(smallest - 1 if (smallest - 1) / scale >= threshold else smallest, 0)
 
 
-def _within(
-    table: RuleTable, rule: int, largest_increment: int, longest: int, unit: str
+def _bounded_action(
+    table: RuleTable, rule: int, max_increment: int, max_interval: int, unit: str
 ) -> tuple[Fraction, Fraction, Fraction]:
-    """The action of a rule. Raises UnsuitableTable if 64 bits do not hold its numbers."""
+    """Returns the action of a rule. Raises UnsuitableTable if its numbers do not fit 64 bits."""
     multiple, increment, intersend = (Fraction(value) for value in table.action(rule))
-    for name, value, largest, of in (
-        ("a window multiple", multiple, _LARGEST_MULTIPLE, ""),
-        ("a window increment", abs(increment), largest_increment, ""),
-        ("an intersend time", intersend, longest, unit),
+    for name, value, maximum, unit_suffix in (
+        ("a window multiple", multiple, _MAX_MULTIPLE, ""),
+        ("a window increment", abs(increment), max_increment, ""),
+        ("an intersend time", intersend, max_interval, unit),
     ):
-        if value > largest:
+        if value > maximum:
             raise UnsuitableTable(
-                f"rule {rule} has {name} of {float(value):g}{of}; up to {float(largest):g} can be "
-                "computed in 64 bits"
+                f"rule {rule} has {name} of {float(value):g}{unit_suffix}; the maximum for 64-bit "
+                f"arithmetic is {float(maximum):g}"
             )
     return multiple, increment, intersend
 
 
-def _absolute(table: RuleTable, rule: int) -> AbsoluteAction:
-    multiple, increment, intersend = _within(
-        table, rule, _LARGEST_PACKETS, _LONGEST_US // _US_PER_MS, " ms"
+def _absolute_action(table: RuleTable, rule: int) -> AbsoluteAction:
+    multiple, increment, intersend = _bounded_action(
+        table, rule, _MAX_PACKETS, _MAX_INTERVAL_US // _US_PER_MS, " ms"
     )
     shift = 0
-    while 0 < multiple * (1 << shift) < _LEAST_WITH_ALL_BITS and shift < ABSOLUTE_BITS - 1:
+    while 0 < multiple * (1 << shift) < _MIN_WITH_ALL_BITS and shift < ABSOLUTE_BITS - 1:
         shift += 1
     return AbsoluteAction(
         floor(multiple * (1 << ABSOLUTE_BITS + shift)),
         shift,
         floor(increment * (1 << ABSOLUTE_BITS)),
-        _nearest(intersend * _US_PER_MS * (1 << TIME_BITS)),
+        _round_interval(intersend * _US_PER_MS * (1 << TIME_BITS)),
     )
 
 
-def _share(table: RuleTable, rule: int) -> ShareAction:
-    multiple, increment, intersend = _within(
-        table, rule, _LARGEST_SHARE * _PERCENT, _LARGEST_SHARE, " measured intervals"
+def _share_action(table: RuleTable, rule: int) -> ShareAction:
+    multiple, increment, intersend = _bounded_action(
+        table, rule, _MAX_SHARE * _PERCENT, _MAX_SHARE, " measured intervals"
     )
-    # Upwards, as a product that would be whole must not fall short of it.
+    # Rounds up, so that a product that should be a whole number is not below it.
     return ShareAction(
         ceil(multiple * (1 << MULTIPLE_BITS)),
         ceil(increment / _PERCENT * (1 << SHARE_BITS)),
-        _nearest(intersend * (1 << UNIT_BITS)),
+        _round_interval(intersend * (1 << UNIT_BITS)),
     )
 
 
-def _nearest(value: Fraction) -> int:
-    """Never 0 for what is above it, which would mean no pacing at all."""
+def _round_interval(value: Fraction) -> int:
+    """Rounds to the nearest integer, but to at least 1 if positive, as 0 would disable pacing."""
     return max(floor(value + Fraction(1, 2)), 1 if value > 0 else 0)
 
 
-#: Templates and programs in C: the repository's folder `kernel`, which a wheel has a copy of.
+#: C templates and programs: the repository's directory `kernel`, which wheels contain a copy of.
 SOURCES: Final = Path(__file__).parent / "sources"
 
 
 def _slots(count: int) -> int:
-    """A power of two, so that an index can be masked."""
+    """Returns the next power of two, so that an index can be masked."""
     return 1 << (count - 1).bit_length()
 
 
-def _wrapped(items: Iterable[str]) -> list[str]:
+def _wrap_items(items: Iterable[str]) -> list[str]:
     lines: list[str] = []
     line = "   "
     for item in items:
-        if len(line) + len(item) + 2 > _A_LINE:
+        if len(line) + len(item) + 2 > _LINE_LENGTH:
             lines.append(line)
             line = "   "
         line += f" {item},"
@@ -267,15 +280,17 @@ def _node_rows(nodes: Sequence[IntegerNode]) -> list[str]:
     ]
 
 
-def header(table: IntegerTable, *, deadband_us: int = 0) -> str:
-    """The C header of a table. RTTs up to `deadband_us` above the smallest count as it. The
-    same table gives the same text."""
+def c_header(table: IntegerTable, *, deadband_us: int = 0) -> str:
+    """Returns the C header of a table; the same arguments give the same text.
+
+    RTTs up to `deadband_us` above the minimum RTT are treated as the minimum.
+    """
     rules, nodes = len(table.actions), len(table.nodes)
     kind = "remy_share" if table.is_scale_free else "remy_absolute"
     lines = [
         f"/* The table with the SHA-256 {table.digest}. */",
         f"#define REMY_SCALE_FREE {int(table.is_scale_free)}",
-        f"#define REMY_LOOKS_AT_AGE {int(table.looks_at_age)}",
+        f"#define REMY_LOOKS_AT_AGE {int(table.uses_age)}",
         f"#define REMY_RULES {rules}",
         f"#define REMY_RULE_SLOTS {_slots(rules)}",
         f"#define REMY_NODE_SLOTS {_slots(nodes)}",
@@ -288,7 +303,7 @@ def header(table: IntegerTable, *, deadband_us: int = 0) -> str:
         "};",
         "",
         f"REMY_DATA struct {kind} remy_actions[REMY_RULE_SLOTS] = {{",
-        *_wrapped(action.row for action in table.actions),
+        *_wrap_items(action.row for action in table.actions),
         "};",
     ]
     if table.is_scale_free:

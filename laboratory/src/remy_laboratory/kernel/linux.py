@@ -1,4 +1,4 @@
-"""A table as congestion control of Linux: source for eBPF, its manifest, what the kernel needs."""
+"""Exports a table as Linux congestion control: eBPF source, manifest and compiled object."""
 
 from __future__ import annotations
 
@@ -24,35 +24,36 @@ from remy_laboratory.kernel.fixed_point import (
     TIME_BITS,
     UNIT_BITS,
     IntegerTable,
-    header,
+    c_header,
 )
 from remy_proto.v1 import spec_pb2
 
 SOURCE: Final = "remy_congestion.bpf.c"
 OBJECT: Final = "remy_congestion.bpf.o"
 MANIFEST: Final = "manifest.json"
-_LONGEST_NAME: Final = 15
+_MAX_NAME_LENGTH: Final = 15
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
-#: Every algorithm that Linux has had under this name, and its variants that are known.
+#: Names of the congestion control algorithms of Linux and of known variants.
 TAKEN_NAMES: Final = frozenset(
     "bbr bbr1 bbr2 bbr3 bic cdg cubic dctcp dctcp_reno highspeed htcp hybla illinois lp nv prague "
     "reno scalable vegas veno westwood yeah bpf_cubic bpf_dctcp".split()
 )
-#: What a kernel must have, by the names that `remy-farm kernel check` reads from its BTF.
+#: Required features of the kernel, by the names that `remy-farm kernel check` reports.
 KERNEL_FEATURES: Final = ("cong_control_with_ack", "struct_ops_links", "bpf_loop", "tcp_send_times")
-_MOST_MANIFEST_BYTES: Final = 1 << 20
+_MAX_MANIFEST_BYTES: Final = 1 << 20
 
 
 class KernelExportError(FileError):
-    """A name, a folder or a tool that does not make a kernel's algorithm; one sentence."""
+    """A name, directory or compiler is unsuitable for the export; the text is one sentence."""
 
 
 def check_name(name: str) -> None:
-    """Raises KernelExportError for a name that no new algorithm may have."""
-    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+    """Raises KernelExportError if the name is invalid or belongs to an algorithm of Linux."""
+    if not _NAME.fullmatch(name) or len(name) > _MAX_NAME_LENGTH:
         raise KernelExportError(
-            f"{name!r} is no name of an algorithm, which is a letter and then letters, digits and "
-            f"_, in lower case, {_LONGEST_NAME} at most"
+            f"{name!r} is not a valid algorithm name: it must start with a lower-case letter, "
+            "followed by "
+            f"lower-case letters, digits and _, {_MAX_NAME_LENGTH} characters at most"
         )
     if name in TAKEN_NAMES:
         raise KernelExportError(f"{name!r} is an algorithm of Linux; choose another name")
@@ -61,8 +62,11 @@ def check_name(name: str) -> None:
 def ebpf_files(
     table: IntegerTable, name: str, *, spec: spec_pb2.DesignSpec | None = None, deadband_us: int = 0
 ) -> dict[str, str]:
-    """The exported files by name: a pure function of the arguments. `spec` is what the table was
-    designed for, None if that is not known. Raises KernelExportError for the name."""
+    """Returns the texts of the exported files by name.
+
+    `spec` is the specification that the table was designed for; None if it is unknown. Raises
+    KernelExportError for an invalid name.
+    """
     check_name(name)
 
     def template(file: str) -> str:
@@ -71,7 +75,7 @@ def ebpf_files(
     files = {
         SOURCE: template(SOURCE).replace("@NAME@", name),
         "remy_kernel.h": template("remy_kernel.h"),
-        "remy_table.h": header(table, deadband_us=deadband_us),
+        "remy_table.h": c_header(table, deadband_us=deadband_us),
         "replay.h": template("replay.h"),
     }
     manifest = {
@@ -91,7 +95,7 @@ def ebpf_files(
             "units": UNIT_BITS,
             "absolute_actions": ABSOLUTE_BITS,
         },
-        "design": None if spec is None else _design(spec),
+        "design": None if spec is None else _design_summary(spec),
         "kernel_features": list(KERNEL_FEATURES),
         "files_sha256": {
             file: hashlib.sha256(text.encode()).hexdigest() for file, text in files.items()
@@ -100,7 +104,7 @@ def ebpf_files(
     return {**files, MANIFEST: json.dumps(manifest, indent=2, sort_keys=True) + "\n"}
 
 
-def _design(spec: spec_pb2.DesignSpec) -> dict[str, Any]:
+def _design_summary(spec: spec_pb2.DesignSpec) -> dict[str, Any]:
     network = outline(spec).network
     return {
         "link_rate_mbps": list(extent(network.rate_mbps)),
@@ -113,8 +117,11 @@ def _design(spec: spec_pb2.DesignSpec) -> dict[str, Any]:
 
 
 def write_ebpf(folder: Path, files: dict[str, str]) -> Path | None:
-    """Writes exported files, and compiles them; None where there is no clang. Raises
-    KernelExportError if they do not compile."""
+    """Writes exported files and compiles them.
+
+    Returns the compiled object; None if clang is not installed. Raises KernelExportError if the
+    files do not compile.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         write_file(folder / name, text.encode())
@@ -124,12 +131,11 @@ def write_ebpf(folder: Path, files: dict[str, str]) -> Path | None:
 
 
 def compile_ebpf(folder: Path, *flags: str) -> Path:
-    """Compiles an exported folder with clang, and with flags beside the usual ones. Raises
-    KernelExportError."""
+    """Compiles an exported directory with clang and additional flags. Raises KernelExportError."""
     clang = shutil.which("clang")
     if clang is None:
-        raise KernelExportError("there is no clang, which compiles for eBPF; install the package")
-    done = subprocess.run(
+        raise KernelExportError("clang is not installed; it is needed to compile eBPF")
+    result = subprocess.run(
         [
             *(clang, "-O2", "-g", "-Wall", "-Werror", *flags),
             *("-target", "bpf", "-c", SOURCE, "-o", OBJECT),
@@ -139,15 +145,15 @@ def compile_ebpf(folder: Path, *flags: str) -> Path:
         text=True,
         check=False,
     )
-    if done.returncode:
-        raise KernelExportError(f"{folder / SOURCE} does not compile: {done.stderr.strip()}")
+    if result.returncode:
+        raise KernelExportError(f"{folder / SOURCE} does not compile: {result.stderr.strip()}")
     return folder / OBJECT
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of an exported folder, whose files are as it says. Raises KernelExportError."""
+    """Reads an exported directory's manifest and verifies its files. Raises KernelExportError."""
     try:
-        manifest = json.loads(read_file(folder / MANIFEST, limit=_MOST_MANIFEST_BYTES))
+        manifest = json.loads(read_file(folder / MANIFEST, limit=_MAX_MANIFEST_BYTES))
         digests = manifest["files_sha256"]
         check_name(manifest["name"])
         if not {SOURCE, "remy_table.h"} <= set(digests):
@@ -155,12 +161,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         files = {name: str(digest) for name, digest in digests.items() if Path(name).name == name}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise KernelExportError(
-            f"{folder / MANIFEST} is not written by 'remy-farm export --ebpf'"
+            f"{folder / MANIFEST} was not written by 'remy-farm export --ebpf'"
         ) from error
     for name, digest in files.items():
-        data = read_file(folder / name, limit=_MOST_MANIFEST_BYTES * 16)
+        data = read_file(folder / name, limit=_MAX_MANIFEST_BYTES * 16)
         if hashlib.sha256(data).hexdigest() != digest:
             raise KernelExportError(
-                f"{folder / name} was changed after it was exported; export the table again"
+                f"{folder / name} was changed after the export; export the table again"
             )
     return dict(manifest)

@@ -1,5 +1,7 @@
-"""Real sockets over an emulated link: what an algorithm of this machine's Linux comes to, beside
-others and beside what the simulator predicts."""
+"""Measures Linux congestion control with real sockets over an emulated link.
+
+The simulator's predictions are made here too.
+"""
 
 from __future__ import annotations
 
@@ -41,39 +43,40 @@ if TYPE_CHECKING:
 _NAMESPACE: Final = re.compile(r"remy-(\d+)-(?:senders|receivers)")
 _PORT: Final = 5001
 _HTTPS_PORT: Final = 5443
-# Least, first and largest, as tcp(7) has them.
+# Minimum, default and maximum, as in tcp(7).
 _SOCKET_BUFFER_BYTES: Final = "4096 16777216 67108864"
 _SENDER, _RECEIVER = "10.77.0.1", "10.77.0.2"
 _BITS_PER_PACKET: Final = 12_000
-#: Senders that run the first table of a request.
-_THE_TABLE: Final = {"table": "the table"}
+#: A sender that runs the first table of an evaluation request.
+_TABLE_SENDER: Final = {"table": "the table"}
 _MS_PER_SECOND: Final = 1000.0
 _US_PER_MS: Final = 1000.0
-_LARGEST_NUMBER: Final = 1e6
-#: A run is disturbed if one packet in a hundred was later than this by the emulator's own doing.
-MOST_LATE_US: Final = 500.0
-#: Attempts for each repeat before a disturbed one is kept, and told.
+#: A run is disturbed if the emulator delayed more than one packet in a hundred by this time itself.
+MAX_LATE_US: Final = 500.0
+#: Attempts for each run before a disturbed run is kept and reported.
 _ATTEMPTS: Final = 3
-#: Jitter that a virtual machine of today has, ms; what the prediction with jitter is made with.
-USUAL_JITTER_MS: Final = 0.12
+#: Typical RTT jitter of a virtual machine, ms, used for the prediction with jitter.
+TYPICAL_JITTER_MS: Final = 0.12
 _PREDICTIONS: Final = 4
-_DEADLINE_SECONDS: Final = 30.0
-# A download may take so many times as long as always-on flows last.
-_DOWNLOAD_PATIENCE: Final = 4
-#: What algorithms of Linux are called in the simulator.
+_TIMEOUT_SECONDS: Final = 30.0
+# A download may take this many times as long as always-on flows last.
+_DOWNLOAD_TIMEOUT_FACTOR: Final = 4
+#: Names in the simulator of algorithms of Linux.
 SIMULATED: Final = {"cubic": "cubic", "bbr": "bbr", "reno": "newreno"}
 
 
 class MeasureError(FileError):
-    """Something that keeps a link from being emulated; one sentence."""
+    """The link cannot be emulated; the text is one sentence."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Always-on flows: how many, how long the first one lasts, when each next one starts, and
-    whether packets leave one by one and each has an ACK, or as Linux does it by itself. After them
-    starts one of another algorithm, the `competitor`. With `download_bytes` there is one HTTPS
-    download in their place."""
+    """A workload: always-on flows, or one HTTPS download if `download_bytes` is positive.
+
+    The first flow lasts `seconds`, and the flows start `apart_seconds` apart. Without `offloads`,
+    packets are sent one by one; without `delayed_acks`, each packet is acknowledged. A flow of the
+    algorithm `competitor` starts last, unless it is None.
+    """
 
     flows: int
     seconds: float = 30.0
@@ -85,16 +88,19 @@ class Workload:
 
     @property
     def title(self) -> str:
-        """What is measured, in a word or two."""
+        """A short name of the workload."""
         if self.download_bytes:
             return f"HTTPS, {self.download_bytes / 1e6:g} MB"
         return "alike" if self.competitor is None else f"beside {self.competitor}"
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One run. Rates are packets times 1,500 bytes, `own_mbps` that of the flows of the algorithm
-    that is measured; the RTT is by the emulator's clock."""
+class RunResult:
+    """The result of one run.
+
+    Rates count 1,500 bytes per packet. `own_mbps` is the rate of the measured algorithm's flows,
+    without a competitor. The RTT is measured by the emulator.
+    """
 
     total_mbps: float
     mean_rtt_ms: float
@@ -109,19 +115,21 @@ class Measured:
 
     @property
     def is_disturbed(self) -> bool:
-        """Whether the emulator was late too often for the figures to be the algorithm's."""
-        return self.late_99_us > MOST_LATE_US
+        """Whether the emulator fell behind too often for the run to be valid."""
+        return self.late_99_us > MAX_LATE_US
 
     @property
     def fairness(self) -> float:
-        """Jain's index of the shares: 1 if all are equal."""
+        """Jain's fairness index of the flows' rates; 1 if all are equal."""
         return jain(self.shares_mbps)
 
 
 @dataclass(frozen=True)
 class Row:
-    """An algorithm, or a prediction, with one load: medians over its runs. `own_mbps` is without
-    what a competitor has, `seconds` how long a download took, or the flows lasted."""
+    """Medians over the runs of an algorithm, or a prediction, with one workload.
+
+    `own_mbps` leaves out the competitor. `seconds` is the duration of the download or of the flows.
+    """
 
     algorithm: str
     load: str
@@ -133,15 +141,15 @@ class Row:
     seconds: float
     runs: int
     disturbed: int
-    details: tuple[Measured, ...] = ()
+    details: tuple[RunResult, ...] = ()
 
-    def tree(self) -> dict[str, Any]:
-        """The fields as a JSON object."""
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the fields as a JSON object."""
         return asdict(self)
 
 
 def jain(shares: Sequence[float]) -> float:
-    """Jain's index of fairness; 0 where nobody has anything."""
+    """Returns Jain's fairness index; 0 if all shares are 0."""
     squares = len(shares) * sum(share * share for share in shares)
     return sum(shares) ** 2 / squares if squares else 0.0
 
@@ -149,30 +157,33 @@ def jain(shares: Sequence[float]) -> float:
 def build_emulator(folder: Path) -> Path:
     """Compiles kernel/link_emulator.c. Raises MeasureError or ReplayError."""
     program = folder / "link_emulator"
-    words = [*c_compiler(), "-std=gnu11", "-O2", str(SOURCES / "link_emulator.c")]
-    done = subprocess.run(
-        [*words, "-o", str(program), "-lm"], capture_output=True, text=True, check=False
+    command = [*c_compiler(), "-std=gnu11", "-O2", str(SOURCES / "link_emulator.c")]
+    result = subprocess.run(
+        [*command, "-o", str(program), "-lm"], capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        raise MeasureError(f"the link emulator does not compile: {done.stderr.strip()}")
+    if result.returncode:
+        raise MeasureError(f"the link emulator does not compile: {result.stderr.strip()}")
     return program
 
 
 def _remove_namespaces() -> None:
-    """Those of this process and of killed ones, which another measurement may remove first."""
-    for found in Path("/run/netns").glob("remy-*-*"):
-        owner = _NAMESPACE.fullmatch(found.name)
+    """Removes the namespaces of this process and of killed measurements.
+
+    Another measurement may remove the latter at the same time.
+    """
+    for path in Path("/run/netns").glob("remy-*-*"):
+        owner = _NAMESPACE.fullmatch(path.name)
         if owner and (owner[1] == str(os.getpid()) or not Path("/proc", owner[1]).exists()):
             with suppress(RunError):
-                ip("netns", "delete", found.name)
+                ip("netns", "delete", path.name)
 
 
 @contextmanager
 def _namespaces() -> Iterator[tuple[str, str]]:
-    """Two of our own, gone at the end, which SIGTERM is as well."""
+    """Creates two network namespaces and removes them at the end, also after SIGTERM."""
     _remove_namespaces()
     senders, receivers = (f"remy-{os.getpid()}-{side}" for side in ("senders", "receivers"))
-    ended = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    previous_handler = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         for name in (senders, receivers):
             ip("netns", "add", name)
@@ -180,18 +191,20 @@ def _namespaces() -> Iterator[tuple[str, str]]:
         yield senders, receivers
     finally:
         _remove_namespaces()
-        signal.signal(signal.SIGTERM, ended)
+        signal.signal(signal.SIGTERM, previous_handler)
 
 
-def _line(stream: IO[str] | None, program: str) -> str:
+def _read_line(stream: IO[str] | None, program: str) -> str:
+    """Returns a program's next line of output. Raises MeasureError if it has exited."""
     assert stream is not None
     line = stream.readline()
     if not line:
-        raise MeasureError(f"{program} ended before it was ready")
+        raise MeasureError(f"{program} exited before it was ready")
     return line
 
 
-def _set_up(senders: str, receivers: str, load: Workload) -> None:
+def _configure_namespaces(senders: str, receivers: str, load: Workload) -> None:
+    """Sets addresses, routes, segmentation and socket buffers in both namespaces."""
     for name, address in ((senders, _SENDER), (receivers, _RECEIVER)):
         ip("-n", name, "address", "add", f"{address}/24", "dev", "remy0")
         ip("-n", name, "link", "set", "remy0", "mtu", "1500", "txqueuelen", "10000", "up")
@@ -200,14 +213,15 @@ def _set_up(senders: str, receivers: str, load: Workload) -> None:
         ip("-n", name, "route", "replace", *subnet, *quick)
         if not load.offloads:
             ip("-n", name, "link", "set", "remy0", "gso_max_segs", "1")
-        # Linux's own would hold up long, quick links: 64 kB, doubled each RTT, and at most 6 MB.
+        # Linux's default buffers would limit fast links with long RTTs.
         for setting in ("tcp_rmem", "tcp_wmem"):
             write = f"echo {_SOCKET_BUFFER_BYTES} >/proc/sys/net/ipv4/{setting}"
             ip("netns", "exec", name, "sh", "-c", write)
 
 
-def _certificate(folder: Path) -> tuple[str, str]:
-    """A certificate for the senders' address, good for a day, and its key: paths of PEM files."""
+def _create_certificate(folder: Path) -> tuple[str, str]:
+    """Creates a certificate for the senders' address, valid for a day; returns its PEM file and
+    its key's."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, _SENDER)])
     now = datetime.datetime.now(datetime.UTC)
@@ -235,88 +249,90 @@ def _certificate(folder: Path) -> tuple[str, str]:
     return str(files[0]), str(files[1])
 
 
-def _ended(process: subprocess.Popen[str], seconds: float, algorithm: str) -> str:
-    """What a program of flows.py said, which may take so long. Raises MeasureError."""
+def _wait_for_output(process: subprocess.Popen[str], seconds: float, algorithm: str) -> str:
+    """Waits for a flows.py process and returns its output. Raises MeasureError after a timeout."""
     try:
-        said, complaint = process.communicate(timeout=seconds)
+        output, errors = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired as error:
-        raise MeasureError(f"flows of {algorithm} did not end in time") from error
+        raise MeasureError(f"flows of {algorithm} did not end within {seconds:g} s") from error
     if process.returncode:
-        last = (complaint.strip().splitlines() or [f"exit status {process.returncode}"])[-1]
+        last = (errors.strip().splitlines() or [f"exit status {process.returncode}"])[-1]
         raise MeasureError(f"flows of {algorithm} failed: {last}")
-    return said
+    return output
 
 
 def measure_once(
     emulator: Path, link: Link, load: Workload, algorithm: str, *, seed: int
-) -> Measured:
-    """One run in namespaces of its own. Raises MeasureError."""
+) -> RunResult:
+    """Measures one run in new network namespaces. Raises MeasureError."""
     with _namespaces() as (senders, receivers), ExitStack() as stack:
 
-        def start(*words: str) -> subprocess.Popen[str]:
+        def start(*command: str) -> subprocess.Popen[str]:
             pipe = subprocess.PIPE
-            process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+            process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
             stack.enter_context(process)
             stack.callback(process.kill)
             return process
 
-        def inside(namespace: str, *words: str) -> subprocess.Popen[str]:
+        def start_flows(namespace: str, *arguments: str) -> subprocess.Popen[str]:
             flows = [sys.executable, str(SOURCES / "flows.py")]
-            return start("ip", "netns", "exec", namespace, *flows, *words)
+            return start("ip", "netns", "exec", namespace, *flows, *arguments)
 
-        emulating = start(str(emulator), senders, receivers, *link.words(seed))
-        _line(emulating.stdout, "the link emulator")
-        _set_up(senders, receivers, load)
+        emulator_process = start(str(emulator), senders, receivers, *link.emulator_arguments(seed))
+        _read_line(emulator_process.stdout, "the link emulator")
+        _configure_namespaces(senders, receivers, load)
         if load.download_bytes:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="remy-farm-")))
-            certificate, key = _certificate(folder)
-            words = (str(_HTTPS_PORT), algorithm, str(load.download_bytes))
-            serving = inside(senders, "serve", *words, certificate, key)
-            if not serving.stdout or not serving.stdout.readline():
-                _ended(serving, _DEADLINE_SECONDS, algorithm)
-            patience = load.seconds * _DOWNLOAD_PATIENCE
-            words = (_SENDER, str(_HTTPS_PORT), certificate)
-            loading = inside(receivers, "download", *words, str(patience))
-            loaded = json.loads(_ended(loading, patience + _DEADLINE_SECONDS, algorithm))
-            sent = json.loads(_ended(serving, _DEADLINE_SECONDS, algorithm))
-            sent["flows"][0]["seconds"] = loaded["seconds"]
+            certificate, key = _create_certificate(folder)
+            arguments = (str(_HTTPS_PORT), algorithm, str(load.download_bytes))
+            server = start_flows(senders, "serve", *arguments, certificate, key)
+            if not server.stdout or not server.stdout.readline():
+                _wait_for_output(server, _TIMEOUT_SECONDS, algorithm)
+            timeout = load.seconds * _DOWNLOAD_TIMEOUT_FACTOR
+            arguments = (_SENDER, str(_HTTPS_PORT), certificate)
+            client = start_flows(receivers, "download", *arguments, str(timeout))
+            download = json.loads(_wait_for_output(client, timeout + _TIMEOUT_SECONDS, algorithm))
+            sent = json.loads(_wait_for_output(server, _TIMEOUT_SECONDS, algorithm))
+            sent["flows"][0]["seconds"] = download["seconds"]
         else:
-            receiving = inside(receivers, "receive", str(_PORT))
-            _line(receiving.stdout, "the receiver")
-            each = [algorithm] * load.flows
+            receiver = start_flows(receivers, "receive", str(_PORT))
+            _read_line(receiver.stdout, "the receiver")
+            algorithms = [algorithm] * load.flows
             if load.competitor is not None:
-                each.append(load.competitor)
+                algorithms.append(load.competitor)
             times = (str(load.seconds), str(load.apart_seconds))
-            sending = inside(senders, "send", _RECEIVER, str(_PORT), ",".join(each), *times)
-            sent = json.loads(_ended(sending, load.seconds + _DEADLINE_SECONDS, algorithm))
-            receiving.communicate(timeout=_DEADLINE_SECONDS)
-        counted, _ = emulating.communicate(timeout=_DEADLINE_SECONDS)
-    return _measured(sent, json.loads(counted), load.flows)
+            target = (_RECEIVER, str(_PORT))
+            sender = start_flows(senders, "send", *target, ",".join(algorithms), *times)
+            sent = json.loads(_wait_for_output(sender, load.seconds + _TIMEOUT_SECONDS, algorithm))
+            receiver.communicate(timeout=_TIMEOUT_SECONDS)
+        emulated, _ = emulator_process.communicate(timeout=_TIMEOUT_SECONDS)
+    return _run_result(sent, json.loads(emulated), load.flows)
 
 
-def _measured(sent: dict[str, Any], counted: dict[str, Any], own_flows: int) -> Measured:
-    by_port = {flow["port"]: flow for flow in counted["flows"]}
+def _run_result(sent: dict[str, Any], emulated: dict[str, Any], own_flows: int) -> RunResult:
+    """Combines what the senders and the emulator report, by the flows' port."""
+    by_port = {flow["port"]: flow for flow in emulated["flows"]}
     pairs = [
         (flow, by_port[flow["port"]])
         for flow in sorted(sent["flows"], key=lambda flow: float(flow["began_seconds"]))
         if flow["port"] in by_port
     ]
-    packets = sum(seen["packets"] for _, seen in pairs)
+    packets = sum(counts["packets"] for _, counts in pairs)
     seconds = max((flow["began_seconds"] + flow["seconds"] for flow, _ in pairs), default=1.0)
-    rtts_ms = sum(seen["mean_rtt_ms"] * seen["packets"] for _, seen in pairs)
-    gigabytes = sum(seen["bytes"] for _, seen in pairs) / 1e9
+    rtts_ms = sum(counts["mean_rtt_ms"] * counts["packets"] for _, counts in pairs)
+    gigabytes = sum(counts["bytes"] for _, counts in pairs) / 1e9
     shares_mbps = tuple(
-        seen["packets"] * _BITS_PER_PACKET / flow["seconds"] / 1e6 for flow, seen in pairs
+        counts["packets"] * _BITS_PER_PACKET / flow["seconds"] / 1e6 for flow, counts in pairs
     )
-    return Measured(
+    return RunResult(
         total_mbps=packets * _BITS_PER_PACKET / seconds / 1e6,
         mean_rtt_ms=rtts_ms / packets if packets else 0.0,
         shares_mbps=shares_mbps,
         retransmissions=sum(flow["retransmissions"] for flow, _ in pairs),
-        drops=sum(seen["drops"] for _, seen in pairs),
+        drops=sum(counts["drops"] for _, counts in pairs),
         cpu_seconds_per_gigabyte=sent["cpu_seconds"] / gigabytes if gigabytes else 0.0,
-        late_99_us=counted["late_us"]["0.99"],
-        is_real_time=counted["real_time"],
+        late_99_us=emulated["late_us"]["0.99"],
+        is_real_time=emulated["real_time"],
         own_mbps=sum(shares_mbps[:own_flows]),
         seconds=seconds,
     )
@@ -330,44 +346,48 @@ def measure(
     *,
     repeats: int,
     seed: int,
-    say: Callable[[str], None],
+    on_message: Callable[[str], None],
 ) -> Row:
-    """Medians over `repeats` runs; one that was disturbed is repeated, and kept if all attempts
-    were. Raises MeasureError."""
-    kept: list[Measured] = []
+    """Measures `repeats` runs and returns their medians. Raises MeasureError.
+
+    A disturbed run is repeated up to three times; then the least disturbed attempt is kept.
+    """
+    runs: list[RunResult] = []
     for repeat in range(repeats):
         attempts = [measure_once(emulator, link, load, algorithm, seed=seed + repeat)]
         while attempts[-1].is_disturbed and len(attempts) < _ATTEMPTS:
             late_us = attempts[-1].late_99_us
-            what = f"{algorithm}, {load.flows} flows, {load.title}"
-            say(f"{what}: disturbed ({late_us:.0f} us late), again")
+            label = f"{algorithm}, {load.flows} flows, {load.title}"
+            on_message(f"{label}: disturbed ({late_us:.0f} us late), repeating the run")
             attempts.append(measure_once(emulator, link, load, algorithm, seed=seed + repeat))
-        kept.append(min(attempts, key=lambda run: run.late_99_us))
+        runs.append(min(attempts, key=lambda run: run.late_99_us))
     return Row(
         algorithm,
         load.title,
         load.flows,
-        statistics.median(run.total_mbps for run in kept),
-        statistics.median(run.own_mbps for run in kept),
-        statistics.median(run.mean_rtt_ms for run in kept),
-        statistics.median(run.fairness for run in kept),
-        statistics.median(run.seconds for run in kept),
-        len(kept),
-        sum(run.is_disturbed for run in kept),
-        tuple(kept),
+        statistics.median(run.total_mbps for run in runs),
+        statistics.median(run.own_mbps for run in runs),
+        statistics.median(run.mean_rtt_ms for run in runs),
+        statistics.median(run.fairness for run in runs),
+        statistics.median(run.seconds for run in runs),
+        len(runs),
+        sum(run.is_disturbed for run in runs),
+        tuple(runs),
     )
 
 
 def predict(table: RuleTable, link: Link, load: Workload, *, jitter_ms: float, seed: int) -> Row:
-    """What the simulator says of always-on flows that start when the measured ones do; a mean over
-    seeds. A competitor's clocks are exact, and `jitter_ms` is then 0, as on TCP there is none."""
+    """Simulates always-on flows that start when the measured flows do, and averages over seeds.
+
+    With a competitor, `jitter_ms` must be 0, as TCP in the simulator has no jitter.
+    """
     senders: list[dict[str, Any]] = []
     for number in range(load.flows + (load.competitor is not None)):
         is_competitor = number == load.flows
-        runs_it = {"protocol": SIMULATED[str(load.competitor)]} if is_competitor else _THE_TABLE
-        # A connection has its first packet on the way one RTT after it was asked for.
+        program = {"protocol": SIMULATED[str(load.competitor)]} if is_competitor else _TABLE_SENDER
+        # A connection sends its first packet one RTT after its SYN.
         first_on_ms = number * load.apart_seconds * _MS_PER_SECOND + link.rtt_ms
-        senders.append({**runs_it, "first_on_ms": first_on_ms})
+        senders.append({**program, "first_on_ms": first_on_ms})
     network = link.with_senders(senders, jitter_ms=jitter_ms)
     runs = []
     for number in range(_PREDICTIONS):
@@ -382,22 +402,22 @@ def predict(table: RuleTable, link: Link, load: Workload, *, jitter_ms: float, s
         outcome = remy_simulator.evaluate_columns(request)
         (result,) = columns.specimen_outcomes(request, outcome)
         runs.append(measure_senders(result))
-    totals, owns, rtts_ms, fairness = [], [], [], []
-    for senders_of_run in runs:
-        packets = [sender.packets_received for sender in senders_of_run]
-        totals.append(sum(packets) * _BITS_PER_PACKET / load.seconds / 1e6)
-        delays = [(sender.delay_ms or 0.0) * sender.packets_received for sender in senders_of_run]
+    totals_mbps, own_mbps, rtts_ms, fairness = [], [], [], []
+    for results in runs:
+        packets = [result.packets_received for result in results]
+        totals_mbps.append(sum(packets) * _BITS_PER_PACKET / load.seconds / 1e6)
+        delays = [(result.delay_ms or 0.0) * result.packets_received for result in results]
         rtts_ms.append(sum(delays) / max(sum(packets), 1))
-        shares = [sender.throughput_mbps or 0.0 for sender in senders_of_run]
+        shares = [result.throughput_mbps or 0.0 for result in results]
         fairness.append(jain(shares))
-        owns.append(sum(shares[: load.flows]))
+        own_mbps.append(sum(shares[: load.flows]))
     name = "simulator" if not jitter_ms else f"simulator, {jitter_ms:g} ms"
     return Row(
         name,
         load.title,
         load.flows,
-        statistics.fmean(totals),
-        statistics.fmean(owns),
+        statistics.fmean(totals_mbps),
+        statistics.fmean(own_mbps),
         statistics.fmean(rtts_ms),
         statistics.fmean(fairness),
         load.seconds,
@@ -406,29 +426,29 @@ def predict(table: RuleTable, link: Link, load: Workload, *, jitter_ms: float, s
     )
 
 
-def draw(path: Path, link: Link, rows: Sequence[Row]) -> None:
-    """Writes rates over RTTs of all rows, a line for each algorithm, as PNG."""
-    drawn(link, rows).savefig(path, format="png", dpi=120, metadata={"Software": None})
+def save_plot(path: Path, link: Link, rows: Sequence[Row]) -> None:
+    """Writes the plot of `draw_figure` as PNG."""
+    draw_figure(link, rows).savefig(path, format="png", dpi=120, metadata={"Software": None})
 
 
-def drawn(link: Link, rows: Sequence[Row]) -> Figure:
-    """Draws rates over RTTs of all rows, a line for each algorithm."""
-    # It takes half a second to load, which other commands do not wait for.
+def draw_figure(link: Link, rows: Sequence[Row]) -> Figure:
+    """Plots throughput over RTT for the rows with equal flows, with a line per algorithm."""
+    # Imported here because matplotlib takes half a second to import.
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.add_subplot()
-    alike = [row for row in rows if row.load == Workload(1).title]
-    for algorithm in dict.fromkeys(row.algorithm for row in alike):
-        mine = [row for row in alike if row.algorithm == algorithm]
-        is_predicted = not mine[0].details
+    equal_flows = [row for row in rows if row.load == Workload(1).title]
+    for algorithm in dict.fromkeys(row.algorithm for row in equal_flows):
+        algorithm_rows = [row for row in equal_flows if row.algorithm == algorithm]
+        is_predicted = not algorithm_rows[0].details
         axes.plot(
-            [row.mean_rtt_ms for row in mine],
-            [row.total_mbps for row in mine],
+            [row.mean_rtt_ms for row in algorithm_rows],
+            [row.total_mbps for row in algorithm_rows],
             "x:" if is_predicted else "o-",
             label=algorithm,
         )
-        for row in mine:
+        for row in algorithm_rows:
             axes.annotate(str(row.flows), (row.mean_rtt_ms, row.total_mbps), fontsize=7)
     axes.axhline(link.rate_mbps, color="grey", linewidth=0.5)
     axes.axvline(link.rtt_ms, color="grey", linewidth=0.5)

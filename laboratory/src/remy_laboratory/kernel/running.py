@@ -1,5 +1,7 @@
-"""An algorithm at work: who uses it, what was so before, and how that comes back however the
-process that holds it ends."""
+"""Runs exported algorithms in this kernel, and restores the previous settings afterwards.
+
+The settings are restored even if the process that holds the algorithm is killed, by the next start.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,13 @@ from remy_farm.files import FileError, read_file
 from remy_laboratory.kernel.libbpf import FOR_ALL, PRIVILEGED, LoadedObject, read_counters
 from remy_laboratory.kernel.linux import OBJECT, compile_ebpf, read_manifest
 
-#: Where it is written down what runs, for the next start to clean up.
+#: Directory of the records of running algorithms, from which a later start cleans up.
 STATES: Final = Path(os.environ.get("REMY_FARM_KERNEL_STATES", "/run/remy-farm/kernel"))
 _SYSCTL: Final = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 _AVAILABLE: Final = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-_MOST_BYTES: Final = 1 << 20
-_ENDS: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
-_NAMES_AFTER_RULES: Final = (
+_MAX_RECORD_BYTES: Final = 1 << 20
+_SIGNALS: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+_COUNTERS_AFTER_RULES: Final = (
     "acks",
     "clamped_windows",
     "timeouts",
@@ -36,27 +38,30 @@ _NAMES_AFTER_RULES: Final = (
 
 
 class RunError(FileError):
-    """Something that keeps an algorithm from being used; one sentence."""
+    """An algorithm cannot be run or used; the text is one sentence."""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Who uses an algorithm, beside sockets that ask for it by name: all new sockets of this
-    machine or of a network namespace (`is_default`), or those that a route leads."""
+    """The sockets that use an algorithm besides those that select it by name.
+
+    With `is_default`, all new sockets of this machine or of the namespace `netns`; with `route`,
+    those with this route.
+    """
 
     netns: str | None = None
     route: str | None = None
     is_default: bool = False
 
     @property
-    def needs_all(self) -> bool:
-        """Linux lets only what everybody may use be the default of a namespace."""
+    def needs_for_all(self) -> bool:
+        """Whether unprivileged use must be allowed, as Linux requires for a namespace's default."""
         return self.netns is not None and self.is_default
 
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A run as it is written down: before anything is changed, so that it can be undone."""
+    """The record of a run, written before any change so that a later process can undo it."""
 
     name: str
     pid: int
@@ -72,36 +77,43 @@ class RunRecord:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process that holds the algorithm is there, or it is pinned."""
+        """Whether the process that holds the algorithm still runs, or its pin exists."""
         if self.pin is not None:
             return Path(self.pin).exists()
-        return _start_of(self.pid) == self.started
+        return _start_ticks(self.pid) == self.started
 
 
-def _start_of(pid: int) -> str:
-    """When a process started, in ticks since boot, which tells it from later ones of its number;
-    empty if there is none."""
+def _start_ticks(pid: int) -> str:
+    """Returns a process's start time, in ticks since boot; empty if it does not run.
+
+    The start time distinguishes the process from later processes with the same id.
+    """
     try:
-        words = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except (OSError, IndexError):
         return ""
-    return "" if words[0] in "ZX" else words[19]
+    return "" if fields[0] in "ZX" else fields[19]
 
 
-def ip(*words: str, netns: str | None = None) -> str:
-    """What iproute2 prints, in a network namespace if one is named. Raises RunError."""
+def ip(*arguments: str, netns: str | None = None) -> str:
+    """Runs iproute2's `ip`, in a namespace if one is given, and returns its output.
+
+    Raises RunError.
+    """
     prefix = [] if netns is None else ["-n", netns]
     try:
-        done = subprocess.run(["ip", *prefix, *words], capture_output=True, text=True, check=False)
+        result = subprocess.run(
+            ["ip", *prefix, *arguments], capture_output=True, text=True, check=False
+        )
     except FileNotFoundError as error:
-        raise RunError("ip is not installed; the package iproute2 has it") from error
-    if done.returncode:
-        raise RunError(f"'ip {shlex.join([*prefix, *words])}' failed: {done.stderr.strip()}")
-    return done.stdout.strip()
+        raise RunError("ip is not installed; install the package iproute2") from error
+    if result.returncode:
+        raise RunError(f"'ip {shlex.join([*prefix, *arguments])}' failed: {result.stderr.strip()}")
+    return result.stdout.strip()
 
 
-def _default(netns: str | None, value: str | None = None) -> str:
-    """The default algorithm, after it was set to `value`."""
+def _default_algorithm(netns: str | None, value: str | None = None) -> str:
+    """Sets the default algorithm if `value` is given, and returns the default."""
     if netns is None:
         if value is not None:
             _SYSCTL.write_text(value)
@@ -110,100 +122,103 @@ def _default(netns: str | None, value: str | None = None) -> str:
     return ip("netns", "exec", netns, "sh", "-c", script)
 
 
-def _route(scope: Scope) -> str:
-    """The one route to a prefix, as `ip route` has it."""
+def _find_route(scope: Scope) -> str:
+    """Returns the route to the scope's prefix as `ip route` prints it. Raises RunError."""
     assert scope.route is not None
     lines = ip("route", "show", "exact", scope.route, netns=scope.netns).splitlines()
     if len(lines) != 1:
-        raise RunError(f"there are {len(lines)} routes to {scope.route}; one is needed")
+        raise RunError(f"there are {len(lines)} routes to {scope.route}, but exactly one is needed")
     if "congctl" in lines[0].split():
-        raise RunError(f"the route to {scope.route} names an algorithm already")
+        raise RunError(f"the route to {scope.route} already names an algorithm")
     return lines[0].strip()
 
 
-def _put_back(state: RunRecord) -> None:
-    """What was so before; what somebody else has changed since is left."""
+def _restore(state: RunRecord) -> None:
+    """Restores the default and the route, unless somebody else has changed them since."""
     if state.is_default and state.default_before is not None:
         with suppress(OSError, FileError):
-            if _default(state.netns) == state.name:
-                _default(state.netns, state.default_before)
+            if _default_algorithm(state.netns) == state.name:
+                _default_algorithm(state.netns, state.default_before)
     if state.route_before is not None and state.route is not None:
         with suppress(FileError):
-            now = ip("route", "show", "exact", state.route, netns=state.netns)
-            if f"congctl {state.name}" in now:
+            current = ip("route", "show", "exact", state.route, netns=state.netns)
+            if f"congctl {state.name}" in current:
                 ip("route", "change", *state.route_before.split(), netns=state.netns)
 
 
-def _path(name: str) -> Path:
+def _record_path(name: str) -> Path:
     return STATES / f"{name}.json"
 
 
-def _write_down(state: RunRecord) -> None:
-    """In one step. What a run that is killed meanwhile was writing says whose it is by its name."""
+def _write_record(state: RunRecord) -> None:
+    """Writes the record atomically. The temporary file's name identifies the process, so that a
+    later start can remove it if the process is killed."""
     STATES.mkdir(parents=True, exist_ok=True)
     unfinished = STATES / f".{state.name}.{state.pid}.{state.started}.tmp"
     unfinished.write_text(json.dumps(asdict(state)))
-    unfinished.replace(_path(state.name))
+    unfinished.replace(_record_path(state.name))
 
 
-def states() -> Iterator[RunRecord]:
-    """All runs that are written down, whether alive or not."""
+def run_records() -> Iterator[RunRecord]:
+    """Yields the records of all runs, including those whose process has ended."""
     for path in sorted(STATES.glob("*.json")):
         try:
-            yield RunRecord(**json.loads(read_file(path, limit=_MOST_BYTES)))
+            yield RunRecord(**json.loads(read_file(path, limit=_MAX_RECORD_BYTES)))
         except (ValueError, TypeError) as error:
-            raise RunError(f"{path} is not written by 'remy-farm kernel run'") from error
+            raise RunError(f"{path} was not written by 'remy-farm kernel run'") from error
         except FileError:
-            # It ended meanwhile.
+            # The run has ended and removed its record.
             continue
 
 
 def clean_up() -> list[str]:
-    """Undoes what runs left that could not end by themselves; their names."""
-    found = []
+    """Undoes the changes of killed runs and returns the names of their algorithms."""
+    names = []
     for path in STATES.glob(".*.tmp"):
         pid, started = path.name.split(".")[-3:-1]
-        if _start_of(int(pid)) != started:
+        if _start_ticks(int(pid)) != started:
             path.unlink(missing_ok=True)
-    for state in states():
+    for state in run_records():
         if not state.is_alive:
-            _put_back(state)
-            _path(state.name).unlink(missing_ok=True)
-            found.append(state.name)
-    return found
+            _restore(state)
+            _record_path(state.name).unlink(missing_ok=True)
+            names.append(state.name)
+    return names
 
 
-def stop(name: str) -> None:
-    """Ends a run, or what it pinned. Raises RunError if there is none of this name."""
+def stop_run(name: str) -> None:
+    """Stops a run, or removes a pinned algorithm. Raises RunError if there is none of this name."""
     clean_up()
-    for state in states():
+    for state in run_records():
         if state.name != name:
             continue
         if state.pin is None:
             with suppress(ProcessLookupError):
                 os.kill(state.pid, signal.SIGTERM)
             return
-        _put_back(state)
+        _restore(state)
         Path(state.pin).unlink(missing_ok=True)
-        _path(name).unlink(missing_ok=True)
+        _record_path(name).unlink(missing_ok=True)
         return
-    raise RunError(f"no algorithm {name!r} runs here; see 'remy-farm kernel status'")
+    raise RunError(f"no algorithm {name!r} is running; see 'remy-farm kernel status'")
 
 
-def counters(state: RunRecord) -> dict[str, Any]:
-    """What an algorithm has counted since it was loaded: uses by rule, and the rest by name."""
+def run_counters(state: RunRecord) -> dict[str, Any]:
+    """Returns an algorithm's counters since it was loaded: uses by rule, and others by name."""
     values = read_counters(state.counters_map)
-    after = values[state.rules : state.rules + len(_NAMES_AFTER_RULES)]
-    rest = dict(zip(_NAMES_AFTER_RULES, after, strict=True))
-    return {"uses_by_rule": values[: state.rules], **rest}
+    after = values[state.rules : state.rules + len(_COUNTERS_AFTER_RULES)]
+    others = dict(zip(_COUNTERS_AFTER_RULES, after, strict=True))
+    return {"uses_by_rule": values[: state.rules], **others}
 
 
 @contextmanager
 def running_table(
     folder: Path, scope: Scope, *, for_all: bool = False, pin: Path | None = None
 ) -> Iterator[RunRecord]:
-    """The algorithm of an exported folder, registered and used as `scope` says until the end; what
-    was the default before is so again before its name goes. With `pin` it stays.
+    """Registers an exported algorithm and uses it as `scope` describes until the block ends.
+
+    Then the previous default is restored and the algorithm's name is removed. With `pin`, the
+    algorithm stays instead.
 
     Raises KernelExportError, LoadError or RunError.
     """
@@ -211,64 +226,67 @@ def running_table(
     name = manifest["name"]
     clean_up()
     if name in _AVAILABLE.read_text().split():
-        raise RunError(f"this machine has an algorithm {name!r} already")
+        raise RunError(f"this machine already has an algorithm {name!r}")
     path = folder / OBJECT
     if not path.exists():
         compile_ebpf(folder)
-    with LoadedObject(path, FOR_ALL if for_all or scope.needs_all else PRIVILEGED) as loaded:
+    with LoadedObject(path, FOR_ALL if for_all or scope.needs_for_all else PRIVILEGED) as loaded:
         state = RunRecord(
             name=name,
             pid=os.getpid(),
-            started=_start_of(os.getpid()),
+            started=_start_ticks(os.getpid()),
             rules=manifest["rules"],
             counters_map=loaded.counters_map_id(),
             **asdict(scope),
-            default_before=_default(scope.netns) if scope.is_default else None,
-            route_before=_route(scope) if scope.route else None,
+            default_before=_default_algorithm(scope.netns) if scope.is_default else None,
+            route_before=_find_route(scope) if scope.route else None,
             pin=None if pin is None else str(pin.absolute()),
         )
-        _write_down(state)
+        _write_record(state)
         is_kept = False
         try:
             if pin is not None:
                 loaded.pin(pin)
             if scope.is_default:
-                _default(scope.netns, name)
+                _default_algorithm(scope.netns, name)
             if state.route_before is not None:
-                words = [*state.route_before.split(), "congctl", name]
-                ip("route", "change", *words, netns=scope.netns)
+                arguments = [*state.route_before.split(), "congctl", name]
+                ip("route", "change", *arguments, netns=scope.netns)
             is_kept = pin is not None
             yield state
         except PermissionError as error:
             raise RunError(f"{name} cannot become the default: {error.strerror}") from error
         finally:
             if not is_kept:
-                _put_back(state)
+                _restore(state)
                 if pin is not None:
                     pin.unlink(missing_ok=True)
-                _path(name).unlink(missing_ok=True)
+                _record_path(name).unlink(missing_ok=True)
 
 
 @contextmanager
-def held_signals() -> Iterator[Callable[[], None]]:
-    """Keeps SIGTERM, SIGINT and SIGHUP from ending this process meanwhile; what it yields returns
-    once one of them has come, also one of before. To be used in the main thread.
+def hold_signals() -> Iterator[Callable[[], None]]:
+    """Holds SIGTERM, SIGINT and SIGHUP during the block, and yields a function that waits for one.
 
-    They are blocked here, which commands that are called inherit, and handled: libraries have
-    threads of their own, by which a signal without a handler would end the process all the same.
+    The function also returns if a signal came earlier. Use it in the main thread only. The signals
+    are blocked, which child processes inherit. They also have handlers, because a signal without a
+    handler would end the process through the threads of libraries, in which it is not blocked.
     """
-    came: list[int] = []
-    handlers = {each: signal.signal(each, lambda number, _: came.append(number)) for each in _ENDS}
-    blocked_before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
+    received: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda number, _: received.append(number))
+        for number in _SIGNALS
+    }
+    blocked_before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
 
     def wait() -> None:
-        # Of one that another thread took, the handler is called between two waits.
-        while not came and signal.sigtimedwait(_ENDS, 1) is None:
+        # If another thread takes the signal, its handler runs between two calls of sigtimedwait.
+        while not received and signal.sigtimedwait(_SIGNALS, 1) is None:
             pass
 
     try:
         yield wait
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked_before)
-        for each, handler in handlers.items():
-            signal.signal(each, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)

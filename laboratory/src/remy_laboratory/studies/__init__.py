@@ -1,4 +1,4 @@
-"""Studies of papers as data: what they ran, what they found, and whether it comes out here."""
+"""Studies of published papers as data: simulated networks, published values and verdicts."""
 
 from __future__ import annotations
 

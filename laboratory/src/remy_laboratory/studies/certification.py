@@ -1,4 +1,4 @@
-"""Tests a table against the requirements of robustness, and writes the certificate."""
+"""Library call that tests a table against the robustness requirements and writes a certificate."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from remy_laboratory.studies.robustness import (
     read_requirements,
 )
 
-#: The requirements that are installed.
+#: The installed requirements.
 REQUIREMENTS: Final = DATA / "robustness"
 _TABLE = "table.json"
 
@@ -36,32 +36,33 @@ def certify_table(
     threads: int | None = None,
     on_done: Callable[[float], None] = lambda _: None,
 ) -> Certificate:
-    """Has a table meet the requirements of robustness: networks apart from training, on each of
-    which it must have a score.
+    """Tests a table against the robustness requirements.
+
+    The requirements are networks that are not used for training, on each of which the table must
+    reach a score.
 
     Args:
-        table: What is to be certified.
-        directory: Where the certificate is written (certificate.html and .json), beside the table
-            and what has been simulated, which is not simulated again.
-        requirements: A folder of sets of networks, a file each; those that are installed unless
-            given.
-        threads: Threads to simulate with; the CPUs allowed unless given.
-        on_done: Is called with the share of all that is done so far.
+        table: The table to certify.
+        directory: Directory for the certificate (certificate.html and .json), the table, and the
+            simulated cells, which are not simulated again.
+        requirements: Directory with a file per set of networks; by default the installed ones.
+        threads: Number of simulation threads; by default the CPUs allowed.
+        on_done: Called with the fraction of the work that is done.
 
     Returns:
-        The certificate: `holds`, and `sentence()` with the reasons.
+        The certificate, with `holds` and `sentence()`.
 
     Raises:
-        FileError: The folder has no requirements, or the directory cannot be written.
-        SpecError: A requirement has a mistake.
+        FileError: There are no requirements, or the directory cannot be written.
+        SpecError: A requirement file is invalid.
     """
-    place = Path(directory)
-    make_folder(place)
-    path = place / _TABLE
+    target = Path(directory)
+    make_folder(target)
+    path = target / _TABLE
     table.save(path)
     entrant = Entrant(table.name, parse_sender(f"{REMYCC}{path}=1"))
     return certify_entrant(
-        entrant, table, place, Path(requirements), threads=threads, on_done=on_done
+        entrant, table, target, Path(requirements), threads=threads, on_done=on_done
     )
 
 
@@ -74,14 +75,14 @@ def certify_entrant(
     threads: int | None,
     on_done: Callable[[float], None],
 ) -> Certificate:
-    """Certifies the table in the file that the entrant's words name; see `certify_table`."""
-    asked = read_requirements(requirements)
-    if not asked:
-        raise FileError(f"{requirements} has no requirements: files that end in .yaml")
+    """Certifies the table of the entrant's file; see `certify_table`."""
+    required = read_requirements(requirements)
+    if not required:
+        raise FileError(f"{requirements} has no requirements, which are files that end in .yaml")
     make_folder(directory)
     with local_evaluator(threads) as evaluator, closing(CellStore(directory / CELLS)) as store:
         runner = CellRunner(evaluator.evaluate, store)
-        certificate = certify(asked, entrant, table.remycc.to_message(), runner, on_done)
+        certificate = certify(required, entrant, table.remycc.to_message(), runner, on_done)
     for name, text in certificate_files(certificate).items():
         make_folder((directory / name).parent)
         write_file(directory / name, text)

@@ -1,4 +1,4 @@
-"""A signal lets `remy-farm kernel run` end in order, whenever it comes."""
+"""Tests that `remy-farm kernel run` cleans up after a signal, whenever the signal comes."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import sys
 
 import pytest
 
-# A thread that was there before, as libraries have them, would let a signal end the process.
-_HELD = """
+# A thread that started earlier, like those of libraries, would let a signal end the process.
+_PROGRAM = """
 import os, signal, sys, threading
-from remy_laboratory.kernel.running import held_signals
+from remy_laboratory.kernel.running import hold_signals
 
 number = signal.Signals[sys.argv[1]]
-# Processes in the background begin with some of them ignored.
+# A process in the background may start with signals ignored.
 if signal.getsignal(number) == signal.SIG_IGN:
     signal.signal(number, signal.SIG_DFL)
 threading.Thread(target=threading.Event().wait, daemon=True).start()
-with held_signals() as wait_for_a_signal:
+with hold_signals() as wait_for_a_signal:
     for _ in range(int(sys.argv[2])):
         os.kill(os.getpid(), number)
     print("held", flush=True)
@@ -31,24 +31,24 @@ os.kill(os.getpid(), number)
 
 
 def _start(name: str, before: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", _HELD, name, str(before)]
+    command = [sys.executable, "-c", _PROGRAM, name, str(before)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP"])
 @pytest.mark.parametrize("before", [1, 3])
-def test_one_that_came_before_is_heard_and_none_ends_the_process(name: str, before: int) -> None:
+def test_earlier_signal_ends_the_wait_and_not_the_process(name: str, before: int) -> None:
     with _start(name, before) as process:
-        said, _ = process.communicate(timeout=60)
-    assert said.split() == ["held", "undone", "after"]
-    # What a signal did before, it does again.
+        output, _ = process.communicate(timeout=60)
+    assert output.split() == ["held", "undone", "after"]
+    # The previous handler is restored.
     assert process.returncode == -signal.Signals[name]
 
 
-def test_one_is_waited_for() -> None:
+def test_wait_returns_after_a_later_signal() -> None:
     with _start("SIGTERM", 0) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
         process.send_signal(signal.SIGTERM)
-        said, _ = process.communicate(timeout=60)
-    assert said.split() == ["undone", "after"]
+        output, _ = process.communicate(timeout=60)
+    assert output.split() == ["undone", "after"]
