@@ -13,7 +13,7 @@ from remy_farm.evaluation.local import LocalEvaluator
 from remy_farm.evaluation.measures import Estimate
 from remy_farm.remycc import read_remycc
 from remy_farm.shipped import shipped_table
-from remy_farm.specification import load_tree, spec_of_tree, vary
+from remy_farm.specification import load_tree, spec_from_tree, vary
 from remy_farm.specification.reading import Tree
 
 _SPECIMENS: Final = 256
@@ -62,7 +62,7 @@ def measure() -> list[Row]:
 def _row(name: str, published: Path, evaluator: LocalEvaluator) -> Row:
     tree = load_tree(ROOT / "examples" / f"{name}.yaml")
     tree = vary(tree, "network.rate_mbps", _rates_for_our_packets(tree))
-    spec = spec_of_tree(tree, name)
+    spec = spec_from_tree(tree, name)
     sample = NetworkSample(spec, _SEED, _SPECIMENS, evaluator.evaluate)
     theirs, ours, flagship = (
         sample.trial(read_remycc(path).table)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from remy_farm.driver.directory import OutDirectory
-from remy_farm.specification import load_spec, load_tree, spec_of_tree, to_yaml, vary
+from remy_farm.specification import load_spec, load_tree, spec_from_tree, to_yaml, vary
 from remy_farm.specification.models import designs
 from remy_farm.specification.reading import read_yaml
 
@@ -72,7 +72,7 @@ def _design(name: str, seed: str, settings: Sequence[str]) -> Path:
     folder = BUILD / name / f"seed-{seed}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     spec = folder.with_suffix(".yaml")
-    spec.write_text(to_yaml(spec_of_tree(tree, "--set", files=EXAMPLES)))
+    spec.write_text(to_yaml(spec_from_tree(tree, "--set", files=EXAMPLES)))
     resume = ["--resume"] if (folder / "checkpoint.bin").exists() else []
     _run("design", str(spec), "--out", str(folder), *resume, "--quiet")
     return folder

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from remy_farm.specification.reading import fields_by_key, forms_beside_mapping, key_of, words_for
+from remy_farm.specification.reading import fields_by_key, key_of, presets_of, short_forms
 from remy_farm.specification.schema import (
     Bounds,
     descriptor_of,
@@ -170,7 +170,7 @@ class _Writer:
             exact = {"type": "object", "properties": {"exact": number}, "required": ["exact"]}
             return {"anyOf": [number, {**exact, "additionalProperties": False}]}
         forms: list[Schema] = []
-        beside = forms_beside_mapping(message)
+        beside = short_forms(message)
         if "number" in beside:
             forms.append(_number(self._number_bounds(message, bounds)))
         if "numbers" in beside:
@@ -180,7 +180,7 @@ class _Writer:
             forms.append(pair)
         if "text" in beside:
             forms.append({"type": "string"})
-        if words := words_for(message):
+        if words := presets_of(message):
             forms.append({"enum": [*words]})
         whole = self._mapping(message, bounds, [*words])
         return {"anyOf": [*forms, whole]} if forms else whole

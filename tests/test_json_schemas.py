@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from remy_farm.shipped import SCHEMAS, shipped_schema
-from remy_farm.specification import SpecError, spec_of_tree
+from remy_farm.specification import SpecError, spec_from_tree
 from remy_farm.specification.network_files import network_of
 from remy_farm.specification.reading import read_yaml
 
@@ -77,7 +77,7 @@ def _accepts(kind: str, tree: Any) -> bool:
         if kind == "network":
             network_of(tree, ROOT, "a test")
         else:
-            spec_of_tree(tree)
+            spec_from_tree(tree)
     except SpecError:
         return False
     return True

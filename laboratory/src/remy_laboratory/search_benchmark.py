@@ -25,11 +25,11 @@ from remy_farm.evaluation.measures import (
     Evaluate,
     by_specimen,
     estimate,
+    evaluation_request,
     link_rate_mbps,
-    trial_request,
 )
 from remy_farm.files import FileError
-from remy_farm.specification import spec_of_tree, vary
+from remy_farm.specification import spec_from_tree, vary
 from remy_farm.specification.reading import Tree
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import RuleTable
@@ -187,7 +187,7 @@ def benchmark_spec(
     tree = vary(NETWORKS[network].model, "objective.delta", delta)
     for path, value in settings:
         tree = vary(tree, path, value, source=source)
-    return spec_of_tree(tree, source)
+    return spec_from_tree(tree, source)
 
 
 def held_out_request(
@@ -195,7 +195,7 @@ def held_out_request(
 ) -> evaluation_pb2.EvaluationRequest:
     """The table on the first of the held-out specimens, which are the same for every table."""
     measured = NETWORKS[network]
-    return trial_request(
+    return evaluation_request(
         benchmark_spec(network=network),
         table,
         seed=measured.held_out,

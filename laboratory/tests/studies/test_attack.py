@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_farm.evaluation.local import LocalEvaluator
-from remy_farm.specification import SpecError, extent, parse_spec, spec_of_tree
+from remy_farm.specification import SpecError, extent, parse_spec, spec_from_tree
 from remy_farm.specification.drawing import Networks
 from remy_farm.specification.reading import read_yaml
 from remy_farm.specification.senders import parse_sender
@@ -111,7 +111,7 @@ def test_found_networks_are_models_of_a_design(tmp_path: Path) -> None:
     path.write_text(
         attack_yaml(result, space, table="a", table_sha256="0", rival="newreno", seed=3)
     )
-    spec = spec_of_tree(hardened(_tree(SPACE), path, 0.25))
+    spec = spec_from_tree(hardened(_tree(SPACE), path, 0.25))
     assert [model.weight for model in spec.models] == [0.75, *([0.25 / 3] * 3)]
     assert spec.models[0].network == space.spec.network
     for model, found in zip(spec.models[1:], result.found, strict=True):
@@ -122,7 +122,7 @@ def test_found_networks_are_models_of_a_design(tmp_path: Path) -> None:
     known = [each.network.rate_mbps.exact / 12 for each in result.found]
     assert sum(rate in known for rate in rates) in (3, 4, 5)
     # A round after the next: what there was before keeps its proportions.
-    again = spec_of_tree(hardened(hardened(_tree(SPACE), path, 0.25), path, 0.5))
+    again = spec_from_tree(hardened(hardened(_tree(SPACE), path, 0.25), path, 0.5))
     assert again.models[0].weight == pytest.approx(0.375)
     assert sum(model.weight for model in again.models) == pytest.approx(1)
 

@@ -17,7 +17,7 @@ from remy_farm.files import FileError, read_file, write_file
 from remy_farm.shipped import shipped_table
 from remy_farm.specification.distributions import extent
 from remy_farm.specification.links import KILOBITS_PER_PACKET
-from remy_farm.specification.models import mean_off_ms, most_waiting_packets, outline
+from remy_farm.specification.models import buffer_capacity_packets, mean_off_ms, outline
 from remy_farm.specification.reading import integer
 from remy_farm.specification.schema import short_name
 from remy_proto.dna.v1 import dna_pb2
@@ -95,7 +95,7 @@ def reference_config(spec: spec_pb2.DesignSpec) -> bytes:
         ),
         rtt=_range(network.rtt_ms),
         num_senders=_range(network.senders),
-        buffer_size=_ends(lambda take: most_waiting_packets(model, take), _INFINITE_BUFFER),
+        buffer_size=_ends(lambda take: buffer_capacity_packets(model, take), _INFINITE_BUFFER),
         mean_off_duration=_ends(lambda take: mean_off_ms(model, take)),
         simulation_ticks=min(round(spec.search.simulated_seconds * _MS_PER_SECOND), 2**32 - 1),
         stochastic_loss_rate=_range(network.loss_probability),

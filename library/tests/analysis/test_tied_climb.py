@@ -3,7 +3,7 @@
 import remy_simulator
 from library.tests.remycc.tables import six_scale_free_rules
 from remy_farm.analysis.export import best_export, exported, tied_climb
-from remy_farm.evaluation.measures import try_table
+from remy_farm.evaluation.measures import evaluate_table
 from remy_farm.specification import parse_spec
 from remy_simulator import RuleTable
 
@@ -28,7 +28,9 @@ def _climbed(table: RuleTable, steps: int, seed: int = 1) -> RuleTable:
 
 
 def _score(absolute: RuleTable) -> float:
-    found = try_table(_SPEC, absolute, seed=7, specimens=24, evaluate=_EVALUATE).summary().score
+    found = (
+        evaluate_table(_SPEC, absolute, seed=7, specimens=24, evaluate=_EVALUATE).summary().score
+    )
     assert found is not None
     return found.mean
 

@@ -2,12 +2,12 @@ import pytest
 
 import remy_simulator
 from library.tests.analysis.small_design import FINAL, FIRST, small_gain, small_spec
-from remy_farm.evaluation.measures import Trial, estimate, try_table
+from remy_farm.evaluation.measures import Trial, estimate, evaluate_table
 from remy_simulator import RuleTable
 
 
 def trial(table: RuleTable, seed: int = 3) -> Trial:
-    return try_table(
+    return evaluate_table(
         small_spec(), table, seed=seed, specimens=10, evaluate=remy_simulator.evaluate_columns
     )
 

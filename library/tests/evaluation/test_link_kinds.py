@@ -118,11 +118,11 @@ def test_bursts_of_loss_delay_a_flow_by_its_timeouts_and_never_end_it(protocol: 
     link = evaluation_pb2.Link(rate_packets_per_ms=0.54, delay_ms=50, buffer_packets=77)
     link.gilbert_elliott.good_to_bad, link.gilbert_elliott.bad_to_good = 0.185, 0.126
     link.gilbert_elliott.loss_in_good, link.gilbert_elliott.loss_in_bad = 0.1, 0.976
-    body = {"name": "tcp", "variant": "ns-2"}
+    transport = {"name": "tcp", "variant": "ns-2"}
     whole = request(link, specimens=3)
     for specimen in whole.specimens:
         del specimen.senders[:]
-        group = specimen.senders.add(count=1, protocol={"name": protocol}, body=body)
+        group = specimen.senders.add(count=1, protocol={"name": protocol}, body=transport)
         group.traffic.constant_bytes.bytes, group.traffic.mean_off_ms = 124_000, 1e12
         group.first_on_ms = 0
     whole.duration_ms = 1e8

@@ -123,7 +123,7 @@ def test_what_is_missing_is_listed() -> None:
     assert [str(violation) for violation in error_of("search: {mode: paper}").violations] == [
         "name is missing",
         "network is missing",
-        f"stop must have at least one of the keys {_STOP_KEYS} where search.mode is paper",
+        f"stop must have at least one of the keys {_STOP_KEYS} if search.mode is paper",
     ]
 
 

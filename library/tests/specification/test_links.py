@@ -16,7 +16,7 @@ from library.tests.specification.specs import distributions, draw_specimens
 from remy_farm.designer import Designer
 from remy_farm.designer.actions import cycle_ms
 from remy_farm.evaluation.local import LocalEvaluator
-from remy_farm.evaluation.measures import trial_request
+from remy_farm.evaluation.measures import evaluation_request
 from remy_farm.evaluation.tasks import stated_packets
 from remy_farm.specification import (
     Networks,
@@ -103,7 +103,7 @@ def test_an_idle_second_link_changes_no_score() -> None:
     received = []
     for links in (link, f"{link}, {idle}"):
         spec = _spec(f"rtt_ms: {{uniform: [50, 90]}}, {groups}, links: [{links}]")
-        request = trial_request(spec, table, seed=7, specimens=4, seconds=5.0)
+        request = evaluation_request(spec, table, seed=7, specimens=4, seconds=5.0)
         request.objective.CopyFrom(spec.objective)
         received.append(remy_simulator.evaluate_columns(request).scores)
     assert received[0] == received[1]
@@ -133,7 +133,7 @@ def test_every_kind_is_written_and_drawn_and_simulated(kind: str) -> None:
     assert specimens[4:] == draw_specimens(spec, seed=3, count=2, first_index=4)
     varied = any(word in kind for word in ("uniform", "[2, 8]"))
     assert (len({each.links[1].SerializeToString() for each in specimens}) > 1) == varied
-    request = trial_request(
+    request = evaluation_request(
         spec, RuleTable([2], [([], (1.0, 1.0, 3.0))]), seed=3, specimens=2, seconds=1
     )
     assert sum(remy_simulator.evaluate_columns(request).senders.packets_received) > 0
@@ -241,7 +241,7 @@ def test_senders_join_and_leave_at_given_times() -> None:
         "traffic: {always: {}}\n",
     )
     table = RuleTable([2], [([], (0.0, 40.0, 1.0))])
-    request = trial_request(spec, table, seed=1, specimens=1, seconds=4.0)
+    request = evaluation_request(spec, table, seed=1, specimens=1, seconds=4.0)
     on_ms = remy_simulator.evaluate_columns(request).senders.on_ms
     assert struct.unpack("<2d", on_ms) == (4000, 2000)
     assert parse_spec(to_yaml(spec)) == spec
@@ -278,7 +278,7 @@ _OUTAGE = "{rate_mbps: 1, schedule: {steps: [{at_ms: 5, rate_mbps: 0}]}}"
     [
         (
             "rtt_ms: 1, senders: 1, rate_mbps: 3, links: [{rate_mbps: 1}]",
-            "network has links and rate_mbps, but each link has what is its own",
+            "network has links and rate_mbps, but these keys must be those of a link",
         ),
         (
             "rtt_ms: 1, links: [{rate_mbps: 1}], senders: [{design: a, route: {links: [b]}}]",
@@ -294,11 +294,11 @@ _OUTAGE = "{rate_mbps: 1, schedule: {steps: [{at_ms: 5, rate_mbps: 0}]}}"
         ),
         (
             "senders: 1, links: [{rate_mbps: 1}]",
-            "network may have an RTT of 0 ms, but must have an rtt_ms, or links a delay_ms",
+            "network may have an RTT of 0 ms, but must have an rtt_ms or links with a delay_ms",
         ),
         (
             "rtt_ms: 1, senders: 1, links: [{name: b, rate_mbps: 1}, {name: b, rate_mbps: 1}]",
-            "network.links[1].name is 'b' as another's is",
+            "network.links[1].name is 'b', but another link has that name",
         ),
         (
             "rtt_ms: 1, senders: 1, links: [{delay_ms: 1}]",
@@ -322,7 +322,7 @@ _OUTAGE = "{rate_mbps: 1, schedule: {steps: [{at_ms: 5, rate_mbps: 0}]}}"
         ),
         (
             f"rtt_ms: 1, rate_mbps: 1, senders: [{{table: {{json: '{_TABLE}'}}}}]",
-            "network.senders leave nothing to design, but a group that has senders must have",
+            "network.senders have no group to design; one group with senders must have the key",
         ),
     ],
 )
@@ -344,7 +344,7 @@ def test_what_makes_no_sense_is_one_sentence(network: str, sentence: str) -> Non
         ),
         (
             "exponential_time: {mean_ms: 9}, poisson: {mean_interval_ms: 1}",
-            "traffic has poisson and exponential_time, but only flows by bytes come so",
+            "traffic has poisson and exponential_time, but must have flows by bytes",
         ),
         (
             "empirical_bytes: {name: none}, mean_off_ms: 1",
@@ -427,7 +427,7 @@ def test_a_given_table_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> No
 
 def test_what_a_simulation_costs_is_what_its_recording_carries(tmp_path: Path) -> None:
     spec = load_spec(_in_folder(tmp_path))
-    request = trial_request(spec, None, seed=1, specimens=2, seconds=8.0)
+    request = evaluation_request(spec, None, seed=1, specimens=2, seconds=8.0)
     assert stated_packets(request).tolist() == pytest.approx([4000, 4000])
     low, usual, high = outline(spec).network.rate_mbps.list.values
     assert low == usual == high == pytest.approx(6)
@@ -481,7 +481,7 @@ def _given_table() -> RuleTable:
 
 def test_a_cellular_link_differs_from_network_to_network() -> None:
     spec = _spec("rtt_ms: 50, senders: 1, links: [{generated: {}}]")
-    request = trial_request(spec, _given_table(), seed=1, specimens=4, seconds=5.0)
+    request = evaluation_request(spec, _given_table(), seed=1, specimens=4, seconds=5.0)
     outcome = remy_simulator.evaluate_columns(request)
     assert len(set(outcome.packets_sent)) > 1
     generator = request.specimen_columns.kinds[0].links[0].generated.generator

@@ -157,15 +157,15 @@ _NETWORK = "rate_mbps: 12, rtt_ms: 100"
     [
         (
             f"network: {{{_NETWORK}, senders: [{{protocol: cubic}}]}}",
-            "network.senders leave nothing to design, but a group that has senders must have",
+            "network.senders have no group to design; one group with senders must have the key",
         ),
         (
             f"network: {{{_NETWORK}, senders: [{{design: a, weight: 0}}]}}",
-            "network.senders have weights that are all 0, but somebody must be scored",
+            "network.senders have weights that are all 0, but one must be positive",
         ),
         (
             f"network: {{{_NETWORK}, senders: [{{design: a, count: [0, 2]}}]}}",
-            "network.senders may be a network without senders, but the least counts must add up",
+            "network.senders may leave a network without senders; the smallest counts must add up",
         ),
         (
             f"network: {{{_NETWORK}, senders: [{{design: a}}, {{count: 2}}]}}",
@@ -184,11 +184,11 @@ _NETWORK = "rate_mbps: 12, rtt_ms: 100"
         ),
         (
             f"network: {{{_NETWORK}, senders: [{{design: a}}, {{protocol: xcp}}]}}",
-            "network.senders[1].protocol is 'xcp', but that needs an XCP router, and the network's",
+            "network.senders[1].protocol is 'xcp', which needs an XCP router, but the network's",
         ),
         (
             f"network: {{{_NETWORK}, senders: [{{design: a}}, {{protocol: omniscient}}]}}",
-            "network.senders[1].protocol is 'omniscient', but that shares its link with",
+            "network.senders[1].protocol is 'omniscient', which cannot share its link with",
         ),
         (
             f"network: {{{_NETWORK}, senders: [{{design: a, transport: udp}}]}}",
@@ -204,7 +204,7 @@ _NETWORK = "rate_mbps: 12, rtt_ms: 100"
         ),
         (
             f"models: [{{network: {{{_NETWORK}, senders: [{{protocol: vegas}}]}}}}]",
-            "models leave nothing to design, but a group that has senders must have design",
+            "models have no group to design; one group with senders must have the key design",
         ),
         (
             (
@@ -228,14 +228,14 @@ def test_tables_that_are_designed_together_have_one_step_in_flight() -> None:
         "search: {joint: {steps_in_flight: IN_FLIGHT}}\n",
     )
     assert _error(text.replace("IN_FLIGHT", "2")) == (
-        "spec.yaml: search.joint.steps_in_flight is 2, but must be 1 where several tables are "
-        "designed together, since they take turns"
+        "spec.yaml: search.joint.steps_in_flight is 2, but must be 1 if several tables are "
+        "designed together, because they take turns"
     )
     assert len(designs(parse_spec(text.replace("IN_FLIGHT", "1")))) == 2
 
 
 def test_signals_of_the_dumbbell_are_refused_where_it_is_none() -> None:
-    assert "signals has other than the usual ones" in _error(
+    assert "signals has a signal that the simulator measures only for RemyCCs" in _error(
         _text(
             f"network: {{{_NETWORK}, senders: 1, queue: codel}}",
             "signals: [rtt_ratio, loss_rate]\n",

@@ -68,7 +68,7 @@ def test_a_load_says_how_long_senders_pause() -> None:
 @pytest.mark.parametrize(
     ("traffic", "problem"),
     [
-        ("{exponential_time: {mean_ms: 5}, load: 0.5}", "only exponential_bytes have a load"),
+        ("{exponential_time: {mean_ms: 5}, load: 0.5}", "load needs exponential_bytes"),
         ("{exponential_bytes: {mean_bytes: 5}, load: 0.5, mean_off_ms: 3}", "must have one of"),
         ("{exponential_bytes: {mean_bytes: 5}, load: 1}", "load is 1, but must be"),
     ],
@@ -116,11 +116,11 @@ def test_a_file_and_a_specification_say_the_same() -> None:
     ("senders", "problem"),
     [
         ('["cubik=2"]', "senders[0] is 'cubik=2': there is no protocol"),
-        ("[{protocol: cubic=3}]", "their number has the key count"),
-        ("[{protocol: 'cubic,rtt_ms=3', rtt_ms: 4}]", "beside rtt_ms, which says the same"),
+        ("[{protocol: cubic=3}]", "the key for the number of senders is count"),
+        ("[{protocol: 'cubic,rtt_ms=3', rtt_ms: 4}]", "and rtt_ms, but must give it only once"),
         ("[{sender: cubic}]", "it is protocol or table now"),
         ("[{design: remycc}]", "nothing is designed here"),
-        ("3", "must be a list that says what each runs"),
+        ("3", "must be a list of senders with what they run"),
         ("[{protocol: cubic, count: [1, 2]}]", "senders[0].count has a distribution"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from library.tests.specification.specs import MINIMAL, with_line
-from remy_farm.specification import SpecError, parse_spec, spec_of_tree, to_yaml, vary
+from remy_farm.specification import SpecError, parse_spec, spec_from_tree, to_yaml, vary
 from remy_farm.specification.reading import read_yaml
 from remy_farm.specification.writing import content_digest
 from remy_proto.v1 import rule_table_pb2, spec_pb2
@@ -112,7 +112,7 @@ def test_realistic_clocks_are_a_word_for_what_could_be_written_out() -> None:
 
 def test_one_key_of_realistic_clocks_may_be_another() -> None:
     tree = read_yaml(with_line("  measurement: realistic"), "test")
-    spec = spec_of_tree(vary(tree, "network.measurement.delayed_ack_ms", 0))
+    spec = spec_from_tree(vary(tree, "network.measurement.delayed_ack_ms", 0))
     assert spec.network.measurement.delayed_ack_ms.exact == 0
     assert spec.network.measurement.timestamp_resolution_ms.exact == 0.001
 

@@ -17,7 +17,7 @@ from remy_farm.specification import (
     parse_spec,
     to_yaml,
 )
-from remy_farm.specification.writing import DEFAULTS_AND_SEARCH_VERSION, _deviations
+from remy_farm.specification.writing import DEFAULTS_AND_SEARCH_VERSION, _differences_of_spec
 from remy_proto.v1 import spec_pb2
 
 _DIGEST = """
@@ -121,7 +121,7 @@ workers: {}
 @given(specs())
 def test_the_digest_counts_fields_by_their_numbers(spec: spec_pb2.DesignSpec) -> None:
     """A field that is renamed changes no digest: what is hashed holds no name of a field."""
-    waiting: list[object] = [_deviations(spec)]
+    waiting: list[object] = [_differences_of_spec(spec)]
     while waiting:
         match waiting.pop():
             case dict() as fields:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from library.tests.small_network import SMALL_NETWORK
-from remy_farm.specification import SpecError, parse_spec, spec_of_tree, to_yaml, vary
+from remy_farm.specification import SpecError, parse_spec, spec_from_tree, to_yaml, vary
 from remy_farm.specification.reading import read_yaml
 
 TEXT = f"""
@@ -37,7 +37,7 @@ def test_is_the_specification_with_that_value_written_in(
     path: str, value: Any, line: str | None, changed: str
 ) -> None:
     tree = read_yaml(TEXT, "test")
-    varied = spec_of_tree(vary(tree, path, value))
+    varied = spec_from_tree(vary(tree, path, value))
     text = TEXT + changed if line is None else TEXT.replace(line, changed)
     assert to_yaml(varied) == to_yaml(parse_spec(text))
     assert tree == read_yaml(TEXT, "test")
@@ -68,4 +68,4 @@ def test_a_tree_without_keys_has_no_place_for_a_value() -> None:
 
 def test_a_value_out_of_range_shows_when_the_tree_is_read() -> None:
     with pytest.raises(SpecError, match=r"objective\.delta is -1, but must be a number at least 0"):
-        spec_of_tree(vary(read_yaml(TEXT, "test"), "objective.delta", -1))
+        spec_from_tree(vary(read_yaml(TEXT, "test"), "objective.delta", -1))

@@ -27,16 +27,16 @@ from remy_cli.common import (
 from remy_cli.senders import SENDER, TRANSPORT
 from remy_farm.analysis import count, estimate_tree, number, with_error
 from remy_farm.evaluation import (
-    RECEIVED,
+    PACKETS_RECEIVED,
     REMYCC,
+    SenderSpec,
     Summary,
     Trial,
-    Words,
-    check_usual_body,
+    check_default_transport,
     parse_sender,
 )
 from remy_farm.remycc import read_remycc, write_remycc
-from remy_farm.specification import SpecError, designs, load_spec, load_spec_of_one_table, to_yaml
+from remy_farm.specification import SpecError, designs, load_single_table_spec, load_spec, to_yaml
 from remy_proto.v1 import evaluation_pb2
 
 
@@ -69,7 +69,7 @@ from remy_proto.v1 import evaluation_pb2
 @json_option
 def evaluate_command(
     remycc_paths: Sequence[str],
-    sender: Words | None,
+    sender: SenderSpec | None,
     transport: evaluation_pb2.Choice | None,
     spec_path: str,
     specimens: int,
@@ -95,10 +95,10 @@ def evaluate_command(
     if words.rtt_ms is not None:
         raise click.UsageError(f"--sender {words.name} has an RTT, which the specification sets")
     try:
-        check_usual_body([words], transport)
+        check_default_transport([words], transport)
     except ValueError as problem:
         raise click.UsageError(str(problem)) from problem
-    spec = load_spec(spec_path) if len(remycc_paths) > 1 else load_spec_of_one_table(spec_path)
+    spec = load_spec(spec_path) if len(remycc_paths) > 1 else load_single_table_spec(spec_path)
     if len(remycc_paths) > 1 and len(remycc_paths) != len(names := designs(spec)):
         raise click.UsageError(
             f"--remycc is given {len(remycc_paths)} times, but {spec_path} designs {len(names)} "
@@ -111,18 +111,18 @@ def evaluate_command(
         rf.Spec.of_message(spec, spec_path),
         networks=specimens,
         seed=seed,
-        transport=words.body or transport,
+        transport=words.transport or transport,
         threads=threads,
     )
     (score,) = scores
     if as_json:
         # The key is printed only for the newer measures, so that older output does not change.
         named = {"throughput_of": score.throughput_of}
-        named = {} if score.throughput_of == RECEIVED else named
+        named = {} if score.throughput_of == PACKETS_RECEIVED else named
         print_json({**named, **_trial_dict(score.trial, seed, scores.cpu_seconds)})
     else:
         _print_evaluation(score.trial, scores.cpu_seconds)
-        if score.throughput_of != RECEIVED:
+        if score.throughput_of != PACKETS_RECEIVED:
             click.echo("Throughput counts packets delivered in order.")
 
 

@@ -59,7 +59,7 @@ from remy_farm.remycc import (
     signal_name,
     write_remycc,
 )
-from remy_farm.specification import load_spec_of_one_table
+from remy_farm.specification import load_single_table_spec
 from remy_proto.v1 import rule_table_pb2
 from remy_simulator import RuleTable
 
@@ -317,7 +317,7 @@ def command(
         other = rf.load_table(Path(other_path), time_unit_ms=time_unit_ms)
     explanation = rf.explain(
         table,
-        None if spec_path is None else rf.Spec.of_message(load_spec_of_one_table(spec_path)),
+        None if spec_path is None else rf.Spec.of_message(load_single_table_spec(spec_path)),
         networks=specimens,
         seed=seed,
         threads=threads,

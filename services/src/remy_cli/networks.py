@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from remy_farm.evaluation import choice_words, vary_network
+from remy_farm.evaluation import format_choice, vary_network
 from remy_farm.specification import Tree, load_tree, parse_setting
 from remy_proto.v1 import evaluation_pb2
 
@@ -36,7 +36,7 @@ def network_from_options(
     tree: Tree = {} if path is None else load_tree(path)
     for flag, value in short.items():
         if value is not None:
-            setting = choice_words(value) if isinstance(value, evaluation_pb2.Choice) else value
+            setting = format_choice(value) if isinstance(value, evaluation_pb2.Choice) else value
             tree = vary_network(tree, SHORT_FLAGS[flag], setting, source=source)
     for text in settings:
         key_path, setting = parse_setting(text, "--set", source=source)

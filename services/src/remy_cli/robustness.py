@@ -28,7 +28,7 @@ from remy_cli.reproduce import FOLDER, entrant_of
 from remy_cli.senders import SENDER, TRANSPORT
 from remy_cli.views import progress_meter
 from remy_farm.analysis import with_error
-from remy_farm.evaluation import Words
+from remy_farm.evaluation import SenderSpec
 from remy_farm.shipped import DATA
 from remy_proto.v1 import evaluation_pb2
 
@@ -154,7 +154,7 @@ def show_certificate(certificate: Certificate, out: Path, *, as_json: bool) -> N
 def attack_command(
     remycc_path: str,
     spec: str,
-    against: Words,
+    against: SenderSpec,
     transport: evaluation_pb2.Choice | None,
     networks: int,
     rounds: int,

@@ -29,13 +29,13 @@ from remy_cli.networks import network_from_options
 from remy_cli.senders import QUEUE, SENDER, TRANSPORT
 from remy_farm.analysis import FORMATS, count, number
 from remy_farm.evaluation import (
-    MOST_SENDERS,
+    MAX_SENDERS,
     REMYCC,
     SenderKind,
+    SenderSpec,
     Simulation,
     Topology,
-    Words,
-    check_usual_body,
+    check_default_transport,
     simulate_topology,
     topology_of,
 )
@@ -96,7 +96,7 @@ class _Simulate(click.Command):
     name="remyccs",
     multiple=True,
 )
-@option("--senders N", "Number of senders that run --remycc.", click.IntRange(1, MOST_SENDERS))
+@option("--senders N", "Number of senders that run --remycc.", click.IntRange(1, MAX_SENDERS))
 @option(
     "--network FILE",
     "YAML description of the network (docs/reference/networks.md); other options override or "
@@ -160,7 +160,7 @@ class _Simulate(click.Command):
 @time_unit_option
 @json_option
 def simulate_command(
-    sender: tuple[Words, ...],
+    sender: tuple[SenderSpec, ...],
     remyccs: tuple[str, ...],
     senders: int | None,
     network_path: str | None,
@@ -199,25 +199,25 @@ def simulate_command(
             "there are no senders: add --sender WHAT=N, or --remycc FILE --senders N"
         )
     try:
-        check_usual_body(specs, short["transport"])
+        check_default_transport(specs, short["transport"])
     except ValueError as problem:
         raise click.UsageError(str(problem)) from problem
     network = topology_of(tree, folder, source, plain=network_path is None)
     _simulate(network, run, shows_kinds=bool(sender) or network_path is not None)
 
 
-def _sender_keys(spec: Words) -> dict[str, Any]:
+def _sender_keys(spec: SenderSpec) -> dict[str, Any]:
     """Returns a sender's network keys, with its RemyCC file as an absolute path.
 
     File names in a network file are relative to that file's directory; those of options are not.
     """
-    keys = {**spec.keys(), "name": spec.name}
+    keys = {**spec.network_keys(), "name": spec.name}
     if spec.remycc is not None and Path(spec.remycc).is_file():
         keys["table"] = str(Path(spec.remycc).absolute())
     return keys
 
 
-def _add_senders(tree: Tree, specs: Sequence[Words], starts_apart_ms: float | None) -> Tree:
+def _add_senders(tree: Tree, specs: Sequence[SenderSpec], starts_apart_ms: float | None) -> Tree:
     """Appends these senders to those of the network."""
     if not isinstance(tree, dict):
         return tree
@@ -249,7 +249,7 @@ class _Run:
 
 
 def _simulate(network: Topology, run: _Run, *, shows_kinds: bool) -> None:
-    files = dict.fromkeys(each.remycc for each in network.words if each.remycc is not None)
+    files = dict.fromkeys(each.remycc for each in network.sender_specs if each.remycc is not None)
     tables = {path: read_remycc(path, run.time_unit_ms).table for path in files}
     records = run.record is not None or run.plot is not None
     simulation = simulate_topology(
@@ -267,14 +267,14 @@ def _simulate(network: Topology, run: _Run, *, shows_kinds: bool) -> None:
         _print_simulation(simulation)
 
 
-def _rotate_remyccs(remyccs: Sequence[str], senders: int | None) -> list[Words]:
+def _rotate_remyccs(remyccs: Sequence[str], senders: int | None) -> list[SenderSpec]:
     if not remyccs:
         if senders is not None:
             raise click.UsageError("--senders needs --remycc")
         return []
     if senders is None:
         raise click.UsageError("--remycc needs --senders, the number of senders that run it")
-    specs = [Words(f"{REMYCC}{path}", 1, path, None, None) for path in remyccs]
+    specs = [SenderSpec(f"{REMYCC}{path}", 1, path, None, None) for path in remyccs]
     return [specs[sender % len(specs)] for sender in range(senders)]
 
 

@@ -30,7 +30,7 @@ from remy_farm.specification import (
     check_spec,
     load_tree,
     parse_setting,
-    spec_of_tree,
+    spec_from_tree,
     vary,
 )
 from remy_proto.v1 import spec_pb2
@@ -86,7 +86,7 @@ class SpecChanges:
     def spec(self, path: str, *, edition: int) -> spec_pb2.DesignSpec:
         """Reads a specification and applies the changes. Raises SpecError or FileError."""
         folder = Path(path).parent
-        return self._adjusted(spec_of_tree(self._tree(path), path, edition=edition, files=folder))
+        return self._adjusted(spec_from_tree(self._tree(path), path, edition=edition, files=folder))
 
     def members(self, path: str) -> list[Member]:
         """Returns a changed specification for each combination of the sweeps' values.

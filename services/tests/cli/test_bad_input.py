@@ -40,11 +40,11 @@ CASES = {
     "no such body": (SIMULATE + " --transport udp", "datagram"),
     "a body that no sender can be on": (
         SIMULATE.replace("--remycc {remycc} --senders 2", "--sender cubic --transport datagram"),
-        "--transport datagram carries no protocol",
+        "--transport datagram carries RemyCCs only",
     ),
     "another body that no sender can be on": (
         EVALUATE.replace("--remycc {remycc}", "--sender cubic --transport ns2"),
-        "--transport ns2 carries no protocol",
+        "--transport ns2 carries RemyCCs only",
     ),
     "an RTT of what is scored": (
         EVALUATE.replace("--remycc {remycc}", "--sender cubic,rtt_ms=50"),

@@ -174,7 +174,7 @@ BAD = {
     "rate of zero": (ONE_LINK.replace("rate_mbps: 12", "rate_mbps: 0"), "links[0].rate_mbps is 0"),
     "a number of senders in words": (
         ONE_LINK.replace("cubic,beta=0.8", "cubic=3"),
-        "their number has the key count",
+        "the key for the number of senders is count",
     ),
     "a protocol and a table": (
         ONE_LINK.replace("count: 2", "table: some.json"),
@@ -190,7 +190,7 @@ BAD = {
     ),
     "a protocol on datagrams": (
         ONE_LINK.replace("count: 2", "transport: datagram"),
-        "senders[0].transport is 'datagram', but that carries no protocol",
+        "senders[0].transport is 'datagram', but that carries RemyCCs only",
     ),
     "two RTTs": (
         ONE_LINK.replace("count: 2", "rtt_ms: 50\n    route: {delay_ms: 5}"),

@@ -37,22 +37,26 @@ def words(draw: st.DrawFn) -> tuple[str, str, dict[str, float], str, dict[str, f
     """A protocol's words in any order, with what they say."""
     name = draw(st.sampled_from(sorted(registry.entries(Registry.PROTOCOL))))
     variant, numbers = draw(choices(registry.entries(Registry.PROTOCOL)[name]))
-    body_variant, body_numbers = draw(choices(registry.entries(Registry.TRANSPORT)["tcp"]))
+    transport_variant, transport_numbers = draw(
+        choices(registry.entries(Registry.TRANSPORT)["tcp"])
+    )
     of_any_variant = {
         each.name
         for one in registry.entries(Registry.PROTOCOL)[name].variants
         for each in one.parameters
     }
-    body_numbers = {key: value for key, value in body_numbers.items() if key not in of_any_variant}
+    transport_numbers = {
+        key: value for key, value in transport_numbers.items() if key not in of_any_variant
+    }
     settings = [
         f"variant={variant}",
-        f"transport_variant={body_variant}",
-        *(f"{key}={value!r}" for key, value in {**numbers, **body_numbers}.items()),
+        f"transport_variant={transport_variant}",
+        *(f"{key}={value!r}" for key, value in {**numbers, **transport_numbers}.items()),
     ]
     count = draw(st.none() | st.integers(1, 10_000))
     text = ",".join([name, *draw(st.permutations(settings))])
     text += "" if count is None else f"={count}"
-    return text, name, numbers, body_variant, body_numbers, count
+    return text, name, numbers, transport_variant, transport_numbers, count
 
 
 def said(choice: evaluation_pb2.Choice | None) -> dict[str, float]:
@@ -63,16 +67,19 @@ def said(choice: evaluation_pb2.Choice | None) -> dict[str, float]:
 def test_a_protocol_is_what_its_words_say(
     case: tuple[str, str, dict[str, float], str, dict[str, float], int | None],
 ) -> None:
-    text, name, numbers, body_variant, body_numbers, count = case
+    text, name, numbers, transport_variant, transport_numbers, count = case
     parsed = parse_sender(text)
     assert parsed.count == (count or 1)
     assert parsed.remycc is None
     assert parsed.protocol is not None
     assert parsed.protocol.name == name
-    assert parsed.body is not None
+    assert parsed.transport is not None
     tcp = registry.entries(Registry.TRANSPORT)["tcp"]
-    assert tcp.variant(parsed.body.variant).name == body_variant
-    for given_numbers, choice in ((numbers, parsed.protocol), (body_numbers, parsed.body)):
+    assert tcp.variant(parsed.transport.variant).name == transport_variant
+    for given_numbers, choice in (
+        (numbers, parsed.protocol),
+        (transport_numbers, parsed.transport),
+    ):
         assert said(choice).items() <= given_numbers.items()
     # What is not said is the usual number, whether it was given or not.
     variant = registry.entries(Registry.PROTOCOL)[name].variant(parsed.protocol.variant)
@@ -126,13 +133,13 @@ def test_bodies_are_for_whom_they_are_said() -> None:
     tcp = registry.parse(Registry.TRANSPORT, "tcp,minimum_rto_ms=300")
     ns2 = registry.parse(Registry.TRANSPORT, "ns2")
     cubic, remycc = parse_sender("cubic"), parse_sender("remycc:f.json")
-    assert cubic.body_or(None) is None
-    assert remycc.body_or(None) is None
-    assert (cubic.body_or(tcp), remycc.body_or(tcp)) == (tcp, tcp)
-    assert (cubic.body_or(ns2), remycc.body_or(ns2)) == (None, ns2)
-    assert parse_sender("remycc:f.json,transport=datagram").body_or(tcp) is None
-    assert remycc.throughput_of(None) == "packets_received"
-    assert remycc.throughput_of(ns2) == cubic.throughput_of(None) == "packets_in_order"
+    assert cubic.transport_or(None) is None
+    assert remycc.transport_or(None) is None
+    assert (cubic.transport_or(tcp), remycc.transport_or(tcp)) == (tcp, tcp)
+    assert (cubic.transport_or(ns2), remycc.transport_or(ns2)) == (None, ns2)
+    assert parse_sender("remycc:f.json,transport=datagram").transport_or(tcp) is None
+    assert remycc.throughput_measure(None) == "packets_received"
+    assert remycc.throughput_measure(ns2) == cubic.throughput_measure(None) == "packets_in_order"
 
 
 def test_what_is_usual_is_no_bottleneck() -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from library.tests.designer.small_joint_spec import small_joint_spec
 from remy_farm.specification import to_yaml
-from remy_farm.specification.models import USUAL_TABLE
+from remy_farm.specification.models import DEFAULT_TABLE
 from remy_proto.completion import complete, constraint_of, is_alternative
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2, spec_pb2
@@ -83,7 +83,7 @@ _FULL: dict[str, list[Any]] = {
     "DeleteJob": [messages.DeleteJobRequest(job="paused")],
     "GetRemyCC": [
         messages.GetRemyCCRequest(
-            job="over", epoch=0, format=messages.REMY_CC_FORMAT_DNA, table=USUAL_TABLE
+            job="over", epoch=0, format=messages.REMY_CC_FORMAT_DNA, table=DEFAULT_TABLE
         )
     ],
     "ListEpochs": [messages.ListEpochsRequest(job="over")],
@@ -190,7 +190,7 @@ _MEANINGS: dict[tuple[str, str], Any] = {
     ("ForkJob", "priority"): messages.ForkJobRequest(priority=5),
     ("ForkJob", "settings"): messages.ForkJobRequest(settings=["search.mode=joint"]),
     ("GetRemyCC", "epoch"): messages.GetRemyCCRequest(epoch=0),
-    ("GetRemyCC", "table"): messages.GetRemyCCRequest(table=USUAL_TABLE),
+    ("GetRemyCC", "table"): messages.GetRemyCCRequest(table=DEFAULT_TABLE),
     ("ExtendJob", "stop"): messages.ExtendJobRequest(stop=spec_pb2.Stop()),
     ("ExtendJob", "joint_steps"): messages.ExtendJobRequest(joint_steps=_LONG),
     ("ExtendJob", "priority"): messages.ExtendJobRequest(priority=5),

@@ -10,7 +10,7 @@ import grpc
 import pytest
 
 from remy_farm.specification import load_spec
-from remy_farm.specification.enclosures import recordings_of
+from remy_farm.specification.referenced_files import recordings_of
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import spec_pb2
 from remy_services.stores import open_store

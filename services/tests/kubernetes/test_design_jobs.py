@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from library.tests.designer.small_joint_spec import small_joint_spec
-from remy_farm.specification import load_spec, spec_of_tree
+from remy_farm.specification import load_spec, spec_from_tree
 from remy_farm.specification.schema import descriptor_of
 from remy_proto.v1 import job_pb2, spec_pb2
 from remy_services.jobs.states import (
@@ -320,7 +320,7 @@ def test_every_state_is_a_phase() -> None:
 def test_a_specification_comes_back_from_its_object(path: Path) -> None:
     spec = load_spec(path)
     tree = mirror_of(job_pb2.Job(id="1", spec=spec, weight=1))["spec"]["design"]
-    assert spec_of_tree(with_numbers(tree, descriptor_of(spec)), "the object") == spec
+    assert spec_from_tree(with_numbers(tree, descriptor_of(spec)), "the object") == spec
     assert not list(floats(tree))
 
 

@@ -18,7 +18,7 @@ from remy_farm.api.showing import Plot, Rows, Tabular, rows_like, rows_of
 from remy_farm.api.spec import Spec
 from remy_farm.api.table import Table
 from remy_farm.files import make_folder, write_file
-from remy_farm.specification.checking import check_one_table
+from remy_farm.specification.checking import check_single_table
 from remy_laboratory.kernel.checks import CheckResult, check_kernel, check_scores, check_table
 from remy_laboratory.kernel.differential import Differences, compare, compare_compiled
 from remy_laboratory.kernel.emulated import Link
@@ -98,7 +98,7 @@ def check_on_kernel(
     """
     message = None if spec is None else spec.message
     if spec is not None:
-        check_one_table(spec.message, source=spec.source)
+        check_single_table(spec.message, source=spec.source)
     rule_table = table.rule_table
     findings = [check_kernel(), *check_table(rule_table, message, deadband_us=deadband_us)]
     if message is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from remy_farm.evaluation.measures import Evaluate, try_table
+from remy_farm.evaluation.measures import Evaluate, evaluate_table
 from remy_farm.files import FileError, read_file
 from remy_farm.remycc import start_rule
 from remy_farm.specification.distributions import extent, quantile
@@ -296,7 +296,7 @@ def check_scores(
                 jitter = model.network.measurement.jitter
                 jitter.exponential_mean_ms.exact = jitter_ms
         complete(noisy)
-        trial = try_table(noisy, table, seed=seed, specimens=specimens, evaluate=evaluate)
+        trial = evaluate_table(noisy, table, seed=seed, specimens=specimens, evaluate=evaluate)
         score = trial.summary().score
         scores[f"{jitter_ms:g}"] = None if score is None else score.mean
     listed = ", ".join(

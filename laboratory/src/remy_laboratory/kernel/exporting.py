@@ -11,7 +11,7 @@ from remy_farm.api.showing import Rows, Tabular, rows_of
 from remy_farm.api.spec import Spec
 from remy_farm.api.table import Table
 from remy_farm.files import write_file
-from remy_farm.specification.checking import check_one_table
+from remy_farm.specification.checking import check_single_table
 from remy_laboratory.kernel.fixed_point import IntegerTable, c_header
 from remy_laboratory.kernel.linux import ebpf_files, write_ebpf
 
@@ -100,7 +100,7 @@ def export(
     else:
         message = None if spec is None else spec.message
         if spec is not None:
-            check_one_table(spec.message, source=spec.source)
+            check_single_table(spec.message, source=spec.source)
         files = ebpf_files(integers, name, spec=message, deadband_us=deadband_us)
         object_path = write_ebpf(target, files)
     return Export(

@@ -27,9 +27,9 @@ from remy_farm.specification import (
     extent,
 )
 from remy_farm.specification.distributions import is_varied, quantile
-from remy_farm.specification.models import given_tables
+from remy_farm.specification.models import fixed_tables
 from remy_farm.specification.reading import Tree, read_yaml
-from remy_farm.specification.senders import Words
+from remy_farm.specification.senders import SenderSpec
 from remy_farm.specification.writing import as_yaml, message_tree
 from remy_laboratory.studies.reading import Fields
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
@@ -161,16 +161,16 @@ class Attack:
         space: Space,
         table: rule_table_pb2.RuleTable,
         senders: evaluation_pb2.SenderGroup,
-        rival: Words,
+        rival: SenderSpec,
         evaluate: Evaluate,
         *,
         seed: int,
     ) -> None:
         """`senders` has what carries the table, if that is other than the specification says."""
         self._space = space
-        self._tables = [table, *given_tables(space.spec)]
+        self._tables = [table, *fixed_tables(space.spec)]
         self._senders = senders
-        self._rival = rival.group(None)
+        self._rival = rival.sender_group(None)
         self._evaluate = evaluate
         self._seed = seed
 

@@ -15,9 +15,9 @@ from remy_farm.api.showing import Rows, Tabular, rows_of
 from remy_farm.api.spec import Spec
 from remy_farm.api.table import Table
 from remy_farm.files import write_file
-from remy_farm.specification import spec_of_tree
-from remy_farm.specification.checking import check_one_table
-from remy_farm.specification.senders import Words, parse_sender
+from remy_farm.specification import spec_from_tree
+from remy_farm.specification.checking import check_single_table
+from remy_farm.specification.senders import SenderSpec, parse_sender
 from remy_laboratory.studies.attack import (
     Attack,
     AttackResult,
@@ -158,18 +158,18 @@ def attack(
         FileError: The file `on` cannot be read.
         ValueError: A protocol or transport is unknown, or there are fewer networks than rounds.
     """
-    check_one_table(spec.message, source=spec.source)
+    check_single_table(spec.message, source=spec.source)
     rival = _protocol(against)
     for name, number in (("networks", networks), ("rounds", rounds), ("runs", runs)):
         if number < 1:
             raise ValueError(f"{name} is {number}, but must be at least 1")
     if networks < rounds:
         raise ValueError(f"{networks} networks are too few for {wording.several(rounds, 'round')}")
-    body = (
+    carrier = (
         registry.parse(Registry.TRANSPORT, transport) if isinstance(transport, str) else transport
     )
     space = Space(spec.message, spec.source)
-    senders = evaluation_pb2.SenderGroup(body=body)
+    senders = evaluation_pb2.SenderGroup(body=carrier)
     with local_evaluator(threads) as evaluator:
         message = table.remycc.to_message()
         search = Attack(space, message, senders, rival, evaluator.evaluate, seed=seed)
@@ -181,7 +181,7 @@ def attack(
                 (
                     each.pop("name"),
                     # Its network and load in place of the specification's.
-                    spec_of_tree({**tree, **each}, os.fspath(on), files=Path(on).parent),
+                    spec_from_tree({**tree, **each}, os.fspath(on), files=Path(on).parent),
                 )
                 for each in read_found(Path(on))
             ]
@@ -189,7 +189,7 @@ def attack(
     return CounterExamples(result, space, table, rival.name, seed)
 
 
-def _protocol(words: str) -> Words:
+def _protocol(words: str) -> SenderSpec:
     found = parse_sender(words)
     if found.remycc is not None or found.count != 1 or found.rtt_ms is not None:
         raise ValueError(f"against is {words!r}, but must be a protocol, and nothing else")

@@ -27,7 +27,7 @@ from remy_farm.analysis.plots import INK, new_figure
 from remy_farm.files import read_file
 from remy_farm.specification.reading import read_yaml
 from remy_farm.specification.schema import show
-from remy_farm.specification.senders import Words, parse_sender
+from remy_farm.specification.senders import SenderSpec, parse_sender
 from remy_laboratory.studies.cells import (
     Cell,
     CellBatch,
@@ -92,7 +92,7 @@ class LeagueSet:
     grid: Mapping[str, Amount]
     places: tuple[tuple[str, Mapping[str, Any]], ...]
     """Networks by name, in place of a grid's or with each of its."""
-    rival: Words | None
+    rival: SenderSpec | None
     """Who is there before the entrant."""
     senders: int
     """Of the entrant."""
@@ -196,7 +196,7 @@ class Entrant:
     """Who takes part, and by which name."""
 
     name: str
-    words: Words
+    words: SenderSpec
     time_unit_ms: float = 1.0
     """Of a .dna file."""
 

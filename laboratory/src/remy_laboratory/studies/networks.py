@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from remy_farm.files import FileError
-from remy_farm.specification.links import chosen, rate_in_mbps
+from remy_farm.specification.links import parse_choice, rate_in_mbps
 from remy_farm.specification.network_files import topology_of, vary_network
 from remy_farm.specification.reading import Tree, fill, keys
 from remy_farm.specification.schema import Bounds, SpecError, Violation, descriptor_of, show
-from remy_farm.specification.senders import USUAL_PACKET_BYTES, Words
-from remy_farm.specification.writing import laid_over, quantity_of
+from remy_farm.specification.senders import DEFAULT_PACKET_BYTES, SenderSpec
+from remy_farm.specification.writing import merge_trees, quantity_of
 from remy_laboratory.studies.reading import Check, Fields, check_of
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import log2, uniform
@@ -80,7 +80,7 @@ def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
     """One network of several: what comes later replaces what says the same otherwise."""
     whole: Tree = {}
     for layer in layers:
-        whole = laid_over(whole, dict(layer), _NETWORK)
+        whole = merge_trees(whole, dict(layer), _NETWORK)
     assert isinstance(whole, dict)
     return whole
 
@@ -132,7 +132,7 @@ def network_of(fields: Fields | None) -> dict[str, Any]:
     for key, registered in (("queue", Registry.QUEUE), ("transport", Registry.TRANSPORT)):
         try:
             if key in described:
-                chosen(registered, str(described[key]))
+                parse_choice(registered, str(described[key]))
         except ValueError as problem:
             fields.fail(key, f"is {show(described[key])}: {problem}")
     network |= described
@@ -161,17 +161,17 @@ def _with_recording_in(folder: Path, link: Any) -> Any:
 
 def packet_bytes(network: Mapping[str, Any]) -> float:
     """The size of a packet on the wire."""
-    return float(network.get("packet_bytes", USUAL_PACKET_BYTES))
+    return float(network.get("packet_bytes", DEFAULT_PACKET_BYTES))
 
 
-def sender_counts(senders: Sequence[Words], network: Mapping[str, Any]) -> list[int]:
+def sender_counts(senders: Sequence[SenderSpec], network: Mapping[str, Any]) -> list[int]:
     """The number of senders of each kind; of a row's only kind the network's `senders` says it."""
     if len(senders) == 1 and "senders" in network:
         return [int(network["senders"])]
     return [each.count for each in senders]
 
 
-def table_names(senders: Sequence[Words]) -> list[str]:
+def table_names(senders: Sequence[SenderSpec]) -> list[str]:
     """Files of RemyCCs in the order of their first mention, which is that of a request's tables."""
     return list(dict.fromkeys(each.remycc for each in senders if each.remycc is not None))
 
@@ -217,7 +217,7 @@ def begins_by_sender(network: Mapping[str, Any]) -> bool:
 
 
 def study_network(
-    senders: Sequence[Words], network: Mapping[str, Any], source: str = "network"
+    senders: Sequence[SenderSpec], network: Mapping[str, Any], source: str = "network"
 ) -> StudyNetwork:
     """The network with these senders. Raises SpecError, and FileError for a recording."""
     if _FIRST_OFFSET in network and "links" not in network:
@@ -225,7 +225,7 @@ def study_network(
     tree = network_tree(senders, network)
     topology = topology_of(copy.deepcopy(tree), Path(), source, plain=True)
     specimen = topology.specimen
-    for words, group in zip(topology.words, specimen.senders, strict=True):
+    for words, group in zip(topology.sender_specs, specimen.senders, strict=True):
         if words.remycc is not None:
             group.table = table_names(senders).index(words.remycc)
     mbps = rate_in_mbps(specimen.link_rate_packets_per_ms, packet_bytes(network))
@@ -233,7 +233,7 @@ def study_network(
     return StudyNetwork(fields, specimen, tuple(topology.traces), tree)
 
 
-def network_tree(senders: Sequence[Words], network: Mapping[str, Any]) -> dict[str, Any]:
+def network_tree(senders: Sequence[SenderSpec], network: Mapping[str, Any]) -> dict[str, Any]:
     """The tree of a network's file that has this network with these senders.
 
     Raises FileError for a recording.
@@ -247,7 +247,7 @@ def network_tree(senders: Sequence[Words], network: Mapping[str, Any]) -> dict[s
     apart_ms, offset_ms = network.get("starts_apart_ms"), network.get(_FIRST_OFFSET)
     tree["senders"] = [
         {
-            **words.keys(),
+            **words.network_keys(),
             "count": count,
             # The last is that of those behind it, too.
             **({"route": copy.deepcopy(routes[min(route, len(routes) - 1)])} if routes else {}),
@@ -260,11 +260,13 @@ def network_tree(senders: Sequence[Words], network: Mapping[str, Any]) -> dict[s
     return tree
 
 
-def _groups(senders: Sequence[Words], network: Mapping[str, Any]) -> list[tuple[Words, int, int]]:
+def _groups(
+    senders: Sequence[SenderSpec], network: Mapping[str, Any]
+) -> list[tuple[SenderSpec, int, int]]:
     """Who sends, how many they are, and which of the routes they have: that of their kind, and
     where there is one kind and several routes, each its own. What sets one sender apart makes each
     a group."""
-    groups: list[tuple[Words, int, int]] = []
+    groups: list[tuple[SenderSpec, int, int]] = []
     own_routes = len(senders) == 1 and len(network.get(_ROUTES, ())) > 1
     counts = sender_counts(senders, network)
     for kind, (words, count) in enumerate(zip(senders, counts, strict=True)):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NoReturn, TypeAlias, TypeVar
 
 from remy_farm.specification import SpecError, Violation
-from remy_farm.specification.reading import Tree, nearest
+from remy_farm.specification.reading import Tree, suggest
 from remy_farm.specification.schema import Bounds, child_path, show
 
 _MOST_RUNS = 100_000
@@ -127,7 +127,7 @@ class Fields:
     def end(self) -> None:
         """Refuses what is left."""
         for field in self._tree:
-            self.fail(field, f"is not a known key; {nearest(field, self._known)}")
+            self.fail(field, f"is not a known key; {suggest(field, self._known)}")
 
 
 def amount_of(fields: Fields, field: str, check: Check, *, many: bool) -> Amount:

@@ -16,9 +16,9 @@ from typing import Any
 
 from remy_farm.files import FileError, read_file
 from remy_farm.specification import SpecError
-from remy_farm.specification.reading import Tree, nearest, read_yaml
+from remy_farm.specification.reading import Tree, read_yaml, suggest
 from remy_farm.specification.schema import show
-from remy_farm.specification.senders import Words, parse_sender
+from remy_farm.specification.senders import SenderSpec, parse_sender
 from remy_laboratory.studies.networks import (
     PUBLISHED,
     layered,
@@ -137,7 +137,7 @@ class StudyRow:
     """What ran: all senders of a protocol or RemyCC, or of several that meet."""
 
     name: str
-    senders: tuple[Words, ...]
+    senders: tuple[SenderSpec, ...]
     network: Mapping[str, Any]
     """What is other than in the figure's network."""
     time_unit_ms: float
@@ -304,7 +304,7 @@ def _row(fields: Fields) -> StudyRow:
     )
     if row.simulator not in ("", NS3):
         fields.fail("simulator", f"is {show(row.simulator)}, but must be {NS3}")
-    is_on_tcp = any(each.body and each.body.name == "tcp" for each in row.senders)
+    is_on_tcp = any(each.transport and each.transport.name == "tcp" for each in row.senders)
     if row.initial_window_packets and not (row.simulator and is_on_tcp):
         fields.fail("initial_window_packets", f"is only for rows on tcp in {NS3}")
     fields.end()
@@ -319,7 +319,7 @@ def _expectation(fields: Fields, rows: Sequence[str]) -> Expectation:
     def row_name(field: str, usual: str | None) -> str:
         name = fields.text(field, usual)
         if name and name not in rows:
-            fields.fail(field, f"is {show(name)}, which is no row; {nearest(name, list(rows))}")
+            fields.fail(field, f"is {show(name)}, which is no row; {suggest(name, list(rows))}")
         return name
 
     groups = [fields.number(name, _GROUP) for name in ("group", "over_group")]
@@ -438,7 +438,7 @@ _NEEDED = (("rate_mbps", "links"), ("rtt_ms", "routes"), ("traffic",))
 
 
 def check_network(
-    fields: Fields, network: Mapping[str, Any], name: str, senders: Sequence[Words]
+    fields: Fields, network: Mapping[str, Any], name: str, senders: Sequence[SenderSpec]
 ) -> None:
     """Refuses what these senders cannot be on; recordings may be elsewhere."""
     for names in _NEEDED:

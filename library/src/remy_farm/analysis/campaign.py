@@ -17,12 +17,12 @@ import remy_simulator
 from remy_farm.analysis import wording
 from remy_farm.analysis.wording import duration, several, with_error
 from remy_farm.analysis.wording import number as figure
-from remy_farm.evaluation.measures import Estimate, Evaluate, estimate, try_table
+from remy_farm.evaluation.measures import Estimate, Evaluate, estimate, evaluate_table
 from remy_farm.files import FileError, read_file, write_file
 from remy_farm.specification import (
     SpecError,
     Violation,
-    spec_of_tree,
+    spec_from_tree,
     validation_specimens,
     vary,
 )
@@ -131,7 +131,7 @@ def members_of(
         for path, value in settings:
             varied = vary(varied, path, value, source=source)
         members.append(
-            Member(name, settings, spec_of_tree(varied, f"{source} with {name}", files=folder))
+            Member(name, settings, spec_from_tree(varied, f"{source} with {name}", files=folder))
         )
     return _with_usable_names(members)
 
@@ -186,7 +186,7 @@ def compare_member(
     the search validates on.
     """
     table, *companions = tables
-    trial = try_table(
+    trial = evaluate_table(
         spec,
         table,
         companions=companions,

@@ -26,7 +26,7 @@ from remy_farm.analysis.trees import (
     tree_of,
     without_axis,
 )
-from remy_farm.evaluation.measures import Estimate, Evaluate, Trial, try_table
+from remy_farm.evaluation.measures import Estimate, Evaluate, Trial, evaluate_table
 from remy_farm.remycc import ReadableRule, guards_of_start, readable_rules, start_rule
 from remy_proto.v1 import spec_pb2
 from remy_simulator import RuleTable
@@ -69,7 +69,7 @@ class NetworkSample:
 
     def trial(self, table: RuleTable) -> Trial:
         """The table on every specimen."""
-        return try_table(
+        return evaluate_table(
             self.spec, table, seed=self.seed, specimens=self.specimens, evaluate=self.evaluate
         )
 

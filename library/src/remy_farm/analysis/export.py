@@ -19,7 +19,7 @@ from remy_farm.designer.joint.gradient import (
     in_units_of_median,
 )
 from remy_farm.designer.joint.schedule import Settings
-from remy_farm.evaluation.measures import Estimate, Evaluate, Summary, estimate, try_table
+from remy_farm.evaluation.measures import Estimate, Evaluate, Summary, estimate, evaluate_table
 from remy_farm.remycc import start_rule
 from remy_farm.specification.distributions import extent, quantile
 from remy_farm.specification.links import kilobits_per_packet
@@ -150,7 +150,7 @@ def best_export(
     ExportError."""
 
     def score(absolute: RuleTable) -> float:
-        trial = try_table(spec, absolute, seed=seed, specimens=specimens, evaluate=evaluate)
+        trial = evaluate_table(spec, absolute, seed=seed, specimens=specimens, evaluate=evaluate)
         found = trial.summary().score
         return -math.inf if found is None else found.mean
 
@@ -197,7 +197,7 @@ def tied_climb(
     def scores(coordinates: Coordinates, networks: int) -> list[float | None]:
         moved = space.with_actions(climb.table, space.clamped(coordinates))
         absolute = exported(moved, spec, per_octave, place)
-        trial = try_table(
+        trial = evaluate_table(
             spec, absolute, seed=networks, specimens=_SPECIMENS_A_PAIR, evaluate=evaluate
         )
         return [result.score for result in trial.results]
@@ -276,7 +276,7 @@ def measure_loss(
 ) -> ExportLoss:
     """Both on the networks that `remy-farm evaluate` draws."""
     before, after = (
-        try_table(spec, each, seed=seed, specimens=specimens, evaluate=evaluate)
+        evaluate_table(spec, each, seed=seed, specimens=specimens, evaluate=evaluate)
         for each in (table, absolute)
     )
     pairs = zip(before.results, after.results, strict=True)

@@ -21,7 +21,7 @@ from remy_farm.analysis.wording import (
     several,
     with_error,
 )
-from remy_farm.evaluation.measures import Estimate, Evaluate, Trial, estimate, try_table
+from remy_farm.evaluation.measures import Estimate, Evaluate, Trial, estimate, evaluate_table
 from remy_farm.files import write_file
 from remy_farm.remycc import (
     ReadableRule,
@@ -70,7 +70,7 @@ def measure_gain(
     seed = remy_simulator.mix(spec.search.seed, _REPORT)
     specimens = validation_specimens(spec)
     trials = [
-        try_table(
+        evaluate_table(
             spec, table, seed=seed, specimens=specimens, evaluate=evaluate, companions=companions
         )
         for table, *companions in (first, final)

@@ -12,7 +12,7 @@ from remy_farm.api.showing import Rows, Tabular, rows_of
 from remy_farm.api.spec import Spec
 from remy_farm.api.table import Table
 from remy_farm.remycc import RemyCC
-from remy_farm.specification.checking import check_one_table
+from remy_farm.specification.checking import check_single_table
 
 
 class AbsoluteTable(Tabular):
@@ -82,7 +82,7 @@ def absolute_table(
     threads: int | None,
 ) -> AbsoluteTable:
     """Makes a scale-free table's rules absolute; see `Table.absolute`."""
-    check_one_table(spec.message, source=spec.source)
+    check_single_table(spec.message, source=spec.source)
     own = table.rule_table
     with local_evaluator(threads) as evaluator:
         absolute = best_export(

@@ -21,7 +21,7 @@ from remy_farm.api.showing import Plot, Rows, Tabular, rows_like
 from remy_farm.api.spec import Spec
 from remy_farm.api.table import Table
 from remy_farm.remycc import RemyCC
-from remy_farm.specification import SpecError, Violation, check_one_table
+from remy_farm.specification import SpecError, Violation, check_single_table
 from remy_proto.v1 import evaluation_pb2
 
 _Found = TypeVar("_Found", SignalStudy, Merging, Difference)
@@ -132,7 +132,7 @@ class Explanation(Tabular):
             problem = "is missing: scores are measured on the networks of a specification"
             raise SpecError("explain", [Violation("spec", problem)])
         spec = self._spec.message
-        check_one_table(spec, source=self._spec.source)
+        check_single_table(spec, source=self._spec.source)
         return NetworkSample(spec, self._seed, self._networks, self._evaluate)
 
     def _evaluate(

@@ -25,12 +25,17 @@ from remy_farm.evaluation.measures import (
     Summary,
     Trial,
     estimate,
+    evaluate_table,
     link_rate_mbps,
-    try_table,
 )
 from remy_farm.files import FileError, read_file, write_file
 from remy_farm.specification import SpecError, Violation
-from remy_farm.specification.senders import REMYCC, Words, check_usual_body, parse_sender
+from remy_farm.specification.senders import (
+    REMYCC,
+    SenderSpec,
+    check_default_transport,
+    parse_sender,
+)
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import registry
 from remy_simulator.cpus import allowed_cpus
@@ -276,25 +281,25 @@ def evaluate(
     entrants = _with_names([_entrant(each) for each in given])
     for name, words, tables in entrants:
         _check(name, words, tables, spec)
-    check_usual_body([words for _, words, _ in entrants], usual)
+    check_default_transport([words for _, words, _ in entrants], usual)
     started = time.process_time()
     scores = []
     with local_evaluator(threads) as evaluator:
         for name, words, tables in entrants:
-            trial = try_table(
+            trial = evaluate_table(
                 spec.message,
                 tables[0].rule_table if tables else None,
                 seed=seed,
                 specimens=networks,
                 evaluate=evaluator.evaluate,
-                senders=words.group(usual),
+                senders=words.sender_group(usual),
                 companions=[table.rule_table for table in tables[1:]],
             )
-            scores.append(ContenderScore(name, trial, words.throughput_of(usual)))
+            scores.append(ContenderScore(name, trial, words.throughput_measure(usual)))
     return Scores(spec.name, seed, scores, time.process_time() - started)
 
 
-_Entrant: TypeAlias = tuple[str, Words, list[Table]]
+_Entrant: TypeAlias = tuple[str, SenderSpec, list[Table]]
 
 
 def _entrant(contender: Contender) -> _Entrant:
@@ -332,7 +337,7 @@ def _with_names(entrants: list[_Entrant]) -> list[_Entrant]:
     return named
 
 
-def _check(name: str, words: Words, tables: Sequence[Table], spec: Spec) -> None:
+def _check(name: str, words: SenderSpec, tables: Sequence[Table], spec: Spec) -> None:
     """Raises SpecError unless there is a table for each that the specification designs."""
     needed = spec.designs
     if len(tables or [words]) != len(needed):

@@ -98,7 +98,7 @@ class Network:
 
     def rule_tables(self) -> dict[str, RuleTable]:
         """The tables that senders run, by what the topology calls them. Raises FileError."""
-        named = (each.remycc for each in self._topology.words if each.remycc is not None)
+        named = (each.remycc for each in self._topology.sender_specs if each.remycc is not None)
         return {
             name: self._tables[name].rule_table if name in self._tables else read_remycc(name).table
             for name in dict.fromkeys(named)

@@ -11,7 +11,7 @@ import numpy as np
 
 from remy_farm.analysis.wording import escape, preformatted
 from remy_farm.files import write_file
-from remy_farm.specification import content_digest, load_tree, spec_of_tree, to_yaml, vary
+from remy_farm.specification import content_digest, load_tree, spec_from_tree, to_yaml, vary
 from remy_farm.specification.models import designs
 from remy_farm.specification.reading import Tree, read_yaml
 from remy_proto.v1 import spec_pb2
@@ -59,7 +59,7 @@ class Spec:
 
     def _read(self, tree: Tree, source: str, folder: Path) -> None:
         self._tree, self._source, self._folder = tree, source, folder
-        self._message = spec_of_tree(tree, source, files=folder)
+        self._message = spec_from_tree(tree, source, files=folder)
 
     @property
     def name(self) -> str:

@@ -19,7 +19,7 @@ import remy_simulator
 from remy_farm.designer import actions, scoring
 from remy_farm.designer.scoring import CheckpointError, DesignerError
 from remy_farm.specification.drawing import Networks
-from remy_farm.specification.models import given_tables
+from remy_farm.specification.models import fixed_tables
 from remy_farm.specification.modes import mode_of
 from remy_proto.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_table_pb2, spec_pb2
 from remy_proto.v1.evaluation_pb2 import EvaluationOutcome as Outcome
@@ -250,7 +250,7 @@ class Strategy(ABC, Generic[S]):
         self.given = given
         self.networks = Networks(spec)
         #: The tables that are given, and stay as they are.
-        self.fixed = given_tables(spec)
+        self.fixed = fixed_tables(spec)
         self.search = getattr(spec.search, self.field)
 
     @abstractmethod

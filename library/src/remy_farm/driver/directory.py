@@ -21,8 +21,8 @@ from remy_farm.evaluation.interface import Evaluation, EvaluationProgress, OnPro
 from remy_farm.files import FileError, make_folder, read_file, reason, write_file
 from remy_farm.remycc import RemyCC, file_suffixes, read_remycc, reference_config, write_remycc
 from remy_farm.specification import content_digest, to_yaml
-from remy_farm.specification.enclosures import TRACES_FOLDER, recordings_of
 from remy_farm.specification.models import designs
+from remy_farm.specification.referenced_files import TRACES_FOLDER, recordings_of
 from remy_farm.specification.traces import RecordedLink
 from remy_proto.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_simulator import RuleTable, _native

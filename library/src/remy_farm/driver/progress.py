@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 
 from remy_farm.designer.budgets import Elapsed
 from remy_farm.files import FileError, reason
-from remy_farm.specification.schema import converted, fields_of, says_nothing
+from remy_farm.specification.schema import convert_value, fields_of, is_unset
 from remy_proto.v1 import progress_pb2
 from remy_simulator import RuleTable
 
@@ -58,8 +58,8 @@ def from_line(line: str | bytes) -> progress_pb2.ProgressEvent:
 
 
 def _tree(message: Message) -> dict[str, Any]:
-    told = (field for field in fields_of(message) if not says_nothing(message, field))
-    return {field.name: converted(message, field, _value) for field in told}
+    told = (field for field in fields_of(message) if not is_unset(message, field))
+    return {field.name: convert_value(message, field, _value) for field in told}
 
 
 def _value(field: Any, value: Any) -> Any:

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from remy_farm.specification.network_files import read_topology as read_topology
     from remy_farm.specification.network_files import topology_of as topology_of
     from remy_farm.specification.network_files import vary_network as vary_network
-    from remy_farm.specification.senders import MOST_SENDERS as MOST_SENDERS
-    from remy_farm.specification.senders import RECEIVED as RECEIVED
+    from remy_farm.specification.senders import DEFAULT_PACKET_BYTES as DEFAULT_PACKET_BYTES
+    from remy_farm.specification.senders import MAX_SENDERS as MAX_SENDERS
+    from remy_farm.specification.senders import PACKETS_RECEIVED as PACKETS_RECEIVED
     from remy_farm.specification.senders import REMYCC as REMYCC
-    from remy_farm.specification.senders import USUAL_PACKET_BYTES as USUAL_PACKET_BYTES
-    from remy_farm.specification.senders import Words as Words
+    from remy_farm.specification.senders import SenderSpec as SenderSpec
     from remy_farm.specification.senders import bottleneck as bottleneck
-    from remy_farm.specification.senders import check_usual_body as check_usual_body
-    from remy_farm.specification.senders import choice_words as choice_words
+    from remy_farm.specification.senders import check_default_transport as check_default_transport
+    from remy_farm.specification.senders import format_choice as format_choice
     from remy_farm.specification.senders import parse_sender as parse_sender
 else:
     __all__, __getattr__, __dir__ = lazy_exports(__name__, __file__)

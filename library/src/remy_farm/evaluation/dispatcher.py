@@ -27,7 +27,7 @@ from remy_farm.evaluation.scheduler.records import (
     SchedulerSnapshot,
 )
 from remy_farm.evaluation.scheduler.scheduler import TaskScheduler
-from remy_farm.specification.enclosures import recording_of
+from remy_farm.specification.referenced_files import recording_of
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import InvalidRequest
 from remy_simulator.columns import assemble, packed

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import remy_simulator
 from remy_farm.specification import Networks
 from remy_farm.specification.links import rate_in_mbps
-from remy_farm.specification.models import given_tables
+from remy_farm.specification.models import fixed_tables
 from remy_farm.specification.specimens import unloaded_paths
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import RuleTable, columns, log2
@@ -268,7 +268,7 @@ def summarize(results: Sequence[SpecimenResult]) -> Summary:
     )
 
 
-def trial_request(
+def evaluation_request(
     spec: spec_pb2.DesignSpec,
     table: RuleTable | None,
     *,
@@ -290,7 +290,7 @@ def trial_request(
     return evaluation_pb2.EvaluationRequest(
         tables=[
             *(from_native(each) for each in (table, *companions) if each is not None),
-            *given_tables(spec),
+            *fixed_tables(spec),
         ],
         candidates=[evaluation_pb2.Candidate()],
         specimen_columns=drawn,
@@ -308,7 +308,7 @@ def by_specimen(
     return zip(specimens, results, strict=True)
 
 
-def try_table(
+def evaluate_table(
     spec: spec_pb2.DesignSpec,
     table: RuleTable | None,
     *,
@@ -325,7 +325,7 @@ def try_table(
     two trials compare specimen by specimen.
     """
     seconds = spec.search.simulated_seconds
-    request = trial_request(
+    request = evaluation_request(
         spec,
         table,
         seed=seed,

@@ -18,7 +18,7 @@ from remy_farm.evaluation.measures import (
     present,
 )
 from remy_farm.specification.network_files import Topology
-from remy_farm.specification.senders import Words
+from remy_farm.specification.senders import SenderSpec
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import RuleTable, _native, columns, evaluate_columns
 from remy_simulator.messages import from_native, packet_bytes
@@ -128,7 +128,7 @@ def simulate_topology(
     specimen = evaluation_pb2.Specimen()
     specimen.CopyFrom(network.specimen)
     files = list(tables)
-    for group, said in zip(specimen.senders, network.words, strict=True):
+    for group, said in zip(specimen.senders, network.sender_specs, strict=True):
         if said.remycc is not None:
             group.table = files.index(said.remycc)
     request = evaluation_pb2.EvaluationRequest(
@@ -157,7 +157,7 @@ def simulate_topology(
         transports=[measure_transport(specimen, result, [sender]) for sender in range(len(senders))]
         if has_transport
         else [],
-        kinds=_kinds(network.words, specimen, result, senders),
+        kinds=_kinds(network.sender_specs, specimen, result, senders),
         means=measure_specimen(specimen, senders),
         links=[] if seen is None else _links(seen, network.links),
         seconds=seconds,
@@ -183,7 +183,7 @@ def _links(seen: _native.NetworkRecording, names: Sequence[str]) -> list[dict[st
 
 
 def _kinds(
-    words: Sequence[Words],
+    words: Sequence[SenderSpec],
     specimen: evaluation_pb2.Specimen,
     outcome: evaluation_pb2.SpecimenOutcome,
     results: Sequence[SenderMeasures],
@@ -193,7 +193,7 @@ def _kinds(
     sender = 0
     for each in words:
         numbers.setdefault(each.name, []).extend(range(sender, sender + each.count))
-        throughput_of[each.name] = each.throughput_of(None)
+        throughput_of[each.name] = each.throughput_measure(None)
         sender += each.count
     kinds = []
     for name, senders in numbers.items():

@@ -1,4 +1,4 @@
-"""Checking complete specifications: every field, and rules that involve several."""
+"""Checks complete specifications: each field by itself, and rules that involve several fields."""
 
 from __future__ import annotations
 
@@ -13,11 +13,18 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from remy_farm.files import read_file
+from remy_farm.specification.consistency import (
+    link_violations,
+    mixture_violations,
+    network_violations,
+    signals_told_by,
+    traffic_violations,
+)
 from remy_farm.specification.distributions import extent
-from remy_farm.specification.enclosures import Files, enclose, keep_recording
 from remy_farm.specification.models import designs
 from remy_farm.specification.modes import MODES, mode_of
 from remy_farm.specification.reading import Tree, field_path, fill, read_json, read_yaml
+from remy_farm.specification.referenced_files import Files, keep_recording, resolve_files
 from remy_farm.specification.schema import (
     Bounds,
     SpecError,
@@ -34,13 +41,6 @@ from remy_farm.specification.schema import (
     short_name,
     show,
 )
-from remy_farm.specification.soundness import (
-    link_is_sound,
-    load_is_sound,
-    mixture_is_sound,
-    network_is_sound,
-    signals_told_by,
-)
 from remy_farm.specification.traces import RecordedLink
 from remy_proto.completion import NEWEST_EDITION, complete, constraint_of, is_alternative
 from remy_proto.v1 import rule_table_pb2, spec_pb2
@@ -50,7 +50,7 @@ from remy_simulator.throughput import counts_flows
 
 
 def validation_specimens(spec: spec_pb2.DesignSpec) -> int:
-    """Networks on which a design's mode compares its tables."""
+    """The number of validation specimens of the specification's search mode."""
     mode = mode_of(spec)
     if mode is None:
         names = ", ".join(each.name for each in MODES)
@@ -61,25 +61,25 @@ def validation_specimens(spec: spec_pb2.DesignSpec) -> int:
 
 _Rule: TypeAlias = Callable[[Any, str, Bounds], Iterator[Violation]]
 
-# By kind of rules, the signals that they may look at, as messages name them.
+# By kind of rules: the signals that they may use.
 _SIGNALS: Final = {
     rules: [signal_of(axis, rules) for axis in range(AXES)]
     for rules in rule_table_pb2.Rules.values()[1:]
 }
 
-_USUAL_LOAD: Final = {"exponential_time", "exponential_bytes", "flow_lengths", "mean_off_ms"}
+_SIMPLE_TRAFFIC: Final = {"exponential_time", "exponential_bytes", "flow_lengths", "mean_off_ms"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def broken_rules(message: Message, path: str, bounds: Bounds) -> Iterator[Violation]:
-    """The violations, in the message at `path`, of the rules below."""
+    """Violations, in the message at `path`, of the rules that involve several fields."""
     rule = _RULES.get(descriptor_of(message).full_name)
     if rule is not None:
         yield from rule(message, path, bounds)
 
 
 def _ascending(message: Message, path: str, low: str, high: str) -> Iterator[Violation]:
-    """A violation where both fields are given, and the wrong way round."""
+    """A violation if both fields are given and `low` is above `high`."""
     if message.HasField(low) and message.HasField(high):
         first, last = getattr(message, low), getattr(message, high)
         if first > last:
@@ -87,18 +87,20 @@ def _ascending(message: Message, path: str, low: str, high: str) -> Iterator[Vio
             yield Violation(path, f"goes from {ends}, but {low} must be at most {high}")
 
 
-def _complete(message: Message, path: str) -> Iterator[Violation]:
+def _missing_fields(message: Message, path: str) -> Iterator[Violation]:
     """A violation for each field that is not given."""
     for field in fields_of(message):
         if not message.HasField(field.name):
             yield Violation(child_path(path, field.name), "is missing")
 
 
-def _are_ascending(low: str, high: str) -> _Rule:
+def _ascending_rule(low: str, high: str) -> _Rule:
     return lambda message, path, _: _ascending(message, path, low, high)
 
 
-def _limits_are_continuous(distribution: Message, path: str, bounds: Bounds) -> Iterator[Violation]:
+def _continuous_range_violations(
+    distribution: Message, path: str, bounds: Bounds
+) -> Iterator[Violation]:
     if bounds.integral:
         yield Violation(
             path, "draws fractions, but must draw whole numbers; use integer_uniform or a list"
@@ -106,7 +108,7 @@ def _limits_are_continuous(distribution: Message, path: str, bounds: Bounds) -> 
     yield from _ascending(distribution, path, "low", "high")
 
 
-def _percentile_is_above_median(
+def _log_normal_violations(
     jitter: spec_pb2.MeasurementModel.Jitter.LogNormal, path: str, _: Bounds
 ) -> Iterator[Violation]:
     median, percentile = extent(jitter.median_ms)[1], extent(jitter.percentile_99_ms)[0]
@@ -118,8 +120,8 @@ def _percentile_is_above_median(
         )
 
 
-def _grid_is_complete(grid: spec_pb2.ActionGrid, path: str, _: Bounds) -> Iterator[Violation]:
-    found = [*_complete(grid, path)] or [*_ascending(grid, path, "minimum", "maximum")]
+def _action_grid_violations(grid: spec_pb2.ActionGrid, path: str, _: Bounds) -> Iterator[Violation]:
+    found = [*_missing_fields(grid, path)] or [*_ascending(grid, path, "minimum", "maximum")]
     yield from found
     if not found and not grid.minimum <= grid.initial <= grid.maximum:
         initial = format_number(grid.initial)
@@ -127,26 +129,30 @@ def _grid_is_complete(grid: spec_pb2.ActionGrid, path: str, _: Bounds) -> Iterat
         yield Violation(path, f"starts at {initial}, but initial must be in the range {limits}")
 
 
-def _range_is_complete(
+def _component_range_violations(
     component: spec_pb2.ComponentRange, path: str, _: Bounds
 ) -> Iterator[Violation]:
-    yield from _complete(component, path)
+    yield from _missing_fields(component, path)
     yield from _ascending(component, path, "minimum", "maximum")
 
 
-def _length_is_given_once(joint: spec_pb2.JointSearch, path: str, _: Bounds) -> Iterator[Violation]:
+def _joint_search_violations(
+    joint: spec_pb2.JointSearch, path: str, _: Bounds
+) -> Iterator[Violation]:
     if joint.HasField("cpu_seconds") and joint.HasField("simulated_packets"):
         yield Violation(
             child_path(path, "simulated_packets"),
-            f"is {joint.simulated_packets}, but must be left out where cpu_seconds is given; "
-            "either is a budget for the whole design",
+            f"is {joint.simulated_packets}, but must be left out if cpu_seconds is given, "
+            "because each is a budget for the whole design",
         )
 
 
-def _workers_are_followed(search: spec_pb2.Search, path: str, _: Bounds) -> Iterator[Violation]:
+def _worker_schedule_violations(
+    search: spec_pb2.Search, path: str, _: Bounds
+) -> Iterator[Violation]:
     if search.follow_workers and search.mode != spec_pb2.SEARCH_MODE_JOINT:
-        where = "must be left out where search.mode is not joint"
-        yield Violation(child_path(path, "follow_workers"), f"is true, but {where}")
+        problem = "is true, but must be left out unless search.mode is joint"
+        yield Violation(child_path(path, "follow_workers"), problem)
     schedule = search.worker_schedule
     steps = schedule[::2]
     ascends = all(before < after for before, after in pairwise(steps))
@@ -155,51 +161,53 @@ def _workers_are_followed(search: spec_pb2.Search, path: str, _: Bounds) -> Iter
     ):
         yield Violation(
             child_path(path, "worker_schedule"),
-            "must be the numbers of steps, 0 first and ascending, each with the threads from then "
-            "on, where follow_workers is true",
+            "must be pairs of a step, ascending from 0, and the threads from that step on, where "
+            "follow_workers is true",
         )
 
 
-def _steps_may_overlap(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+def _steps_in_flight_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
     in_flight = spec.search.joint.steps_in_flight
     if in_flight <= 1:
         return
     if spec.search.follow_workers:
-        why = "search.follow_workers is true, since how wide a step is shows when it begins"
+        why = "search.follow_workers is true, because a step's width is known only when it begins"
     elif len(designs(spec)) > 1:
-        why = "several tables are designed together, since they take turns"
+        why = "several tables are designed together, because they take turns"
     else:
         return
-    place = child_path(child_path(child_path(path, "search"), "joint"), "steps_in_flight")
-    yield Violation(place, f"is {in_flight}, but must be 1 where {why}")
+    field = child_path(child_path(child_path(path, "search"), "joint"), "steps_in_flight")
+    yield Violation(field, f"is {in_flight}, but must be 1 if {why}")
 
 
-def _specification_is_sound(spec: spec_pb2.DesignSpec, path: str, _: Bounds) -> Iterator[Violation]:
-    yield from _name_is_plain(spec, path)
-    yield from _rules_fit(spec, path)
-    yield from _something_counts(spec, path)
-    yield from _steps_may_overlap(spec, path)
-    if _is_more_than_senders(spec) or signals_told_by(spec, ToldBy.MARKS):
-        yield from mixture_is_sound(spec, path)
-    yield from _design_ends(spec, child_path(path, "stop"))
-
-
-def _senders_are_sound(
-    network: spec_pb2.NetworkModel, path: str, bounds: Bounds
+def _specification_violations(
+    spec: spec_pb2.DesignSpec, path: str, _: Bounds
 ) -> Iterator[Violation]:
+    yield from _name_violations(spec, path)
+    yield from _rules_violations(spec, path)
+    yield from _minimum_on_violations(spec, path)
+    yield from _steps_in_flight_violations(spec, path)
+    if _needs_mixture_check(spec) or signals_told_by(spec, ToldBy.MARKS):
+        yield from mixture_violations(spec, path)
+    yield from _stop_violations(spec, child_path(path, "stop"))
+
+
+def _network_rule(network: spec_pb2.NetworkModel, path: str, bounds: Bounds) -> Iterator[Violation]:
+    """Skips the costly check for a network that has nothing it could object to."""
     beyond = network.queue or network.links or network.ack_bytes or network.transport
     if network.sender_groups or beyond:
-        yield from network_is_sound(network, path, bounds)
+        yield from network_violations(network, path, bounds)
 
 
-def _load_is_sound(load: spec_pb2.TrafficModel, path: str, bounds: Bounds) -> Iterator[Violation]:
+def _traffic_rule(load: spec_pb2.TrafficModel, path: str, bounds: Bounds) -> Iterator[Violation]:
+    """Skips the costly check for traffic that has nothing it could object to."""
     given = {field.name for field, _ in load.ListFields()}
-    if not given <= _USUAL_LOAD:
-        yield from load_is_sound(load, path, bounds)
+    if not given <= _SIMPLE_TRAFFIC:
+        yield from traffic_violations(load, path, bounds)
 
 
-def _is_more_than_senders(spec: spec_pb2.DesignSpec) -> bool:
-    """Whether it has more to say of networks than how many senders share them."""
+def _needs_mixture_check(spec: spec_pb2.DesignSpec) -> bool:
+    """Whether the specification has more than one network model with a number of senders."""
     network = spec.network
     return bool(
         spec.models
@@ -211,7 +219,7 @@ def _is_more_than_senders(spec: spec_pb2.DesignSpec) -> bool:
 
 
 def problem_with_name(name: str) -> str | None:
-    """What is wrong with the characters of a name; None if nothing is."""
+    """What is wrong with the characters of a name; None if the name is valid."""
     if _NAME.fullmatch(name):
         return None
     return (
@@ -220,20 +228,22 @@ def problem_with_name(name: str) -> str | None:
     )
 
 
-def _name_is_plain(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+def _name_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
     problem = problem_with_name(spec.name) if spec.name else None
     if problem is not None:
         yield Violation(child_path(path, "name"), problem)
 
 
-def _rules_fit(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+def _rules_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
     scale_free = is_scale_free(spec.rules)
     own = _SIGNALS.get(spec.rules, [])
     names = rule_table_pb2.Signal.DESCRIPTOR.values_by_number
     for index, signal in enumerate(spec.signals):
         if signal and own and signal not in own:
             reason = (
-                "as scale-free rules look at ratios only" if scale_free else "as rules is absolute"
+                "because scale-free rules use ratios only"
+                if scale_free
+                else "because rules is absolute"
             )
             yield Violation(
                 f"{child_path(path, 'signals')}[{index}]",
@@ -245,7 +255,7 @@ def _rules_fit(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
     if own and given and given <= set(own) and not given.intersection(sure):
         yield Violation(
             child_path(path, "signals"),
-            "tells nobody who has measured something from who has not; it must hold one of "
+            "must include a signal that tells a sender that has measured something from a new one: "
             + ", ".join(short_name(names[each]) for each in sure),
         )
     mode = mode_of(spec)
@@ -253,12 +263,12 @@ def _rules_fit(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
         kinds = rule_table_pb2.Rules.DESCRIPTOR.values_by_number
         yield Violation(
             child_path(path, "rules"),
-            f"is {short_name(kinds[spec.rules])}, but must be absolute where search.mode is "
+            f"is {short_name(kinds[spec.rules])}, but must be absolute if search.mode is "
             f"{mode.name}",
         )
 
 
-def _something_counts(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+def _minimum_on_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
     simulated_ms = spec.search.simulated_seconds * 1000
     if 0 < simulated_ms <= spec.objective.minimum_on_ms:
         yield Violation(
@@ -268,7 +278,7 @@ def _something_counts(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violatio
         )
 
 
-def _design_ends(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+def _stop_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
     stop, mode = spec.stop, mode_of(spec)
     if mode is None:
         return
@@ -277,12 +287,12 @@ def _design_ends(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
     if not mode.lengths and is_empty:
         keys = ", ".join(names)
         yield Violation(
-            path, f"must have at least one of the keys {keys} where search.mode is {mode.name}"
+            path, f"must have at least one of the keys {keys} if search.mode is {mode.name}"
         )
     if mode.has_maximum_rules and stop.HasField("rules"):
         yield Violation(
             child_path(path, "rules"),
-            f"is {stop.rules}, but must be left out where search.mode is {mode.name}; "
+            f"is {stop.rules}, but must be left out if search.mode is {mode.name}; "
             "use search.maximum_rules",
         )
 
@@ -292,24 +302,24 @@ def _full_name(message: type[Message]) -> str:
 
 
 _RULES: Final[dict[str, _Rule]] = {
-    _full_name(spec_pb2.Distribution.Uniform): _limits_are_continuous,
-    _full_name(spec_pb2.Distribution.LogUniform): _limits_are_continuous,
-    _full_name(spec_pb2.Distribution.IntegerUniform): _are_ascending("low", "high"),
-    _full_name(spec_pb2.MeasurementModel.Jitter.LogNormal): _percentile_is_above_median,
-    _full_name(spec_pb2.NetworkModel): _senders_are_sound,
-    _full_name(spec_pb2.LinkModel): link_is_sound,
-    _full_name(spec_pb2.TrafficModel): _load_is_sound,
-    _full_name(spec_pb2.ActionGrid): _grid_is_complete,
-    _full_name(spec_pb2.ComponentRange): _range_is_complete,
-    _full_name(spec_pb2.Search): _workers_are_followed,
-    _full_name(spec_pb2.JointSearch): _length_is_given_once,
-    _full_name(spec_pb2.Workers): _are_ascending("minimum", "maximum"),
-    _full_name(spec_pb2.DesignSpec): _specification_is_sound,
+    _full_name(spec_pb2.Distribution.Uniform): _continuous_range_violations,
+    _full_name(spec_pb2.Distribution.LogUniform): _continuous_range_violations,
+    _full_name(spec_pb2.Distribution.IntegerUniform): _ascending_rule("low", "high"),
+    _full_name(spec_pb2.MeasurementModel.Jitter.LogNormal): _log_normal_violations,
+    _full_name(spec_pb2.NetworkModel): _network_rule,
+    _full_name(spec_pb2.LinkModel): link_violations,
+    _full_name(spec_pb2.TrafficModel): _traffic_rule,
+    _full_name(spec_pb2.ActionGrid): _action_grid_violations,
+    _full_name(spec_pb2.ComponentRange): _component_range_violations,
+    _full_name(spec_pb2.Search): _worker_schedule_violations,
+    _full_name(spec_pb2.JointSearch): _joint_search_violations,
+    _full_name(spec_pb2.Workers): _ascending_rule("minimum", "maximum"),
+    _full_name(spec_pb2.DesignSpec): _specification_violations,
 }
 
 
 def check(message: Message, path: str = "", bounds: Bounds | None = None) -> Iterator[Violation]:
-    """Everything that is wrong with a complete message."""
+    """All violations in a complete message, which is at `path` of the specification."""
     bounds = bounds or Bounds()
     for field in fields_of(message):
         own_path, inner = field_path(path, field), bounds.within(field)
@@ -387,35 +397,34 @@ MAXIMUM_BYTES = 1 << 20
 def load_spec(
     path: str | os.PathLike[str], *, edition: int = NEWEST_EDITION
 ) -> spec_pb2.DesignSpec:
-    """The specification in a YAML file, or in a JSON file named *.json.
+    """Reads, completes and checks the specification in a YAML file, or in a JSON file (*.json).
 
-    It is complete, of `edition` if it names none, and every constraint holds. Raises SpecError, or
-    FileError if the file cannot be read.
+    `edition` applies if the file names none. Raises SpecError, or FileError if the file cannot be
+    read.
     """
-    return spec_of_tree(load_tree(path), os.fspath(path), edition=edition, files=Path(path).parent)
+    return spec_from_tree(
+        load_tree(path), os.fspath(path), edition=edition, files=Path(path).parent
+    )
 
 
-def load_spec_of_one_table(path: str | os.PathLike[str]) -> spec_pb2.DesignSpec:
-    """As load_spec, for what looks at one table on the specification's networks.
-
-    Raises SpecError where it designs several that meet there.
-    """
+def load_single_table_spec(path: str | os.PathLike[str]) -> spec_pb2.DesignSpec:
+    """Reads a specification as `load_spec` does. Raises SpecError if it designs several tables."""
     spec = load_spec(path)
-    check_one_table(spec, source=os.fspath(path))
+    check_single_table(spec, source=os.fspath(path))
     return spec
 
 
-def check_one_table(spec: spec_pb2.DesignSpec, *, source: str) -> None:
-    """Raises SpecError where the specification designs several tables that meet."""
+def check_single_table(spec: spec_pb2.DesignSpec, *, source: str) -> None:
+    """Raises SpecError if the specification designs several tables together."""
     if len(names := designs(spec)) > 1:
         problem = (
-            f"designs {len(names)} tables together ({', '.join(names)}), and must design one here"
+            f"designs {len(names)} tables together ({', '.join(names)}), but must design one here"
         )
         raise SpecError(source, [Violation("", problem)])
 
 
 def load_tree(path: str | os.PathLike[str]) -> Tree:
-    """What a specification's file says, not yet understood. Raises SpecError or FileError."""
+    """Parses a YAML or JSON file into a tree, unchecked. Raises SpecError or FileError."""
     source = os.fspath(path)
     text = _decode(read_file(path, limit=MAXIMUM_BYTES), source)
     return (read_json if source.endswith(".json") else read_yaml)(text, source)
@@ -429,18 +438,16 @@ def parse_spec(
     files: Files = None,
     keep: Callable[[RecordedLink], None] = keep_recording,
 ) -> spec_pb2.DesignSpec:
-    """The specification in YAML or JSON text; `source` names it in errors.
+    """Reads, completes and checks the specification in YAML or JSON text.
 
-    `files` are those that it may name, and `keep` is given the recordings among them.
-
-    Defaults are filled in and every constraint holds. Raises SpecError, with every independent
-    violation that was found.
+    Errors call it `source`. `files` are the files that it may refer to, and `keep` is called with
+    each link trace among them. Raises SpecError with all independent violations.
     """
     tree = (read_json if json else read_yaml)(_decode(text, source), source)
-    return spec_of_tree(tree, source, files=files, keep=keep)
+    return spec_from_tree(tree, source, files=files, keep=keep)
 
 
-def spec_of_tree(
+def spec_from_tree(
     tree: Tree,
     source: str = "the specification",
     *,
@@ -448,22 +455,22 @@ def spec_of_tree(
     files: Files = None,
     keep: Callable[[RecordedLink], None] = keep_recording,
 ) -> spec_pb2.DesignSpec:
-    """The specification that a tree describes; see `parse_spec`."""
+    """Reads, completes and checks the specification that a tree describes; see `parse_spec`."""
     if tree is None:
         raise SpecError(source, [Violation("", "is empty")])
     spec = spec_pb2.DesignSpec()
     found = fill(spec, tree)
     complete(spec, edition=edition)
-    if not found and _names_files(spec):
-        found = list(enclose(spec, files, keep))
+    if not found and _may_refer_to_files(spec):
+        found = list(resolve_files(spec, files, keep))
     found += unrelated(check(spec), found)
     if found:
         raise SpecError(source, found)
     return spec
 
 
-def _names_files(spec: spec_pb2.DesignSpec) -> bool:
-    """Whether it may: links follow recordings, and groups run tables that are given."""
+def _may_refer_to_files(spec: spec_pb2.DesignSpec) -> bool:
+    """Whether there are links, which may have traces, or groups that run fixed tables."""
     return any(
         network.links or any(group.HasField("table") for group in network.sender_groups)
         for network in (spec.network, *(model.network for model in spec.models))
@@ -491,12 +498,12 @@ def _decode(text: str | bytes, source: str) -> str:
 
 
 def unrelated(violations: Iterable[Violation], found: Iterable[Violation]) -> list[Violation]:
-    """The violations that none of those that were found before may be the cause of."""
+    """The violations that cannot be consequences of those already found."""
     known = [violation.path for violation in found]
     return [each for each in violations if not any(_related(each.path, path) for path in known)]
 
 
 def _related(path: str, other: str) -> bool:
-    """Whether one path leads through the other, so that one error may be the other's cause."""
+    """Whether one path is a prefix of the other, so that one error may cause the other."""
     shorter, longer = sorted((path, other), key=len)
     return not shorter or (longer + ".").startswith((f"{shorter}.", f"{shorter}["))

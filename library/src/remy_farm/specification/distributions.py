@@ -1,4 +1,4 @@
-"""Distributions of a quantity: what it may be, its ends and its quantiles."""
+"""Distributions of a quantity: their extent and their quantiles."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import remy_simulator
 from remy_proto.v1 import spec_pb2
 
-# Numpy is loaded by who draws: most commands only read what a specification says.
+# Numpy is imported inside the functions that draw, because most commands only read a specification.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    #: One number a specimen. What is done to all of them at a time has the bits of one by one.
+    #: One number per specimen. Array operations give the same bits as one specimen at a time.
     Numbers = NDArray[np.float64]
 
 
@@ -23,9 +23,9 @@ def is_varied(distribution: spec_pb2.Distribution) -> bool:
 
 
 def quantile(distribution: spec_pb2.Distribution, probability: float) -> float:
-    """The value below which `probability`, in [0, 1), of the distribution lies.
+    """The quantile of the distribution at `probability`, which is in [0, 1).
 
-    Never outside of the distribution's ends, whatever is rounded on the way.
+    It is clamped to the distribution's ends, because rounding could take it beyond them.
     """
     import numpy as np
 
@@ -33,7 +33,7 @@ def quantile(distribution: spec_pb2.Distribution, probability: float) -> float:
 
 
 def quantiles(distribution: spec_pb2.Distribution, probabilities: Numbers) -> Numbers:
-    """The values below which each of several probabilities of the distribution lies."""
+    """The quantiles of the distribution at several probabilities; see `quantile`."""
     import numpy as np
 
     match distribution.WhichOneof("kind"):
@@ -43,7 +43,7 @@ def quantiles(distribution: spec_pb2.Distribution, probabilities: Numbers) -> Nu
         case "log_uniform":
             low, high = distribution.log_uniform.low, distribution.log_uniform.high
             width = remy_simulator.log(high) - remy_simulator.log(low)
-            # Numpy's own exponential is not the same on all machines.
+            # Numpy's exponential gives different bits on different machines.
             growth = [remy_simulator.exp(each) for each in (probabilities * width).tolist()]
             return np.clip(low * np.array(growth), low, high)
         case "integer_uniform":
@@ -59,7 +59,7 @@ def quantiles(distribution: spec_pb2.Distribution, probabilities: Numbers) -> Nu
 
 
 def extent(distribution: spec_pb2.Distribution) -> tuple[float, float]:
-    """The smallest and the largest value that can be drawn; 0 where nothing can."""
+    """The smallest and the largest value that can be drawn; (0, 0) for an empty distribution."""
     match distribution.WhichOneof("kind"):
         case "uniform" | "log_uniform" | "integer_uniform" as kind:
             limits = getattr(distribution, kind)
@@ -72,9 +72,9 @@ def extent(distribution: spec_pb2.Distribution) -> tuple[float, float]:
 
 
 class Quantity(IntEnum):
-    """The quantity that a draw is for: the last element of its path, so that no two share a draw.
+    """Names the quantity that a draw is for, as the last element of the draw's path.
 
-    The numbers are part of what a seed means, and never change.
+    No two quantities share a draw. The numbers never change, because a seed's draws depend on them.
     """
 
     KEY = 0

@@ -1,7 +1,7 @@
-"""Links: what a specification says of them, values of what varies, and what a simulator is told.
+"""Converts the links of specifications and network files into the simulator's messages.
 
-The same for a network of simulate --network, which has a value for everything
-(docs/reference/networks.md).
+A network file (docs/reference/networks.md) has one value for every quantity; a specification may
+have distributions, which are first replaced by drawn values.
 """
 
 from __future__ import annotations
@@ -19,48 +19,51 @@ from remy_simulator.messages import native_link
 from remy_simulator.registry import Registry
 from remy_simulator.traces import Traces
 
-# A packet of 1500 bytes is 12 kbit: 1 Mbit/s is a twelfth of a packet per millisecond.
+# A packet of 1500 bytes is 12 kbit, so 1 Mbit/s is 1/12 packet per millisecond.
 KILOBITS_PER_PACKET: Final = 12
-USUAL_PACKET_BYTES: Final = 1500
+DEFAULT_PACKET_BYTES: Final = 1500
 
-#: Mbit/s as packets per millisecond.
+#: Converts Mbit/s to packets per millisecond.
 PacketRate = Callable[[float], float]
-#: A value of a distribution.
-Take = Callable[[spec_pb2.Distribution], float]
+#: Picks one value of a distribution, such as its median.
+ValueOf = Callable[[spec_pb2.Distribution], float]
 
 _BITS_PER_BYTE: Final = 8
 _BITS_PER_MS_IN_MBPS: Final = 1000.0
 _BYTES_PER_KILOBYTE: Final = 1000
-#: No queue holds more, whatever its size is given in.
-MOST_BUFFER_PACKETS: Final = 1_000_000
-#: Kinds of buffers whose packets depend on the network.
+#: Largest queue; a size that is given in another unit is clamped to it.
+MAX_BUFFER_PACKETS: Final = 1_000_000
+#: Kinds of buffers for which the number of packets depends on the rate, RTT or packet size.
 _BUFFERS_BY_PATH: Final = ("ms", "bdp", "kilobytes")
 _DISTRIBUTION: Final = descriptor_of(spec_pb2.Distribution).full_name
 DROP_TAIL: Final = evaluation_pb2.Choice(name="drop-tail")
-# More than the number of any field of a link, or of a message in it.
+# Larger than any field number of a link, or of a message in it.
 _FIELDS: Final = 32
-#: The number of a link's `buffer.packets`. It was a field of the link when the first seeds were
-#: given a meaning, and its draws keep that name.
-BUFFER_OF_A_LINK: Final = 6
-#: What a link of a dumbbell may say.
+#: The number that names the draws of a link's `buffer.packets`. It is the number of a former field
+#: of the link; a new number would change the networks that existing seeds draw.
+LINK_BUFFER_NUMBER: Final = 6
+#: Keys that the link of a dumbbell may have.
 _PLAIN: Final = frozenset({"name", "rate_mbps", "buffer", "queue", "loss_probability"})
 
 
 _KEPT_NUMBERS: Final = {
-    descriptor_of(spec_pb2.Buffer).fields_by_name["packets"].full_name: BUFFER_OF_A_LINK
+    descriptor_of(spec_pb2.Buffer).fields_by_name["packets"].full_name: LINK_BUFFER_NUMBER
 }
 
 
 @cache
-def chosen(kind: Registry, text: str) -> evaluation_pb2.Choice:
-    """What words stand for; not to be changed. Raises ValueError with one sentence."""
+def parse_choice(kind: Registry, text: str) -> evaluation_pb2.Choice:
+    """Parses a choice such as `codel,target_ms=5`. Callers must not modify the cached result.
+
+    Raises ValueError with one sentence.
+    """
     return registry.parse(kind, text)
 
 
 def distributions(message: Message, number: int = 0) -> Iterator[tuple[int, spec_pb2.Distribution]]:
-    """All quantities that a message has, by the numbers of the fields that lead to each.
+    """The distributions in a message, each with a number made of the field numbers on its path.
 
-    A number stays what it is when fields are added, and is below 32^3.
+    Adding fields does not change these numbers. They are below 32^3.
     """
     for field in fields_of(message):
         if field.is_repeated or not is_submessage(field) or not message.HasField(field.name):
@@ -74,7 +77,7 @@ def distributions(message: Message, number: int = 0) -> Iterator[tuple[int, spec
 
 
 def with_values(link: spec_pb2.LinkModel, values: Iterable[float]) -> spec_pb2.LinkModel:
-    """The link where each quantity has a value, in the order of `distributions`."""
+    """A copy of the link in which each quantity has one of `values`, in `distributions` order."""
     exact = spec_pb2.LinkModel()
     exact.CopyFrom(link)
     for (_, distribution), value in zip(distributions(exact), values, strict=True):
@@ -82,32 +85,34 @@ def with_values(link: spec_pb2.LinkModel, values: Iterable[float]) -> spec_pb2.L
     return exact
 
 
-def with_each(link: spec_pb2.LinkModel, take: Take) -> spec_pb2.LinkModel:
-    """The link where each quantity has what `take` makes of it."""
-    return with_values(link, [take(each) for _, each in distributions(link)])
+def with_values_of(link: spec_pb2.LinkModel, value_of: ValueOf) -> spec_pb2.LinkModel:
+    """A copy of the link in which each quantity has the value that `value_of` picks."""
+    return with_values(link, [value_of(each) for _, each in distributions(link)])
 
 
-def names_of(links: Iterable[spec_pb2.LinkModel]) -> list[str]:
-    """What routes call the links."""
+def link_names(links: Iterable[spec_pb2.LinkModel]) -> list[str]:
+    """The names by which routes refer to the links: a link without a name has its number."""
     return [link.name or str(number) for number, link in enumerate(links)]
 
 
-def numbers_of(route: Sequence[str], links: Iterable[spec_pb2.LinkModel]) -> list[int]:
-    """The places of the links that a route has by name or number. Raises ValueError for one that is
-    not there."""
-    names = names_of(links)
-    return [number_of(each, names) for each in route]
+def link_indices(route: Sequence[str], links: Iterable[spec_pb2.LinkModel]) -> list[int]:
+    """The indices of the links of a route, which are given by name or number.
+
+    Raises ValueError for a link that does not exist.
+    """
+    names = link_names(links)
+    return [link_index(each, names) for each in route]
 
 
-def number_of(link: str, names: Sequence[str]) -> int:
-    """The place of a link by its name, or its number from 0. Raises ValueError if it has none."""
+def link_index(link: str, names: Sequence[str]) -> int:
+    """The index of a link by its name or its number from 0. Raises ValueError if it is unknown."""
     if link not in names and link.isdecimal() and int(link) < len(names):
         return int(link)
     return names.index(link)
 
 
 def is_dumbbell(network: spec_pb2.NetworkModel) -> bool:
-    """Whether one link of constant rate, queue and loss is all that packets and ACKs meet."""
+    """Whether the network is a single link of constant rate and loss that ACKs do not cross."""
     if not network.links:
         return True
     (first, *others) = network.links
@@ -119,7 +124,10 @@ def is_dumbbell(network: spec_pb2.NetworkModel) -> bool:
 
 
 def as_dumbbell(network: spec_pb2.NetworkModel) -> spec_pb2.NetworkModel:
-    """A network of one plain link as one that says it without links; others as they are."""
+    """Rewrites a network of one plain link into the equivalent network without `links`.
+
+    Other networks are returned unchanged.
+    """
     if not network.links or not is_dumbbell(network):
         return network
     (link,) = network.links
@@ -136,25 +144,25 @@ def as_dumbbell(network: spec_pb2.NetworkModel) -> spec_pb2.NetworkModel:
     return dumbbell
 
 
-def in_packets(link: spec_pb2.LinkModel) -> spec_pb2.LinkModel:
-    """The link with a buffer in packets, whose number is still to be said, where its size depends
-    on the rate, the RTT or the size of packets."""
+def with_buffer_in_packets(link: spec_pb2.LinkModel) -> spec_pb2.LinkModel:
+    """A copy of the link with a buffer of 0 packets, for the caller to set, if the number of
+    packets depends on the rate, the RTT or the packet size. Other links are returned unchanged."""
     if link.buffer.WhichOneof("kind") not in _BUFFERS_BY_PATH:
         return link
-    found = spec_pb2.LinkModel()
-    found.CopyFrom(link)
-    found.buffer.packets.exact = 0
-    return found
+    copy = spec_pb2.LinkModel()
+    copy.CopyFrom(link)
+    copy.buffer.packets.exact = 0
+    return copy
 
 
 def buffer_size(buffer: spec_pb2.Buffer) -> spec_pb2.Distribution | None:
-    """The size of a buffer, in what it is given in; None where it is infinite."""
+    """The size of a buffer in the unit it is given in; None if the buffer is infinite."""
     kind = buffer.WhichOneof("kind")
     return getattr(buffer, kind) if kind not in (None, "infinite") else None
 
 
-def number_of_size(link: spec_pb2.LinkModel) -> int:
-    """The number that `distributions` gives the size of a link's buffer."""
+def buffer_size_number(link: spec_pb2.LinkModel) -> int:
+    """The number that `distributions` gives to the size of a link's buffer."""
     kind = link.buffer.WhichOneof("kind") or ""
     size = descriptor_of(link.buffer).fields_by_name[kind]
     own = spec_pb2.LinkModel.BUFFER_FIELD_NUMBER * _FIELDS + size.number
@@ -169,7 +177,7 @@ def buffer_packets(
     rtt_ms: Any,
     packet_bytes: float,
 ) -> Any:
-    """Converts the size of a buffer to packets, not yet rounded down; takes numbers or arrays."""
+    """Converts the size of a buffer to packets, without rounding; accepts numbers or arrays."""
     match buffer.WhichOneof("kind"):
         case "ms":
             return rate_packets_per_ms * size
@@ -180,37 +188,41 @@ def buffer_packets(
     return size
 
 
-def link_rate_packets_per_ms(mbps: float, bytes_a_packet: float = USUAL_PACKET_BYTES) -> float:
-    """Mbit/s as packets per millisecond."""
+def link_rate_packets_per_ms(mbps: float, bytes_a_packet: float = DEFAULT_PACKET_BYTES) -> float:
+    """Converts Mbit/s to packets per millisecond."""
     return mbps * _BITS_PER_MS_IN_MBPS / (bytes_a_packet * _BITS_PER_BYTE)
 
 
-def rate_in_mbps(packets_per_ms: float, bytes_a_packet: float = USUAL_PACKET_BYTES) -> float:
-    """Packets per millisecond as Mbit/s, the inverse of `link_rate_packets_per_ms`."""
+def rate_in_mbps(packets_per_ms: float, bytes_a_packet: float = DEFAULT_PACKET_BYTES) -> float:
+    """Converts packets per millisecond to Mbit/s; the inverse of `link_rate_packets_per_ms`."""
     return packets_per_ms * (bytes_a_packet * _BITS_PER_BYTE) / _BITS_PER_MS_IN_MBPS
 
 
 def off_ms_of_load(load: Any, senders: Any, mean_bytes: Any, rate_mbps: Any) -> Any:
-    """The mean off time with which senders ask for a share of a link, as if flows took no time;
-    numbers or arrays of them."""
+    """The mean off time in ms at which `senders` offer the share `load` of a link, neglecting the
+    duration of flows; accepts numbers or arrays."""
     bits = senders * mean_bytes * _BITS_PER_BYTE
     return bits / (load * rate_mbps * _BITS_PER_MS_IN_MBPS)
 
 
 def kilobits_per_packet(network: spec_pb2.NetworkModel) -> float:
-    """The size of the network's packets."""
-    return KILOBITS_PER_PACKET * (network.packet_bytes or USUAL_PACKET_BYTES) / USUAL_PACKET_BYTES
+    """The size of the network's packets in kbit."""
+    return (
+        KILOBITS_PER_PACKET * (network.packet_bytes or DEFAULT_PACKET_BYTES) / DEFAULT_PACKET_BYTES
+    )
 
 
-def usual_rate(mbps: float) -> float:
-    """Mbit/s as packets of 1500 bytes per millisecond."""
+def default_packet_rate(mbps: float) -> float:
+    """Converts Mbit/s to packets of 1500 bytes per millisecond."""
     return mbps / KILOBITS_PER_PACKET
 
 
-def link_message(link: spec_pb2.LinkModel, rate: PacketRate = usual_rate) -> evaluation_pb2.Link:
-    """What a simulator is told of a link whose quantities all have a value.
+def link_message(
+    link: spec_pb2.LinkModel, rate: PacketRate = default_packet_rate
+) -> evaluation_pb2.Link:
+    """The simulator's message for a link in which every quantity has one value.
 
-    Raises ValueError where its queue is not known.
+    Raises ValueError if the link's queue is unknown.
     """
     message = evaluation_pb2.Link(
         delay_ms=link.delay_ms.exact, loss_probability=link.loss_probability.exact
@@ -228,8 +240,8 @@ def link_message(link: spec_pb2.LinkModel, rate: PacketRate = usual_rate) -> eva
             if link.generated.HasField("seed"):
                 message.generated.generator.seed = link.generated.seed
     if link.buffer.HasField("packets"):
-        message.buffer_packets = int(min(link.buffer.packets.exact, MOST_BUFFER_PACKETS))
-    if link.queue and (queue := chosen(Registry.QUEUE, link.queue)) != DROP_TAIL:
+        message.buffer_packets = int(min(link.buffer.packets.exact, MAX_BUFFER_PACKETS))
+    if link.queue and (queue := parse_choice(Registry.QUEUE, link.queue)) != DROP_TAIL:
         message.queue.CopyFrom(queue)
     if link.HasField("gilbert_elliott"):
         message.gilbert_elliott.SetInParent()
@@ -251,20 +263,21 @@ def link_message(link: spec_pb2.LinkModel, rate: PacketRate = usual_rate) -> eva
 
 
 def mean_rate_mbps(link: spec_pb2.LinkModel) -> float:
-    """Of a link whose quantities all have a value, over the long run: what its trace, generator,
-    schedule or walk comes to, in packets of 1500 bytes. Raises ValueError for a link that no
-    simulator takes.
+    """The long-run mean rate of a link in packets of 1500 bytes, over its trace, schedule or walk.
+
+    Every quantity of the link must have one value. Raises ValueError for a link that the simulator
+    refuses.
     """
     if link.HasField("trace"):
         return link.trace.mean_rate_mbps
     if link.HasField("rate_mbps") and not (link.HasField("schedule") or link.HasField("walk")):
         return link.rate_mbps.exact
     native = native_link(link_message(link), Traces())
-    return native.mean_rate_packets_per_ms(float(USUAL_PACKET_BYTES)) * KILOBITS_PER_PACKET
+    return native.mean_rate_packets_per_ms(float(DEFAULT_PACKET_BYTES)) * KILOBITS_PER_PACKET
 
 
 def _copy(model: Message, message: Any) -> None:
-    """The values of a model's quantities to the fields of their names."""
+    """Copies the values of a model's quantities to the message's fields of equal name."""
     for field in fields_of(model):
         if is_submessage(field) and model.HasField(field.name):
             value = getattr(model, field.name).exact
@@ -276,13 +289,13 @@ def _set_schedule(
     message: evaluation_pb2.LinkSchedule, schedule: spec_pb2.LinkScheduleModel, rate: PacketRate
 ) -> None:
     for step in schedule.steps:
-        told = message.steps.add(at_ms=step.at_ms)
+        added = message.steps.add(at_ms=step.at_ms)
         if step.HasField("rate_mbps"):
-            told.rate_packets_per_ms = rate(step.rate_mbps)
+            added.rate_packets_per_ms = rate(step.rate_mbps)
         if step.HasField("delay_ms"):
-            told.delay_ms = step.delay_ms
+            added.delay_ms = step.delay_ms
         if step.HasField("loss_probability"):
-            told.loss_probability = step.loss_probability
+            added.loss_probability = step.loss_probability
     message.repeat_after_ms = schedule.repeat_after_ms
 
 

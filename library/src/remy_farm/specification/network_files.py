@@ -1,4 +1,4 @@
-"""Network files: one network with a value for everything, read, checked and told the simulator.
+"""Reads network files, each of which describes one network with one value for every quantity.
 
 A file has the keys of a specification's network (`NetworkModel` in proto/remy_farm/v1/spec.proto)
 and the same reader and checks; docs/reference/networks.md describes them.
@@ -17,20 +17,20 @@ from google.protobuf.message import Message
 
 from remy_farm.specification.checking import check, load_tree, unrelated
 from remy_farm.specification.distributions import is_varied
-from remy_farm.specification.enclosures import enclose_trace, recording_of
 from remy_farm.specification.links import (
-    MOST_BUFFER_PACKETS,
+    MAX_BUFFER_PACKETS,
     buffer_packets,
     buffer_size,
-    chosen,
-    in_packets,
     link_message,
+    link_names,
     link_rate_packets_per_ms,
-    names_of,
+    parse_choice,
     rate_in_mbps,
+    with_buffer_in_packets,
 )
 from remy_farm.specification.models import paths_of
 from remy_farm.specification.reading import Tree, fill, key_of
+from remy_farm.specification.referenced_files import recording_of, resolve_trace
 from remy_farm.specification.schema import (
     SpecError,
     Violation,
@@ -39,14 +39,14 @@ from remy_farm.specification.schema import (
     is_submessage,
     show,
 )
-from remy_farm.specification.senders import REMYCC, Words, bottleneck
+from remy_farm.specification.senders import REMYCC, SenderSpec, bottleneck
 from remy_farm.specification.specimens import (
-    drawn_of_load,
-    noise,
-    set_group,
+    measurement_quantities,
     set_measurement,
     set_route,
+    set_sender_group,
     set_traffic,
+    traffic_quantities,
     unloaded_paths,
 )
 from remy_farm.specification.writing import vary
@@ -56,66 +56,67 @@ from remy_simulator.messages import native_link
 from remy_simulator.registry import Registry
 from remy_simulator.traces import Traces
 
-#: Keys of a network's one link, where it has no `links`.
+#: Keys that describe the only link of a network without `links`.
 _ONE_LINK: Final = ("rate_mbps", "buffer", "loss_probability", "queue")
 _NAME_OF_ONE_LINK: Final = "link"
-#: The traffic of a file that says none.
-_USUAL_TRAFFIC: Final[Tree] = {"always": {}}
+#: The traffic of a file without `traffic`.
+_DEFAULT_TRAFFIC: Final[Tree] = {"always": {}}
 
 
 @dataclass(frozen=True)
 class Topology:
-    """A network, and what its parts are called."""
+    """A network in the simulator's terms, with the names of its senders and links."""
 
     specimen: evaluation_pb2.Specimen
-    """Its groups run no table yet: whoever reads the files knows their numbers."""
-    words: list[Words]
-    """The senders of each group, in words."""
+    """The network. The `table` of its groups is not set; the caller, who reads the tables, sets it.
+    """
+    sender_specs: list[SenderSpec]
+    """The senders of each group."""
     links: list[str]
     """The name of each link."""
     traces: list[evaluation_pb2.Trace] = field(default_factory=list)
 
 
 def read_topology(path: str | os.PathLike[str]) -> Topology:
-    """The network in a YAML or JSON file. Raises SpecError, with one sentence, or FileError."""
+    """Reads the network in a YAML or JSON file. Raises SpecError or FileError."""
     source = os.fspath(path)
     return topology_of(load_tree(path), Path(source).parent, source)
 
 
 def topology_of(tree: Tree, folder: Path, source: str, *, plain: bool = False) -> Topology:
-    """The network that a file's keys describe; files of recordings count from `folder`.
+    """Builds the network that a file's keys describe; paths of traces are relative to `folder`.
 
-    With `plain` a network of one plain link is told the simulator as that, which counts nothing at
-    the link; so is one whose ACKs come back over a link like the one there. Raises SpecError, which
-    names everything that is wrong.
+    With `plain`, a network without `links` and routes becomes a plain dumbbell, for which the
+    simulator returns no counts per link. A network without them that has `ack_bytes` always does.
+    Raises SpecError, which names everything that is wrong.
     """
     network = network_of(tree, folder, source)
-    usual = chosen(Registry.TRANSPORT, network.transport) if network.transport else None
-    words = [_words_of(group, usual, folder) for group in network.sender_groups]
+    default = parse_choice(Registry.TRANSPORT, network.transport) if network.transport else None
+    sender_specs = [_sender_spec(group, default, folder) for group in network.sender_groups]
     has_links = isinstance(tree, dict) and "links" in tree
     has_routes = any(group.HasField("route") for group in network.sender_groups)
     if not has_links and not has_routes and (plain or network.ack_bytes):
-        return Topology(_plain_specimen_of(network, words), words, [])
-    followed = [link.trace.sha256 for link in network.links if link.HasField("trace")]
-    read = (recording_of(bytes.fromhex(each)) for each in dict.fromkeys(followed))
-    traces = [recording.message() for recording in read if recording is not None]
-    specimen = _specimen_of(network, words, traces)
-    return Topology(specimen, words, names_of(network.links), traces)
+        return Topology(_dumbbell_specimen(network, sender_specs), sender_specs, [])
+    hashes = [link.trace.sha256 for link in network.links if link.HasField("trace")]
+    recordings = (recording_of(bytes.fromhex(each)) for each in dict.fromkeys(hashes))
+    traces = [recording.message() for recording in recordings if recording is not None]
+    specimen = _specimen_with_links(network, sender_specs, traces)
+    return Topology(specimen, sender_specs, link_names(network.links), traces)
 
 
 def vary_network(tree: Tree, path: str, value: Tree, *, source: str = "the network") -> Tree:
-    """The tree of a network with `value` at `path`, as in "buffer.bdp"; see `vary`."""
+    """The tree of a network with `value` at a path such as "buffer.bdp"; see `vary`."""
     return vary(tree, path, value, source=source, message=spec_pb2.NetworkModel)
 
 
 def network_of(tree: Tree, folder: Path, source: str) -> spec_pb2.NetworkModel:
-    """The network that a tree describes, complete, with one value for everything, and with links.
+    """Reads and completes the network that a tree describes, and describes its link in `links`.
 
-    Raises SpecError.
+    Every quantity has one value. Raises SpecError.
     """
     if not isinstance(tree, dict):
         raise SpecError(source, [Violation("", f"is {show(tree)}, but must be a network")])
-    given = {"traffic": _USUAL_TRAFFIC, **tree}
+    given = {"traffic": _DEFAULT_TRAFFIC, **tree}
     has_links = "links" in tree
     missing: list[Violation] = []
     if not has_links:
@@ -130,28 +131,28 @@ def network_of(tree: Tree, folder: Path, source: str) -> spec_pb2.NetworkModel:
     complete(network)
     for number, link_model in enumerate(network.links):
         if link_model.HasField("trace") and not found:
-            found += enclose_trace(link_model.trace, folder, f"links[{number}].trace")
-    found += unrelated(_beyond_one_network(network), found)
+            found += resolve_trace(link_model.trace, folder, f"links[{number}].trace")
+    found += unrelated(_specification_only(network), found)
     found += unrelated(check(network), found)
     if found:
-        raise SpecError(source, [_as_a_network_says(each, has_links) for each in found])
+        raise SpecError(source, [_with_path_in_file(each, has_links) for each in found])
     return network
 
 
-def _as_a_network_says(violation: Violation, has_links: bool) -> Violation:
-    """Gives a violation the path that the file has: a network without `links` has a link's keys."""
+def _with_path_in_file(violation: Violation, has_links: bool) -> Violation:
+    """Gives a violation its path in the file: without `links`, the network has the link's keys."""
     path = violation.path
     if not has_links:
         path = path.removeprefix("links[0]").removeprefix(".")
     return replace(violation, path=path or "the network")
 
 
-def _beyond_one_network(network: spec_pb2.NetworkModel) -> Iterator[Violation]:
-    """Finds what only a specification may have: distributions, and tables to be designed."""
-    for path, _ in _varied(network, ""):
+def _specification_only(network: spec_pb2.NetworkModel) -> Iterator[Violation]:
+    """Violations for what only a specification may have: distributions, and designed tables."""
+    for path in _varied_paths(network, ""):
         yield Violation(path, "has a distribution, but must have one value for everything")
     if network.HasField("senders"):
-        yield Violation("senders", "is a number, but must be a list that says what each runs")
+        yield Violation("senders", "is a number, but must be a list of senders with what they run")
     elif not network.sender_groups:
         yield Violation("senders", "is missing")
     for number, group in enumerate(network.sender_groups):
@@ -169,8 +170,8 @@ def _beyond_one_network(network: spec_pb2.NetworkModel) -> Iterator[Violation]:
             )
 
 
-def _varied(message: Message, path: str) -> Iterator[tuple[str, spec_pb2.Distribution]]:
-    """The quantities in a message from which draws differ, with their paths."""
+def _varied_paths(message: Message, path: str) -> Iterator[str]:
+    """The paths of the quantities in a message that have more than one possible value."""
     for each in fields_of(message):
         if not is_submessage(each):
             continue
@@ -178,36 +179,41 @@ def _varied(message: Message, path: str) -> Iterator[tuple[str, spec_pb2.Distrib
         value = getattr(message, each.name)
         if each.is_repeated:
             for number, item in enumerate(value):
-                yield from _varied(item, f"{where}[{number}]")
+                yield from _varied_paths(item, f"{where}[{number}]")
         elif isinstance(value, spec_pb2.Distribution):
             if is_varied(value):
-                yield where, value
+                yield where
         elif message.HasField(each.name):
-            yield from _varied(value, where)
+            yield from _varied_paths(value, where)
 
 
-def _words_of(
-    group: spec_pb2.GroupModel, usual: evaluation_pb2.Choice | None, folder: Path
-) -> Words:
-    """A group by what its senders run, and by what results call it. A table's file counts from the
-    network's folder; what is none there is a name."""
+def _sender_spec(
+    group: spec_pb2.GroupModel, default_transport: evaluation_pb2.Choice | None, folder: Path
+) -> SenderSpec:
+    """The SenderSpec of a group.
+
+    The path of a table is relative to `folder`. If there is no such file, the path stays as it is,
+    because it may be the name of a table that the caller has.
+    """
     path = group.table.path if group.HasField("table") else None
     runs = group.protocol if path is None else f"{REMYCC}{path}"
-    words = Words(
+    spec = SenderSpec(
         name=group.name or (f"{runs},transport={group.transport}" if group.transport else runs),
         count=int(group.count.exact),
         remycc=str(folder / path) if path and (folder / path).is_file() else path,
-        protocol=chosen(Registry.PROTOCOL, group.protocol) if path is None else None,
-        body=chosen(Registry.TRANSPORT, group.transport) if group.transport else None,
+        protocol=parse_choice(Registry.PROTOCOL, group.protocol) if path is None else None,
+        transport=parse_choice(Registry.TRANSPORT, group.transport) if group.transport else None,
         rtt_ms=group.rtt_ms.exact if group.HasField("rtt_ms") else None,
     )
-    return replace(words, body=words.body_or(usual))
+    return replace(spec, transport=spec.transport_or(default_transport))
 
 
-def _specimen_of(
-    network: spec_pb2.NetworkModel, words: list[Words], traces: list[evaluation_pb2.Trace]
+def _specimen_with_links(
+    network: spec_pb2.NetworkModel,
+    sender_specs: list[SenderSpec],
+    traces: list[evaluation_pb2.Trace],
 ) -> evaluation_pb2.Specimen:
-    """Makes the simulator's specimen of links, and of senders whose routes lead over them."""
+    """The simulator's specimen of a network with links, and with senders that have routes."""
     known = Traces(traces)
     specimen = evaluation_pb2.Specimen(rtt_ms=network.rtt_ms.exact)
     specimen.bottleneck.packet_bytes = network.packet_bytes
@@ -215,15 +221,15 @@ def _specimen_of(
     rate = partial(link_rate_packets_per_ms, bytes_a_packet=network.packet_bytes)
     rates = []
     for link in network.links:
-        driven = native_link(link_message(in_packets(link), rate), known)
-        rates.append(driven.mean_rate_packets_per_ms(network.packet_bytes))
-        whole = in_packets(link)
-        if whole is not link:
+        native = native_link(link_message(with_buffer_in_packets(link), rate), known)
+        rates.append(native.mean_rate_packets_per_ms(network.packet_bytes))
+        in_packets = with_buffer_in_packets(link)
+        if in_packets is not link:
             packets = _buffer_packets(network, link.buffer, rates[-1])
-            whole.buffer.packets.exact = packets or 0
-        specimen.links.add().CopyFrom(link_message(whole, rate))
+            in_packets.buffer.packets.exact = packets or 0
+        specimen.links.add().CopyFrom(link_message(in_packets, rate))
     specimen.link_rate_packets_per_ms = min(rates, default=1.0)
-    _add_senders(specimen, network, words)
+    _add_senders(specimen, network, sender_specs)
     paths = paths_of(network)
     for group, senders, path in zip(network.sender_groups, specimen.senders, paths, strict=True):
         set_route(senders.route, path, path.rtt.exact)
@@ -234,10 +240,10 @@ def _specimen_of(
     return specimen
 
 
-def _plain_specimen_of(
-    network: spec_pb2.NetworkModel, words: list[Words]
+def _dumbbell_specimen(
+    network: spec_pb2.NetworkModel, sender_specs: list[SenderSpec]
 ) -> evaluation_pb2.Specimen:
-    """Makes the simulator's specimen of one link that all senders share."""
+    """The simulator's specimen of a dumbbell, whose one link all senders share."""
     (link,) = network.links
     rate = link_rate_packets_per_ms(link.rate_mbps.exact, network.packet_bytes)
     specimen = evaluation_pb2.Specimen(
@@ -246,19 +252,19 @@ def _plain_specimen_of(
         buffer_packets=_buffer_packets(network, link.buffer, rate),
         loss_probability=link.loss_probability.exact,
         bottleneck=bottleneck(
-            chosen(Registry.QUEUE, link.queue) if link.queue else None,
+            parse_choice(Registry.QUEUE, link.queue) if link.queue else None,
             network.packet_bytes,
             network.ack_bytes,
         ),
     )
-    _add_senders(specimen, network, words)
+    _add_senders(specimen, network, sender_specs)
     return specimen
 
 
 def _buffer_packets(
     network: spec_pb2.NetworkModel, buffer: spec_pb2.Buffer, rate: float
 ) -> int | None:
-    """Packets that the queue of a link holds; None: as many as come."""
+    """Packets that the queue of a link holds; None if it is infinite."""
     size = buffer_size(buffer)
     if size is None:
         return None
@@ -269,28 +275,30 @@ def _buffer_packets(
         rtt_ms=max(path.rtt_ms(lambda each: each.exact) for path in paths_of(network)),
         packet_bytes=network.packet_bytes,
     )
-    return min(int(packets), MOST_BUFFER_PACKETS)
+    return min(int(packets), MAX_BUFFER_PACKETS)
 
 
 def _add_senders(
-    specimen: evaluation_pb2.Specimen, network: spec_pb2.NetworkModel, words: list[Words]
+    specimen: evaluation_pb2.Specimen,
+    network: spec_pb2.NetworkModel,
+    sender_specs: list[SenderSpec],
 ) -> None:
-    """Adds the senders to a specimen, with their loads, and the noise of their measurements."""
+    """Adds the senders and their traffic to a specimen, and the noise of their measurements."""
     rate = specimen.link_rate_packets_per_ms
     rate_mbps = rate_in_mbps(rate, network.packet_bytes)
     if network.HasField("measurement"):
-        drawn = noise(network.measurement, _exactly, 1 / rate)
+        drawn = measurement_quantities(network.measurement, _exactly, 1 / rate)
         specimen.measurement.SetInParent()
         set_measurement(specimen.measurement, network.measurement, drawn)
     shared = sum(each.count.exact for each in network.sender_groups if not each.HasField("traffic"))
-    for group, said in zip(network.sender_groups, words, strict=True):
-        senders = specimen.senders.add(count=said.count)
-        senders.MergeFrom(said.group(None))
+    for group, spec in zip(network.sender_groups, sender_specs, strict=True):
+        senders = specimen.senders.add(count=spec.count)
+        senders.MergeFrom(spec.sender_group(None))
         has_own = group.HasField("traffic")
         load = group.traffic if has_own else network.traffic
         count = group.count.exact if has_own else shared
-        set_traffic(senders.traffic, load, *drawn_of_load(load, _exactly, count, rate_mbps))
-        set_group(senders, group)
+        set_traffic(senders.traffic, load, *traffic_quantities(load, _exactly, count, rate_mbps))
+        set_sender_group(senders, group)
 
 
 def _exactly(quantity: spec_pb2.Distribution, _: int) -> float:

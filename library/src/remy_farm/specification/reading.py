@@ -1,4 +1,4 @@
-"""Reading specifications: YAML or JSON text, short forms, messages with defaults filled in."""
+"""Reads YAML or JSON text into messages: parses the text, expands short forms, fills in fields."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ from remy_farm.specification.senders import parse_sender
 from remy_proto.completion import constraint_of
 from remy_proto.v1 import constraints_pb2, spec_pb2
 
-# YAML and JSON text as plain trees, hostile text included.
+# Part 1: parses YAML and JSON text, also from untrusted users, into plain trees.
 #
-# Scalars follow YAML 1.2's core schema (so `1e9` is a number, and `on` is text). What could make a
-# small text large or ambiguous is refused: aliases, tags, several documents, duplicate keys, depth.
+# Scalars follow YAML 1.2's core schema, so `1e9` is a number and `on` is text. Aliases, tags,
+# several documents, duplicate keys and deep nesting are refused, because they make a text ambiguous
+# or let a small text grow large.
 
 
 Scalar: TypeAlias = bool | int | float | str | None
 Tree: TypeAlias = "Scalar | list[Tree] | dict[str, Tree]"
 
 _MAXIMUM_DEPTH = 32
-# Longer integers become floating-point numbers, as conversion to int takes quadratic time.
+# Integers with more digits become floating-point numbers, because int() takes quadratic time.
 _LONGEST_INTEGER = 40
 
 _NULL = re.compile(r"|~|null|Null|NULL")
@@ -62,7 +63,7 @@ _NOT_FINITE = {
 
 
 def plain_scalar(text: str) -> Scalar:
-    """What an unquoted scalar means."""
+    """Converts an unquoted scalar to its value."""
     if _NULL.fullmatch(text):
         return None
     if text in _BOOLEAN:
@@ -75,18 +76,18 @@ def plain_scalar(text: str) -> Scalar:
 
 
 def read_yaml(text: str, source: str) -> Tree:
-    """The tree of a YAML document. Raises SpecError."""
+    """Parses a YAML document; errors call it `source`. Raises SpecError."""
     try:
         return _YamlReader(text, source).document()
     except yaml.YAMLError as error:
         _fail(source, f"is not YAML ({_yaml_problem(error)})")
     except (OverflowError, ValueError):
-        # The parser converts the numbers of escapes and directives as they are.
+        # PyYAML converts the numbers in escapes and directives without checking their size.
         _fail(source, "is not YAML (an escape or a directive has a number that is too large)")
 
 
 def read_json(text: str, source: str) -> Tree:
-    """The tree of a JSON document. Raises SpecError."""
+    """Parses a JSON document; errors call it `source`. Raises SpecError."""
 
     def unique(pairs: list[tuple[str, Tree]]) -> dict[str, Tree]:
         result: dict[str, Tree] = {}
@@ -108,7 +109,7 @@ def read_json(text: str, source: str) -> Tree:
 
 
 class _YamlReader:
-    """Builds the tree from the parser's events, which cost no more than the text is long."""
+    """Builds the tree from the parser's events, which takes time linear in the text's length."""
 
     def __init__(self, text: str, source: str) -> None:
         self._source = source
@@ -167,7 +168,7 @@ class _YamlReader:
 
 
 def integer(text: str) -> int | float:
-    """A whole number of any length, as a floating-point number if it is long."""
+    """Converts a whole number of any length; a long one becomes a floating-point number."""
     return int(text) if len(text) <= _LONGEST_INTEGER else float(text)
 
 
@@ -182,10 +183,11 @@ def _fail(source: str, problem: str, path: str = "") -> NoReturn:
     raise SpecError(source, [Violation(path, problem)])
 
 
-# Where YAML may be shorter than the messages: a bare number for a distribution, and the like.
+# Part 2: short forms, which YAML files may use instead of a message's full mapping, such as a bare
+# number for a distribution.
 #
-# `expand` and `shorten` are inverse to each other. Keys that may be left out are left out of the
-# paths in error messages, too, so that a path reads the same however the value was written.
+# `expand` and `shorten` are inverse to each other. Paths in error messages omit the keys that a
+# short form omits, so that a value has the same path in either form.
 
 
 _DISTRIBUTION = descriptor_of(spec_pb2.Distribution)
@@ -199,7 +201,7 @@ _RANGES = frozenset(
     )
 )
 _BUFFER = descriptor_of(spec_pb2.Buffer)
-_GIVEN_TABLE = descriptor_of(spec_pb2.GivenTable)
+_FIXED_TABLE = descriptor_of(spec_pb2.FixedTable)
 _GROUP = descriptor_of(spec_pb2.GroupModel).full_name
 
 _ELIDED = frozenset(
@@ -211,8 +213,8 @@ _FORMS = {
     _DISTRIBUTION.full_name: "a number, a list of numbers or a mapping",
     _VALUE_LIST.full_name: "a list of numbers",
     _BUFFER.full_name: "infinite, a number or a mapping",
-    _GROUP: "words as cubic=2 or a mapping",
-    _GIVEN_TABLE.full_name: "a file's name or a mapping",
+    _GROUP: "text such as cubic=2 or a mapping",
+    _FIXED_TABLE.full_name: "a file's name or a mapping",
     descriptor_of(spec_pb2.MeasurementModel).full_name: "realistic or a mapping",
     **dict.fromkeys(_RANGES, "[low, high] or a mapping"),
 }
@@ -223,8 +225,8 @@ _LINK = descriptor_of(spec_pb2.LinkModel).full_name
 _TRAFFIC = descriptor_of(spec_pb2.TrafficModel).full_name
 _MEASUREMENT = descriptor_of(spec_pb2.MeasurementModel).full_name
 
-#: What has another name now, by message and former key: refused, with the name in the sentence.
-NEW_NAMES: Final = {
+#: Current keys by message and former key. A former key is refused, and the error names the new one.
+RENAMED_KEYS: Final = {
     (descriptor_of(spec_pb2.DesignSpec).full_name, "traffic"): "network.traffic",
     (descriptor_of(spec_pb2.WeightedModel).full_name, "traffic"): "network.traffic",
     (NETWORK, "link_rate_mbps"): "rate_mbps",
@@ -247,37 +249,37 @@ NEW_NAMES: Final = {
     (_MEASUREMENT, "reordering_delay_ms"): "reordering.delay_ms",
 }
 
-#: Senders in words have one of these behind the name of a protocol.
-_IN_WORDS: Final = frozenset(",=:")
-#: The key of a word beside other keys, which take the place of those that it stands for.
+#: A sender option has one of these characters after the name of the protocol.
+_OPTION_CHARACTERS: Final = frozenset(",=:")
+#: Key that names a preset in a mapping. The mapping's other keys override those of the preset.
 _PRESET: Final = "preset"
 
 
 @cache
-def words_for(message: Descriptor) -> dict[str, Tree]:
-    """The words that may stand for a message, and what each means."""
-    declared: Any = message.GetOptions()
-    words = declared.Extensions[constraints_pb2.word]
-    return {each.word: read_yaml(each.value, each.word) for each in words}
+def presets_of(message: Descriptor) -> dict[str, Tree]:
+    """The trees of the presets that a message declares, by name."""
+    options: Any = message.GetOptions()
+    presets = options.Extensions[constraints_pb2.preset]
+    return {each.name: read_yaml(each.value, each.name) for each in presets}
 
 
 def expand(tree: Tree, message: Descriptor) -> Tree:
-    """The mapping that a shorthand for a message stands for; anything else as it is.
+    """Expands a short form of a message to its mapping; returns other trees unchanged.
 
-    Raises ValueError for senders in words that are not understood.
+    Raises ValueError if the tree is a sender option that cannot be parsed.
     """
-    if isinstance(tree, str) and message.full_name == _GIVEN_TABLE.full_name:
+    if isinstance(tree, str) and message.full_name == _FIXED_TABLE.full_name:
         return {"path": tree}
     if isinstance(tree, str) and message.full_name == _GROUP:
-        return _said_of_senders(tree)
+        return _sender_keys(tree)
     if isinstance(tree, str):
-        return words_for(message).get(tree, tree)
+        return presets_of(message).get(tree, tree)
     if isinstance(tree, dict) and message.full_name == _GROUP:
-        return _with_transport(tree)
+        return _with_protocol_settings(tree)
     if isinstance(tree, dict) and _PRESET in tree:
-        meant = words_for(message).get(str(tree[_PRESET]))
+        preset = presets_of(message).get(str(tree[_PRESET]))
         rest = {key: value for key, value in tree.items() if key != _PRESET}
-        return {**meant, **rest} if isinstance(meant, dict) else tree
+        return {**preset, **rest} if isinstance(preset, dict) else tree
     number_or_list = isinstance(tree, int | float | list) and not isinstance(tree, bool)
     match message.full_name:
         case _DISTRIBUTION.full_name if number_or_list:
@@ -291,37 +293,43 @@ def expand(tree: Tree, message: Descriptor) -> Tree:
     return tree
 
 
-def _with_transport(tree: dict[str, Tree]) -> dict[str, Tree]:
-    """The keys of senders whose `protocol` may have settings of a transport, as
-    `newreno,minimum_rto_ms=200`, with these under their own keys."""
+def _with_protocol_settings(tree: dict[str, Tree]) -> dict[str, Tree]:
+    """Moves transport settings from a group's `protocol` to the keys `transport` and `rtt_ms`.
+
+    `protocol: newreno,minimum_rto_ms=200` has such a setting.
+    """
     text = tree.get("protocol")
-    if not isinstance(text, str) or not _IN_WORDS.intersection(text):
+    if not isinstance(text, str) or not _OPTION_CHARACTERS.intersection(text):
         return tree
     try:
-        said = _said_of_senders(text)
+        parsed = _sender_keys(text)
     except ValueError:
-        # The check of the protocol tells what is wrong with it.
+        # The check of the protocol reports what is wrong with it.
         return tree
-    if "table" in said:
+    if "table" in parsed:
         raise ValueError(f"has the protocol {show(text)}; the key of a RemyCC's file is table")
-    if said["count"] != 1:
-        raise ValueError(f"has the protocol {show(text)}, but their number has the key count")
-    own = said.keys() & {"transport", "rtt_ms"}
-    if twice := sorted(own & tree.keys()):
-        raise ValueError(f"has the protocol {show(text)} beside {twice[0]}, which says the same")
-    if not own:
+    if parsed["count"] != 1:
+        raise ValueError(
+            f"has the protocol {show(text)}; the key for the number of senders is count"
+        )
+    moved = parsed.keys() & {"transport", "rtt_ms"}
+    if twice := sorted(moved & tree.keys()):
+        raise ValueError(
+            f"has the protocol {show(text)} and {twice[0]}, but must give it only once"
+        )
+    if not moved:
         return tree
-    return {**said, **tree, "protocol": said["protocol"]}
+    return {**parsed, **tree, "protocol": parsed["protocol"]}
 
 
-def _said_of_senders(text: str) -> dict[str, Tree]:
-    """The keys that words as `cubic,rtt_ms=20=2` stand for."""
-    words = parse_sender(text)
-    return {**words.keys(), "count": words.count, "name": words.name}
+def _sender_keys(text: str) -> dict[str, Tree]:
+    """The keys that a sender option such as `cubic,rtt_ms=20=2` stands for."""
+    sender = parse_sender(text)
+    return {**sender.network_keys(), "count": sender.count, "name": sender.name}
 
 
 def shorten(tree: dict[str, Tree], message: Descriptor) -> Tree:
-    """The shorthand for a complete mapping, where there is one."""
+    """The short form of a complete mapping, or the mapping itself if it has none."""
     match message.full_name:
         case _DISTRIBUTION.full_name if "exact" in tree:
             return tree["exact"]
@@ -334,29 +342,31 @@ def shorten(tree: dict[str, Tree], message: Descriptor) -> Tree:
     return tree
 
 
-def forms_beside_mapping(message: Descriptor) -> set[str]:
-    """The short forms of a message, beside mappings and words: "number", "numbers", "pair" of ends,
-    "text". A JSON schema needs them."""
+def short_forms(message: Descriptor) -> set[str]:
+    """The short forms of a message, except presets: "number", "numbers", "pair" (of ends), "text".
+
+    JSON schemas are generated from them.
+    """
     name = message.full_name
-    found = {
+    messages_by_form = {
         "number": (_DISTRIBUTION.full_name, _BUFFER.full_name),
         "numbers": (_DISTRIBUTION.full_name, _VALUE_LIST.full_name),
         "pair": _RANGES,
-        "text": (_GIVEN_TABLE.full_name, _GROUP),
+        "text": (_FIXED_TABLE.full_name, _GROUP),
     }
-    return {form for form, names in found.items() if name in names}
+    return {form for form, names in messages_by_form.items() if name in names}
 
 
 def fields_by_key(message: Descriptor) -> dict[str, list[FieldDescriptor]]:
-    """The fields of a message by their keys, in the order of the proto file."""
-    found: dict[str, list[FieldDescriptor]] = {}
+    """The fields of a message by key, in proto order; two fields may share a key."""
+    by_key: dict[str, list[FieldDescriptor]] = {}
     for field in message.fields:
-        found.setdefault(key_of(field), []).append(field)
-    return found
+        by_key.setdefault(key_of(field), []).append(field)
+    return by_key
 
 
 def forms(message: Descriptor) -> str:
-    """How a message may be written, for error messages and the reference."""
+    """Describes the forms in which a message may be written, for error messages."""
     return f"{_FORMS.get(message.full_name, 'a mapping')} with the keys {_keys(message)}"
 
 
@@ -380,31 +390,32 @@ def keys(message: Descriptor) -> list[str]:
 
 
 def _by_field(mapping: dict[str, Tree], message: Descriptor) -> dict[str, Tree]:
-    """The mapping by the names of fields: where two share a key, a list that is not of numbers is
-    the list field's."""
-    found = dict(mapping)
+    """The mapping with field names as its keys.
+
+    Where two fields share a key, a list of anything but numbers belongs to the repeated field.
+    """
+    by_field = dict(mapping)
     for field in message.fields:
         key = constraint_of(field).list_of
         given = mapping.get(key) if key else None
         if isinstance(given, list) and not all(_is_number(item) for item in given):
-            found[field.name] = found.pop(key)
-    return found
+            by_field[field.name] = by_field.pop(key)
+    return by_field
 
 
 def _is_number(tree: Tree) -> bool:
     return isinstance(tree, int | float) and not isinstance(tree, bool)
 
 
-# A tree of YAML or JSON as a message that says no more than the tree: one walk over the
-# descriptors.
+# Part 3: fills a message from a tree, without adding defaults, in one walk over the descriptors.
 
 
 def fill(message: Message, tree: Tree, *, needs_alternatives: bool = True) -> list[Violation]:
-    """Fills an empty message from a tree.
+    """Fills an empty message from a tree, and returns the violations it finds.
 
-    Returns what could not be understood: keys, types, numbers out of range; and where there is none
-    of several alternatives, if they are needed. What was understood is filled in all the same, so
-    that it can be checked, too.
+    Violations are unknown keys, wrong types and numbers out of range and, with
+    `needs_alternatives`, a oneof without a value. Everything else is filled in, so that the caller
+    can check it as well.
     """
     reader = _Reader(needs_alternatives)
     reader.message(message, tree, "", Bounds())
@@ -432,8 +443,8 @@ class _Reader:
         unknown = [key for key in mapping if key not in {*known, *descriptor.fields_by_name}]
         mapping = _by_field(mapping, descriptor)
         for key in unknown:
-            problem = f"is not a known key; {meant(descriptor, key)}"
-            if key == _PRESET and (words := words_for(descriptor)):
+            problem = f"is not a known key; {suggest_key(descriptor, key)}"
+            if key == _PRESET and (words := presets_of(descriptor)):
                 problem = f"is {show(mapping[key])}, but must be {' or '.join(words)}"
             self._refuse(child_path(path, key), problem)
         for field in descriptor.fields:
@@ -476,7 +487,7 @@ class _Reader:
             return
         problem = entries_problem(field, len(tree))
         if problem is not None and not tree:
-            # In a message none is as good as absent, and takes the default.
+            # A message cannot tell an empty list from a missing one, which would take the default.
             self._refuse(path, problem)
         values = getattr(message, field.name)
         for index, item in enumerate(tree):
@@ -485,7 +496,7 @@ class _Reader:
                 self.message(values.add(), item, item_path, bounds)
                 continue
             if field.cpp_type == FieldDescriptor.CPPTYPE_STRING and type(item) is int:
-                # Links are named by their numbers, too.
+                # A route may name a link by its number.
                 item = str(item)
             if (value := self._scalar(field, item, item_path, bounds)) is not None:
                 values.append(value)
@@ -514,7 +525,7 @@ class _Reader:
             return None
         assert isinstance(tree, int | float)
         if field.cpp_type == FieldDescriptor.CPPTYPE_DOUBLE:
-            # Adding zero turns -0.0 into 0.0, which YAML writes alike.
+            # Adding zero turns -0.0 into 0.0, because YAML writes both as 0.
             return float(tree) + 0.0
         return int(tree)
 
@@ -537,14 +548,14 @@ class _Reader:
         self.violations.append(Violation(path, problem))
 
 
-def meant(message: Descriptor, key: str) -> str:
-    """What may have been meant by a key that a message does not have."""
-    now = NEW_NAMES.get((message.full_name, key))
-    return f"it is {now} now" if now else nearest(key, keys(message))
+def suggest_key(message: Descriptor, key: str) -> str:
+    """Suggests a replacement for an unknown key of a message."""
+    current = RENAMED_KEYS.get((message.full_name, key))
+    return f"it is {current} now" if current else suggest(key, keys(message))
 
 
-def nearest(key: str, known: list[str]) -> str:
-    """Which key may have been meant."""
+def suggest(key: str, known: list[str]) -> str:
+    """Suggests the most similar known key, or lists all of them."""
     match difflib.get_close_matches(key, known, n=1):
         case [name]:
             return f"did you mean {name}?"

@@ -1,4 +1,4 @@
-"""The schema of specifications: fields, their constraints, and violations of them."""
+"""The schema of specifications: fields, their bounds, and the violations that checks report."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def submessage_of(field: FieldDescriptor) -> Descriptor:
 
 
 def fields_of(message: Message | type[Message]) -> Sequence[FieldDescriptor]:
-    """The fields in the order of the proto file."""
+    """The fields of a message in the order of the proto file."""
     return descriptor_of(message).fields
 
 
 def is_submessage(field: FieldDescriptor) -> bool:
-    """Whether the field holds a message or messages."""
+    """Whether the field holds one or more messages."""
     return bool(field.cpp_type == FieldDescriptor.CPPTYPE_MESSAGE)
 
 
 def oneofs_of(message: Message) -> list[list[str]]:
-    """The names of the fields of each oneof, without the oneofs that stand for `optional`."""
+    """The names of the fields of each oneof, except the synthetic oneofs of `optional` fields."""
     names = [
         (oneof.name, [field.name for field in oneof.fields])
         for oneof in descriptor_of(message).oneofs
@@ -55,31 +55,33 @@ def oneofs_of(message: Message) -> list[list[str]]:
 
 
 def alternatives(field: FieldDescriptor) -> set[str]:
-    """The other fields of its message that say the same otherwise: a message has one of them."""
+    """The other fields of the message that exclude this field, because they replace it."""
     oneof = field.containing_oneof
-    found = {each.name for each in oneof.fields} if oneof is not None else set()
+    excluded = {each.name for each in oneof.fields} if oneof is not None else set()
     shared = constraint_of(field).in_place_of or field.name
     message = cast(Descriptor, field.containing_type)
     for each in message.fields:
         if shared in (each.name, constraint_of(each).in_place_of):
-            found.add(each.name)
-    return found - {field.name}
+            excluded.add(each.name)
+    return excluded - {field.name}
 
 
-# More would not help whoever reads the message.
-_MOST_SHOWN = 8
-_LONGEST_VALUE = 60
-# Beyond it a power of ten reads more easily.
-_LONGEST_WHOLE_NUMBER = 1e12
+# Violations that the text of a SpecError lists.
+_SHOWN_VIOLATIONS = 8
+# Characters of a value that an error message quotes.
+_SHOWN_CHARACTERS = 60
+# Larger numbers are shown as powers of ten.
+_LARGEST_PLAIN_NUMBER = 1e12
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]{1,60}")
 
 
 @dataclass(frozen=True)
 class Violation:
-    """One thing that is wrong, and where.
+    """One thing that is wrong with a specification.
 
-    `path` names the field, as in "network.rtt_ms.uniform.low" or "signals[1]"; it is empty where
-    the document as a whole is meant. `problem` goes on from it: "is -5, but must be ...".
+    `path` names the field, such as "network.rtt_ms.uniform.low" or "signals[1]"; it is empty for
+    the document as a whole. `problem` completes the sentence that the path begins: "is -5, but must
+    be ...".
     """
 
     path: str
@@ -90,16 +92,16 @@ class Violation:
 
 
 class SpecError(Exception):
-    """A specification that cannot be used; its text is one sentence for the user.
+    """A specification is invalid. The text is one sentence for the user.
 
-    `source` is the file's name (or another name of where the specification came from), and
-    `violations` holds what is wrong, at least one entry.
+    `source` names where the specification came from, such as a file, and `violations` holds at
+    least one violation.
     """
 
     def __init__(self, source: str, violations: Iterable[Violation]) -> None:
         self.source = source
         self.violations = tuple(violations)
-        shown = [str(violation) for violation in self.violations[:_MOST_SHOWN]]
+        shown = [str(violation) for violation in self.violations[:_SHOWN_VIOLATIONS]]
         hidden = len(self.violations) - len(shown)
         if hidden:
             shown.append(f"and {hidden} more")
@@ -107,13 +109,13 @@ class SpecError(Exception):
 
 
 def child_path(path: str, key: str) -> str:
-    """The path of a mapping's entry."""
+    """The path of the entry `key` in the mapping at `path`."""
     name = key if _PLAIN_KEY.fullmatch(key) else show(key)
     return f"{path}.{name}" if path else name
 
 
 def show(value: object) -> str:
-    """A value as an error message quotes it: short, and on one line."""
+    """Formats a value for an error message: short, and on one line."""
     match value:
         case None:
             return "empty"
@@ -126,21 +128,21 @@ def show(value: object) -> str:
         case list():
             return "a list"
     text = repr(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
 def format_number(value: float) -> str:
-    """A number for people: whole numbers without a fraction, large powers of ten as such."""
+    """Formats a number for people: no fraction if it is whole, a power of ten if it is large."""
     if isinstance(value, int):
         return str(value)
-    if value == int_or_none(value) and abs(value) < _LONGEST_WHOLE_NUMBER:
+    if value == int_or_none(value) and abs(value) < _LARGEST_PLAIN_NUMBER:
         return str(int(value))
     short = f"{value:g}"
     return (short if float(short) == value else repr(value)).replace("e+", "e")
 
 
 def int_or_none(value: float) -> int | None:
-    """The number as an integer, if it is one."""
+    """The number as an integer; None if it is not whole."""
     whole = isinstance(value, int) or value.is_integer()
     return int(value) if whole else None
 
@@ -155,7 +157,7 @@ _INTEGER_RANGES: Final = {
 
 @dataclass(frozen=True)
 class Bounds:
-    """Which numbers are allowed."""
+    """The numbers that a field allows, with their unit."""
 
     unit: str = "1"
     minimum: float = -math.inf
@@ -164,7 +166,7 @@ class Bounds:
     integral: bool = False
 
     def within(self, field: FieldDescriptor) -> Bounds:
-        """What is allowed in a field of a message that these bounds hold for: both at once."""
+        """The bounds of a field of a message to which these bounds apply: their intersection."""
         declared = constraint_of(field)
         minimum, exclusive = self.minimum, self.exclusive_minimum
         if declared.HasField("minimum") and (declared.minimum, declared.exclusive_minimum) > (
@@ -194,14 +196,14 @@ class Bounds:
         )
 
     def describe(self) -> str:
-        """What is allowed, as in "a number above 0 and at most 1000000 ms"."""
+        """Describes what is allowed, such as "a number above 0 and at most 1000000 ms"."""
         kind = "a whole number" if self.integral else "a number"
         unit = "" if self.unit == "1" else f" {self.unit}"
         limits = self.describe_range()
         return f"{kind} {limits}{unit}" if limits else f"a finite number{unit}"
 
     def describe_range(self) -> str:
-        """The range alone; empty if every number is allowed."""
+        """Describes the range only, such as "at least 1"; empty if every number is allowed."""
         limits = []
         if math.isfinite(self.minimum):
             word = "above" if self.exclusive_minimum else "at least"
@@ -211,30 +213,30 @@ class Bounds:
         return " and ".join(limits)
 
     def problem(self, value: object) -> str | None:
-        """What is wrong with a value, as a Violation says it; None if it is a number allowed."""
+        """What is wrong with a value, worded for a Violation; None if it is an allowed number."""
         if isinstance(value, int | float) and not isinstance(value, bool) and self.allow(value):
             return None
         return f"is {show(value)}, but must be {self.describe()}"
 
 
-def says_nothing(message: Message, field: FieldDescriptor) -> bool:
-    """Whether a field is absent and that is not as good as a zero, an empty text or false."""
+def is_unset(message: Message, field: FieldDescriptor) -> bool:
+    """Whether a field is absent where that differs from a zero, an empty text or false."""
     if field.is_repeated or message.HasField(field.name):
         return False
     is_message = field.message_type is not None
     return is_message or is_alternative(field) or constraint_of(field).may_be_absent
 
 
-def converted(
+def convert_value(
     message: Message, field: FieldDescriptor, convert: Callable[[FieldDescriptor, Any], Any]
 ) -> Any:
-    """What is made of a field's value, or of each of a repeated field's."""
+    """Converts the value of a field, or each value of a repeated field."""
     value = getattr(message, field.name)
     return [convert(field, item) for item in value] if field.is_repeated else convert(field, value)
 
 
 def entries_problem(field: FieldDescriptor, count: int) -> str | None:
-    """What is wrong with a repeated field's number of entries, as a Violation says it."""
+    """What is wrong with a repeated field's number of entries, worded for a Violation."""
     constraint = constraint_of(field)
     fewest, most = constraint.min_items, constraint.max_items or math.inf
     if fewest <= count <= most:
@@ -245,7 +247,7 @@ def entries_problem(field: FieldDescriptor, count: int) -> str | None:
 
 @cache
 def short_name(value: EnumValueDescriptor) -> str:
-    """An enum value as a specification spells it: SIGNAL_SEND_EWMA is send_ewma."""
+    """The name of an enum value in specifications: SIGNAL_SEND_EWMA is send_ewma."""
     return str(value.name).removeprefix(_prefix(value.type)).lower()
 
 

@@ -1,182 +1,189 @@
-"""Senders and queues in words: `cubic=3`, `remycc:FILE,transport=ns2`, `codel`."""
+"""Parses sender options such as `cubic=3` and `remycc:FILE,transport=ns2`, and formats choices."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from remy_farm.specification.links import DEFAULT_PACKET_BYTES as DEFAULT_PACKET_BYTES
+from remy_farm.specification.links import DROP_TAIL
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import registry
 from remy_simulator.registry import Registry
 
 REMYCC = "remycc:"
-#: What counts as throughput where nothing is sent again.
-RECEIVED = "packets_received"
-MOST_SENDERS = 10_000
+#: Throughput measure of transports without retransmission, as results name it.
+PACKETS_RECEIVED = "packets_received"
+_PACKETS_IN_ORDER = "packets_in_order"
+MAX_SENDERS = 10_000
 
 TCP = "tcp"
-_USUAL_QUEUE = "drop-tail"
-_COUNTED = re.compile("(.*)=(-?[0-9]+)", re.DOTALL)
-#: Settings that are not parameters.
+DATAGRAM = "datagram"
+_COUNT_SUFFIX = re.compile("(.*)=(-?[0-9]+)", re.DOTALL)
+#: Settings that are not parameters of a protocol or a transport.
 _TRANSPORT, _TRANSPORT_VARIANT, _RTT = "transport", "transport_variant", "rtt_ms"
 
 
 @dataclass(frozen=True)
-class Words:
-    """What one --sender asks for: WHAT[,NAME=VALUE ...][=COUNT]."""
+class SenderSpec:
+    """Senders of one kind, as one --sender option (NAME[,SETTING=VALUE ...][=COUNT]) names them."""
 
     name: str
-    """The words without the number: what results call these senders."""
+    """The option's text without the count; the senders' name in results."""
     count: int
     remycc: str | None
-    """A RemyCC's file; none where there is a protocol."""
+    """Path of the RemyCC's file; None if `protocol` is set."""
     protocol: evaluation_pb2.Choice | None
-    body: evaluation_pb2.Choice | None
-    """If these words say what carries it."""
+    transport: evaluation_pb2.Choice | None
+    """The transport that the option names; None if it names none."""
     rtt_ms: float | None = None
-    """If these words say how far away they are."""
+    """RTT of the senders' path; None if the option gives none."""
 
-    def body_or(self, usual: evaluation_pb2.Choice | None) -> evaluation_pb2.Choice | None:
-        """What carries it where RemyCCs are carried by `usual`; none: what is usual everywhere.
+    def transport_or(self, default: evaluation_pb2.Choice | None) -> evaluation_pb2.Choice | None:
+        """The senders' transport, where `default` is that of RemyCCs that name none.
 
-        Protocols are on TCP whatever RemyCCs are on, and on one like theirs if they are on TCP.
+        Protocols need TCP: they take over `default` only if it is a TCP. Returns None for the
+        built-in default, which is datagram for RemyCCs and tcp for protocols.
         """
-        chosen = self.body or usual
-        if self.body is None and self.remycc is None and usual is not None and usual.name != TCP:
+        chosen = self.transport or default
+        is_protocol = self.remycc is None
+        if self.transport is None and is_protocol and default is not None and default.name != TCP:
             chosen = None
-        everywhere = "datagram" if self.remycc is not None else TCP
-        return None if chosen == evaluation_pb2.Choice(name=everywhere) else chosen
+        return None if chosen == evaluation_pb2.Choice(name=self._builtin_transport) else chosen
 
-    def group(self, usual: evaluation_pb2.Choice | None) -> evaluation_pb2.SenderGroup:
-        """What the senders run, without their number, table and load."""
-        group = evaluation_pb2.SenderGroup(protocol=self.protocol, body=self.body_or(usual))
+    @property
+    def _builtin_transport(self) -> str:
+        return TCP if self.remycc is None else DATAGRAM
+
+    def sender_group(
+        self, default_transport: evaluation_pb2.Choice | None
+    ) -> evaluation_pb2.SenderGroup:
+        """A SenderGroup with protocol, transport and route, without count, table and traffic."""
+        group = evaluation_pb2.SenderGroup(
+            protocol=self.protocol, body=self.transport_or(default_transport)
+        )
         if self.rtt_ms is not None:
             group.route.delay_ms = self.rtt_ms / 2
             group.route.return_delay_ms = self.rtt_ms - group.route.delay_ms
         return group
 
-    def keys(self) -> dict[str, str | float]:
-        """The keys of a network's file that say the same, but how many senders there are."""
-        found: dict[str, str | float] = {}
+    def network_keys(self) -> dict[str, str | float]:
+        """The equivalent keys of a sender in a network file, except `count` and `name`."""
+        keys: dict[str, str | float] = {}
         if self.remycc is not None:
-            found["table"] = self.remycc
+            keys["table"] = self.remycc
         elif self.protocol is not None:
-            found["protocol"] = choice_words(self.protocol)
-        if self.body is not None:
-            found["transport"] = choice_words(self.body)
+            keys["protocol"] = format_choice(self.protocol)
+        if self.transport is not None:
+            keys["transport"] = format_choice(self.transport)
         if self.rtt_ms is not None:
-            found["rtt_ms"] = self.rtt_ms
-        return found
+            keys["rtt_ms"] = self.rtt_ms
+        return keys
 
-    def throughput_of(self, usual: evaluation_pb2.Choice | None) -> str:
-        """What of a sender counts as throughput."""
-        body = self.body_or(usual)
-        name = body.name if body else TCP if self.remycc is None else "datagram"
+    def throughput_measure(self, default_transport: evaluation_pb2.Choice | None) -> str:
+        """The result field that counts as these senders' throughput."""
+        transport = self.transport_or(default_transport)
+        name = transport.name if transport else self._builtin_transport
         traits = registry.entries(Registry.TRANSPORT)[name].traits
-        received = registry.COUNTS_RECEIVED in traits
-        return RECEIVED if received else "packets_in_order"
+        return PACKETS_RECEIVED if registry.COUNTS_RECEIVED in traits else _PACKETS_IN_ORDER
 
 
-def parse_sender(text: str) -> Words:
-    """What a --sender says. Raises ValueError with one sentence."""
-    what, count = text, 1
-    counted = _COUNTED.fullmatch(text)
-    # "aimd,increase_packets=1" is a setting, "aimd=1" and "aimd,increase_packets=1=1" are counted.
+def parse_sender(text: str) -> SenderSpec:
+    """Parses the value of a --sender option. Raises ValueError with one sentence."""
+    without_count, count = text, 1
+    counted = _COUNT_SUFFIX.fullmatch(text)
+    # "aimd,increase_packets=1" ends in a setting; "aimd=1" and "aimd,increase_packets=1=1" end in a
+    # count.
     if counted and not (
         "," in counted[1] and registry.SETTING.fullmatch(counted[1].rpartition(",")[2])
     ):
-        what, count = counted[1], int(counted[2])
-    if not 1 <= count <= MOST_SENDERS:
-        raise ValueError(f"'{text}' asks for {count} senders; it must be 1 to {MOST_SENDERS}")
-    is_remycc = what.startswith(REMYCC)
-    head, settings = registry.take_settings(what, may_have_commas=is_remycc)
+        without_count, count = counted[1], int(counted[2])
+    if not 1 <= count <= MAX_SENDERS:
+        raise ValueError(f"'{text}' asks for {count} senders; it must be 1 to {MAX_SENDERS}")
+    is_remycc = without_count.startswith(REMYCC)
+    head, settings = registry.take_settings(without_count, may_have_commas=is_remycc)
     rtt_ms = registry.number(head, _RTT, settings.pop(_RTT)) if _RTT in settings else None
     if rtt_ms is not None and rtt_ms <= 0:
         raise ValueError(f"'{text}' has an RTT of {rtt_ms:g} ms; it must be above 0")
-    body_name = settings.pop(_TRANSPORT, None)
+    transport_name = settings.pop(_TRANSPORT, None)
     protocol = None
     if not is_remycc:
-        own = _of_protocol(head, settings)
-        protocol = registry.choose(Registry.PROTOCOL, head, own)
-        settings = {name: value for name, value in settings.items() if name not in own}
+        protocol_settings = _protocol_settings(head, settings)
+        protocol = registry.choose(Registry.PROTOCOL, head, protocol_settings)
+        settings = {
+            name: value for name, value in settings.items() if name not in protocol_settings
+        }
     elif head == REMYCC:
         raise ValueError(f"'{text}' names no file; a RemyCC is {REMYCC}FILE")
-    body = None
-    if body_name is not None or (settings and not is_remycc):
+    transport = None
+    if transport_name is not None or (settings and not is_remycc):
         if _TRANSPORT_VARIANT in settings:
             settings[registry.VARIANT] = settings.pop(_TRANSPORT_VARIANT)
-        body = registry.choose(Registry.TRANSPORT, body_name or TCP, settings)
-        _check_carries(text, is_remycc, body)
+        transport = registry.choose(Registry.TRANSPORT, transport_name or TCP, settings)
+        _check_transport(text, is_remycc, transport)
     elif settings:
         raise ValueError(f"'{text}' has settings of a transport, but no transport=NAME")
     remycc = head.removeprefix(REMYCC) if is_remycc else None
-    return Words(what, count, remycc, protocol, body, rtt_ms)
+    return SenderSpec(without_count, count, remycc, protocol, transport, rtt_ms)
 
 
-def words_of_table(path: str) -> Words:
-    """The words of a RemyCC's file."""
-    return Words(f"{REMYCC}{path}", 1, path, None, None)
-
-
-def carried_by(words: Words, body: evaluation_pb2.Choice) -> Words:
-    """Puts senders on a transport. Raises ValueError where it cannot carry them."""
-    _check_carries(words.name, words.remycc is not None, body)
-    name = f"{words.name},{_TRANSPORT}={choice_words(body, _TRANSPORT_VARIANT)}"
-    return replace(words, name=name, body=body)
-
-
-def choice_words(choice: evaluation_pb2.Choice, variant: str = registry.VARIANT) -> str:
-    """The words of a choice, as --queue and --transport take them."""
-    parts = [choice.name, *([f"{variant}={choice.variant}"] if choice.variant else [])]
+def format_choice(choice: evaluation_pb2.Choice) -> str:
+    """Formats a choice in the way that --queue and --transport accept."""
+    parts = [choice.name, *([f"{registry.VARIANT}={choice.variant}"] if choice.variant else [])]
     return ",".join((*parts, *(f"{each.name}={each.value:.15g}" for each in choice.parameters)))
 
 
-def _check_carries(text: str, is_remycc: bool, body: evaluation_pb2.Choice) -> None:
-    needed = "carries RemyCCs" if is_remycc else "carries protocols"
-    if needed not in registry.entries(Registry.TRANSPORT)[body.name].traits:
-        raise ValueError(
-            f"'{text}' is on {body.name}, which carries no "
-            + ("RemyCC" if is_remycc else f"protocol; protocols are on {TCP}")
-        )
+def _check_transport(text: str, is_remycc: bool, transport: evaluation_pb2.Choice) -> None:
+    """Raises ValueError if the transport cannot carry what the senders run."""
+    needed = registry.CARRIES_TABLES if is_remycc else registry.CARRIES_PROTOCOLS
+    if needed not in registry.entries(Registry.TRANSPORT)[transport.name].traits:
+        carried = "protocols only" if is_remycc else f"RemyCCs only; protocols need {TCP}"
+        raise ValueError(f"'{text}' uses the transport {transport.name}, which carries {carried}")
 
 
-def check_usual_body(words: Iterable[Words], usual: evaluation_pb2.Choice | None) -> None:
-    """Refuses a body for all senders that none of them can be on. Raises ValueError."""
-    if usual is None:
+def check_default_transport(
+    senders: Iterable[SenderSpec], default: evaluation_pb2.Choice | None
+) -> None:
+    """Raises ValueError if none of the senders can use the value of --transport."""
+    if default is None:
         return
-    traits = registry.entries(Registry.TRANSPORT)[usual.name].traits
-    if "carries protocols" not in traits and all(each.remycc is None for each in words):
+    traits = registry.entries(Registry.TRANSPORT)[default.name].traits
+    are_protocols = all(each.remycc is None for each in senders)
+    if registry.CARRIES_PROTOCOLS not in traits and are_protocols:
         raise ValueError(
-            f"--transport {usual.name} carries no protocol, and no sender runs anything else; "
-            f"protocols are on {TCP}"
+            f"--transport {default.name} carries RemyCCs only, but all senders run protocols, "
+            f"which need {TCP}"
         )
 
 
-def _of_protocol(name: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings that are the protocol's; what is not its own may be its body's."""
+def _protocol_settings(name: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings that belong to the protocol, not to the TCP under it.
+
+    A setting that neither knows counts as the protocol's, so that the error names the protocol.
+    """
     registry.check(Registry.PROTOCOL, evaluation_pb2.Choice(name=name))
-    entry = registry.entries(Registry.PROTOCOL)[name]
-    bodies = registry.entries(Registry.TRANSPORT)[TCP].variants
-    elsewhere = {_TRANSPORT_VARIANT, *(each.name for body in bodies for each in body.parameters)}
-    known = {each.name for variant in entry.variants for each in variant.parameters}
+    protocol = registry.entries(Registry.PROTOCOL)[name]
+    tcp_variants = registry.entries(Registry.TRANSPORT)[TCP].variants
+    of_transport = {
+        _TRANSPORT_VARIANT,
+        *(each.name for variant in tcp_variants for each in variant.parameters),
+    }
+    of_protocol = {each.name for variant in protocol.variants for each in variant.parameters}
     return {
         setting: value
         for setting, value in settings.items()
-        if setting in known or setting not in elsewhere
+        if setting in of_protocol or setting not in of_transport
     }
 
 
 def bottleneck(
     queue: evaluation_pb2.Choice | None, packet_bytes: float, ack_bytes: float
 ) -> evaluation_pb2.Bottleneck | None:
-    """What a path has beyond the plain dumbbell; none: nothing."""
-    found = evaluation_pb2.Bottleneck(ack_bytes=ack_bytes)
-    if queue is not None and queue != evaluation_pb2.Choice(name=_USUAL_QUEUE):
-        found.queue.CopyFrom(queue)
-    if packet_bytes != USUAL_PACKET_BYTES:
-        found.packet_bytes = packet_bytes
-    return found if found.ByteSize() else None
-
-
-USUAL_PACKET_BYTES = 1500
+    """The bottleneck's settings that differ from the plain dumbbell; None if there are none."""
+    settings = evaluation_pb2.Bottleneck(ack_bytes=ack_bytes)
+    if queue is not None and queue != DROP_TAIL:
+        settings.queue.CopyFrom(queue)
+    if packet_bytes != DEFAULT_PACKET_BYTES:
+        settings.packet_bytes = packet_bytes
+    return settings if settings.ByteSize() else None

@@ -1,4 +1,4 @@
-"""Specimens: what the simulator is told of one network whose quantities all have a value."""
+"""Fills in the simulator's messages for one specimen, a network with a value for every quantity."""
 
 from __future__ import annotations
 
@@ -14,12 +14,19 @@ from remy_simulator.messages import packet_bytes
 _NOTHING: Final = spec_pb2.Distribution()
 
 
-NOISES: Final = 8
+#: The number of quantities that `measurement_quantities` returns.
+MEASUREMENT_QUANTITIES: Final = 8
 
 
-def noise(model: spec_pb2.MeasurementModel, values: Callable[..., Any], packet_ms: Any) -> Any:
-    """Jitter, a log-normal one's 99th percentile, resolution and delay of ACKs, ms; bunches; what
-    offsets are at most, ms; how probable it is that packets are late, and by how many ms."""
+def measurement_quantities(
+    model: spec_pb2.MeasurementModel, values: Callable[..., Any], packet_ms: Any
+) -> Any:
+    """Draws the quantities of measurement noise, in the order that `set_measurement` expects.
+
+    These are jitter, 99th percentile of log-normal jitter, timestamp resolution and ACK delay, in
+    ms; packets per bunch; largest RTT offset in ms; probability and delay (ms) of reordering.
+    `values(distribution, quantity)` draws a value; `packet_ms` is the bottleneck's time per packet.
+    """
     jitter, kind = model.jitter, model.jitter.WhichOneof("kind")
     log_normal = jitter.log_normal
     size = log_normal.median_ms if kind == "log_normal" else getattr(jitter, kind or "", _NOTHING)
@@ -39,13 +46,12 @@ def noise(model: spec_pb2.MeasurementModel, values: Callable[..., Any], packet_m
 def set_measurement(
     message: evaluation_pb2.Measurement, model: spec_pb2.MeasurementModel, values: Iterable[float]
 ) -> None:
-    """Fills in how senders measure, with the values of `noise` in their order."""
+    """Fills in a Measurement with the values of `measurement_quantities`."""
     jitter_ms, percentile_99_ms, resolution_ms, message.delayed_ack_ms, bunch, *rest = values
     message.rtt_offset_maximum_ms, message.reordering_probability, message.reordering_delay_ms = (
         rest
     )
     message.timestamp_resolution_ms = resolution_ms
-    # Bunches of one are none.
     message.bunch_packets = int(bunch) if bunch > 1 else 0
     match model.jitter.WhichOneof("kind"):
         case "exponential_mean_ms" | "exponential_mean_packets":
@@ -58,22 +64,26 @@ def set_measurement(
 
 
 def typical_measurement(model: spec_pb2.MeasurementModel) -> evaluation_pb2.Measurement:
-    """The median of each quantity of a model that has none in packet times."""
+    """A Measurement with the median of each quantity. The model must not use packet times."""
     message = evaluation_pb2.Measurement()
-    set_measurement(message, model, noise(model, lambda each, _: quantile(each, 0.5), 1.0))
+    set_measurement(
+        message, model, measurement_quantities(model, lambda each, _: quantile(each, 0.5), 1.0)
+    )
     return message
 
 
-#: The number of quantities that `drawn_of_load` returns.
-LOAD_QUANTITIES: Final = 3
+#: The number of quantities that `traffic_quantities` returns.
+TRAFFIC_QUANTITIES: Final = 3
 
 
-def drawn_of_load(
+def traffic_quantities(
     load: spec_pb2.TrafficModel, values: Callable[..., Any], senders: Any, rate_mbps: Any
 ) -> list[Any]:
-    """Mean time or bytes on, mean time off, and time from one flow to the next.
+    """Draws the mean length of on periods (ms or bytes), mean off time (ms), and flow interval
+    (ms).
 
-    `senders` have the load together, and `rate_mbps` is the bottleneck's.
+    `senders` is the number of senders that share `load.load`, and `rate_mbps` the bottleneck's
+    rate.
     """
     on = {
         "exponential_time": load.exponential_time.mean_ms,
@@ -93,7 +103,7 @@ def drawn_of_load(
 
 
 def arrivals_of(load: spec_pb2.TrafficModel) -> str | None:
-    """The field that says when flows come in place of an off time; None where there is none."""
+    """The field that schedules flows instead of an off time; None if flows follow an off time."""
     given = (name for name in ("poisson", "periodic", "barrier") if load.HasField(name))
     return next(given, None)
 
@@ -105,7 +115,7 @@ def set_traffic(
     mean_off_ms: float,
     arrival_ms: float,
 ) -> None:
-    """Fills in how long senders are on, and when, with the values of `drawn_of_load`."""
+    """Fills in a Traffic with the values of `traffic_quantities`."""
     set_when_on(message, load, on)
     match arrivals_of(load):
         case "poisson":
@@ -122,7 +132,10 @@ def set_traffic(
 def set_when_on(
     message: evaluation_pb2.Traffic, load: spec_pb2.TrafficModel, drawn: float = 0.0
 ) -> None:
-    """Fills in how long senders are on; `drawn` is the mean or constant, where there is one."""
+    """Fills in how long senders are on.
+
+    `drawn` is the mean or constant length; kinds of on periods without one ignore it.
+    """
     match load.WhichOneof("on"):
         case "exponential_time":
             message.exponential_time.mean_ms = drawn
@@ -132,7 +145,7 @@ def set_when_on(
             message.constant_bytes.bytes = drawn
         case "empirical_bytes":
             lengths = load.empirical_bytes
-            # Quantiles of one's own take the place of those that have a name.
+            # Quantiles in the specification replace those of the named distribution.
             if not lengths.probabilities and not lengths.bytes:
                 message.empirical_bytes.name = lengths.name
             message.empirical_bytes.probabilities.extend(lengths.probabilities)
@@ -149,8 +162,8 @@ def set_when_on(
                 setattr(message.pareto_bytes, name, getattr(flows, name))
 
 
-def set_group(message: evaluation_pb2.SenderGroup, group: spec_pb2.GroupModel) -> None:
-    """Fills in when a group's senders are first on, their RTT offset and their weight."""
+def set_sender_group(message: evaluation_pb2.SenderGroup, group: spec_pb2.GroupModel) -> None:
+    """Fills in a group's weight, objective, time of the first on period and RTT offset."""
     if group.HasField("weight") and group.weight != 1:
         message.weight = group.weight
     if group.HasField("objective"):
@@ -162,17 +175,18 @@ def set_group(message: evaluation_pb2.SenderGroup, group: spec_pb2.GroupModel) -
 
 
 def set_route(message: evaluation_pb2.Route, path: Path, rtt_ms: float) -> None:
-    """Fills in the links of a group's path, and the part of `rtt_ms` in each direction."""
+    """Fills in the links of a group's path, and splits `rtt_ms` into the two directions."""
     message.links.extend(path.links)
     message.return_links.extend(path.return_links)
-    message.delay_ms = rtt_ms / 2 if path.there_ms is None else path.there_ms
+    message.delay_ms = rtt_ms / 2 if path.forward_ms is None else path.forward_ms
     message.return_delay_ms = rtt_ms - message.delay_ms
 
 
 def unloaded_paths(specimen: evaluation_pb2.Specimen) -> list[tuple[float, float]]:
-    """(Mbit/s of the slowest link, RTT in ms without queueing and service) of each sender's path.
+    """Per sender: rate of the path's slowest link in Mbit/s, and RTT in ms without queueing.
 
-    A link that a trace or a generator drives counts as the specimen's link rate.
+    The RTT excludes service times. A link driven by a trace or a generator counts with the
+    specimen's link rate.
     """
     bytes_a_packet = packet_bytes(specimen.bottleneck)
     paths = []
@@ -182,11 +196,11 @@ def unloaded_paths(specimen: evaluation_pb2.Specimen) -> list[tuple[float, float
         if group.HasField("route"):
             rtt_ms = route.delay_ms + route.return_delay_ms
         links = specimen.links
-        there = route.links[:] or range(len(links))
-        for link in (links[number] for number in there):
+        forward = route.links[:] or range(len(links))
+        for link in (links[index] for index in forward):
             driven = link.WhichOneof("driver") is not None
             rates.append(specimen.link_rate_packets_per_ms if driven else link.rate_packets_per_ms)
-        for link in [links[number] for number in (*there, *route.return_links) if links]:
+        for link in [links[index] for index in (*forward, *route.return_links) if links]:
             rtt_ms += link.delay_ms
         rate = min(rates, default=specimen.link_rate_packets_per_ms)
         path = rate_in_mbps(rate, bytes_a_packet), rtt_ms

@@ -1,7 +1,8 @@
-"""Recordings of links: files of the times at which a link could deliver.
+"""Reads link traces: files of the times at which a recorded link could deliver a packet.
 
-The format is that of Mahimahi and of the ns-2 of Winstein and Balakrishnan (2013): one whole number
-a line, ms from the start, never falling; a repeated line is several deliveries in the same ms.
+The format is that of Mahimahi and of the ns-2 of Winstein and Balakrishnan (2013). Each line is a
+whole number of ms since the start, in ascending order; a time on several lines is that many
+delivery opportunities in the same ms.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator.messages import native_link
 from remy_simulator.traces import RecordedTrace, Traces
 
-#: What a file may have, in bytes: some ten million deliveries.
+#: Largest accepted file; it holds some ten million opportunities.
 LARGEST_TRACE_BYTES = 64 * 2**20
-#: The latest that a delivery can be, ms: a year.
+#: Latest accepted opportunity: a year.
 LATEST_MS = 366 * 24 * 3600 * 1000
 _LONGEST_LINE = 40
 _US_PER_MS = 1000
@@ -27,48 +28,48 @@ _US_PER_MS = 1000
 
 @dataclass(frozen=True)
 class RecordedLink:
-    """A link's opportunities to deliver, in the form that requests and stores hold them in."""
+    """A link's delivery opportunities, encoded as in evaluation requests and in stores."""
 
-    #: From the start, never falling: little-endian numbers of 8 bytes, without sign.
+    #: Times since the start in ascending order, as little-endian unsigned 64-bit integers.
     opportunities_us: bytes
 
     @property
     def sha256(self) -> bytes:
-        """What the recording is named by, whatever its file looked like."""
+        """SHA-256 of `opportunities_us`, which identifies the recording."""
         return hashlib.sha256(self.opportunities_us).digest()
 
     def __len__(self) -> int:
         return len(self.opportunities_us) // 8
 
     def text(self) -> bytes:
-        """A file of the recording."""
+        """The recording as the content of a trace file."""
         times_us = array.array("Q", self.opportunities_us)
         if sys.byteorder == "big":
             times_us.byteswap()
         return b"".join(b"%d\n" % (time_us // _US_PER_MS) for time_us in times_us)
 
     def mean_rate_mbps(self, semantics: spec_pb2.TraceSemantics) -> float:
-        """Of packets of 1500 bytes, in what its opportunities are worth."""
+        """Mean rate of packets of 1500 bytes, where an opportunity carries what `semantics` say."""
         link = evaluation_pb2.Link()
         link.trace.sha256, link.trace.semantics = self.sha256, semantics
         native = native_link(link, Traces([self.message()]))
         return native.mean_rate_packets_per_ms(1500.0) * 12
 
     def message(self) -> evaluation_pb2.Trace:
-        """As requests hold it."""
+        """The recording as a Trace message of a request."""
         return evaluation_pb2.Trace(sha256=self.sha256, opportunities_us=self.opportunities_us)
 
 
 def check_recording(opportunities_us: bytes) -> None:
-    """Raises ValueError, with one sentence, for what no link can follow."""
+    """Raises ValueError with one sentence if the simulator cannot use the recording."""
     RecordedTrace(opportunities_us).driver("ns2", ends=False)
 
 
 def parse_trace(text: bytes, name: str) -> RecordedLink:
-    """The recording in a file's bytes; `name` is what an error calls it.
+    """Parses the content of a trace file; errors call the file `name`.
 
-    Raises FileError with one sentence where a line is no whole number, is less than the line before
-    it, or there is nothing, or no time, to deliver in.
+    Raises FileError with one sentence if a line is not a whole number or is less than the line
+    before it, or if the trace is empty or lasts 0 ms.
     """
     if b"\0" in text:
         raise FileError(f"{name} is binary, but a trace has a whole number of ms on every line")
@@ -79,7 +80,7 @@ def parse_trace(text: bytes, name: str) -> RecordedLink:
     last_ms = 0
     for number, line in enumerate(lines, start=1):
         digits = line.removesuffix(b"\r")
-        # Digits alone: int() would take signs, spaces and underscores, too.
+        # Only digits are allowed; int() also accepts signs, spaces and underscores.
         if not digits.isdigit() or len(digits) > _LONGEST_LINE:
             shown = ascii(line[:_LONGEST_LINE].decode("utf-8", "replace"))
             raise FileError(f"{name}, line {number}: {shown} is not a whole number of ms")
@@ -104,8 +105,8 @@ def parse_trace(text: bytes, name: str) -> RecordedLink:
 
 
 def read_trace(path: str | os.PathLike[str]) -> RecordedLink:
-    """The recording in a file of at most LARGEST_TRACE_BYTES, of which no more is read.
+    """Reads a trace file of at most LARGEST_TRACE_BYTES.
 
-    Raises FileError as parse_trace does, or if the file cannot be read or is too large.
+    Raises FileError if the file cannot be read or is too large, and as `parse_trace` does.
     """
     return parse_trace(read_file(path, limit=LARGEST_TRACE_BYTES), os.fspath(path))

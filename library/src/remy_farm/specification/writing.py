@@ -1,4 +1,4 @@
-"""Writing specifications: as text, as a digest of their content, and with one value changed."""
+"""Writes specifications as YAML, computes their digests, and changes single values in them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from remy_farm.specification.reading import (
     Tree,
     expand,
     key_of,
-    meant,
     plain_scalar,
     read_yaml,
     shorten,
+    suggest_key,
 )
 from remy_farm.specification.schema import (
     Bounds,
     SpecError,
     Violation,
     alternatives,
-    converted,
+    convert_value,
     descriptor_of,
     enum_of,
     fields_of,
@@ -51,22 +51,22 @@ from remy_proto.v1 import spec_pb2
 from remy_simulator.messages import is_scale_free
 
 _LINE_WIDTH = 100
-# A section (network, objective, ...) has a line for each of its keys.
+# Mappings below this depth may be on one line; a section such as `network` has a line per key.
 _INLINE_DEPTH = 2
-# Above this a double may stand for several integers.
+# Larger integers are not all exact as doubles.
 _LARGEST_EXACT_INTEGER = 2**53
 
 
 def to_yaml(spec: spec_pb2.DesignSpec) -> str:
-    """The specification as a file that reads back as this message, every default written out.
+    """Writes the specification as YAML that reads back as the same message, defaults included.
 
-    The options of other modes and rules than its own are left out where they stand at their
-    defaults.
+    The settings of search modes and rules that the specification does not use are left out if they
+    have their defaults.
     """
     tree: Any = message_tree(spec)
     for mode in MODES:
         settings = mode.settings(spec.search)
-        if mode.number != spec.search.mode and not _essence(settings, spec.edition, {}):
+        if mode.number != spec.search.mode and not _differences(settings, spec.edition, {}):
             del tree["search"][mode.name]
         elif not mode.needs_absolute_rules:
             _leave_out_other_ranges(tree["search"].get(mode.name, {}), spec, mode.name)
@@ -74,12 +74,12 @@ def to_yaml(spec: spec_pb2.DesignSpec) -> str:
 
 
 def as_yaml(tree: Tree) -> str:
-    """A tree as a file that is read as this tree."""
+    """Writes a tree as YAML that reads back as the same tree."""
     text: str = yaml.dump(tree, Dumper=_Dumper, sort_keys=False, width=_LINE_WIDTH)
     return text
 
 
-# The ranges of a search's actions by whether they are for scale-free rules.
+# The ranges of actions in a search's settings, by whether they are those of scale-free rules.
 _RANGES = {
     False: ("window_increment", "intersend_ms"),
     True: ("window_increment_percent", "intersend_ratio"),
@@ -88,7 +88,7 @@ _RANGES = {
 
 def _leave_out_other_ranges(tree: dict[str, Any], spec: spec_pb2.DesignSpec, mode: str) -> None:
     search = getattr(spec.search, mode)
-    changed = _essence(search, spec.edition, {})
+    changed = _differences(search, spec.edition, {})
     fields = search.DESCRIPTOR.fields_by_name
     for kind, names in _RANGES.items():
         for name in names:
@@ -96,21 +96,20 @@ def _leave_out_other_ranges(tree: dict[str, Any], spec: spec_pb2.DesignSpec, mod
                 tree.pop(name, None)
 
 
-#: Version of the defaults and of the searches, which every digest of a specification holds. Every
-#: change of a default or of a search raises it, so that no checkpoint of before goes on in another
-#: search.
+#: Version of the defaults and of the searches, a part of every digest. Each change of a default or
+#: of a search increments it, so that an older checkpoint is not continued by a different search.
 DEFAULTS_AND_SEARCH_VERSION = 1
 
 
 def content_digest(spec: spec_pb2.DesignSpec) -> str:
-    """The SHA-256, in hexadecimal, of what a complete specification says.
+    """The SHA-256, in hexadecimal, of the content of a complete specification.
 
-    It depends on the numbers of fields, on the values that differ from their defaults, and on
-    DEFAULTS_AND_SEARCH_VERSION alone: not on the names of fields, on the order of assignment, nor
-    on how (or in which version) the Protocol Buffers library encodes them.
+    It depends only on field numbers, on the values that differ from their defaults, and on
+    DEFAULTS_AND_SEARCH_VERSION. It does not depend on field names, on the order of assignment, or
+    on the encoding of the Protocol Buffers library.
     """
     canonical = json.dumps(
-        [DEFAULTS_AND_SEARCH_VERSION, _deviations(spec)],
+        [DEFAULTS_AND_SEARCH_VERSION, _differences_of_spec(spec)],
         sort_keys=True,
         separators=(",", ":"),
         allow_nan=False,
@@ -123,7 +122,7 @@ class _Inline(dict[str, "Tree"]):
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes what read_yaml reads back: scalars by YAML 1.2, lists on one line."""
+    """Writes YAML for `read_yaml`: YAML 1.2 scalars, and lists without mappings on one line."""
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -146,11 +145,11 @@ _Dumper.add_representer(list, _represent_list)
 
 
 def message_tree(message: Message, depth: int = 0) -> Tree:
-    """A message as the tree that is read as this message."""
+    """Converts a message to a tree that reads back as the same message."""
     tree: dict[str, Tree] = {}
     for field in fields_of(message):
         if getattr(message, field.name) if field.is_repeated else message.HasField(field.name):
-            tree[key_of(field)] = converted(message, field, partial(_value_tree, depth))
+            tree[key_of(field)] = convert_value(message, field, partial(_value_tree, depth))
     short = shorten(tree, descriptor_of(message))
     inline = depth >= _INLINE_DEPTH and all(_is_small(value) for value in tree.values())
     return _Inline(tree) if short is tree and inline else short
@@ -172,22 +171,24 @@ def _value_tree(depth: int, field: FieldDescriptor, value: Any) -> Tree:
     return scalar
 
 
-def _deviations(spec: spec_pb2.DesignSpec) -> dict[str, Any]:
-    """The essence of a specification, whose rules have a default that depends on the mode."""
-    content = _essence(spec, spec.edition, {})
+def _differences_of_spec(spec: spec_pb2.DesignSpec) -> dict[str, Any]:
+    """The specification's differences from its defaults; that of `rules` depends on the mode."""
+    content = _differences(spec, spec.edition, {})
     if spec.rules == rules(spec, spec.edition):
         content.pop(_key(_SPEC.fields_by_name["rules"]), None)
     return content
 
 
 def _key(field: FieldDescriptor) -> str:
-    """What a field is called in a digest: JSON has texts alone as keys."""
+    """The key of a field in a digest: its number, as text because JSON keys are texts."""
     return str(field.number)
 
 
-def _essence(message: Message, edition: int, inherited: Mapping[str, str]) -> dict[str, Any]:
-    """Every field that does not stand at its default, by number; doubles stay doubles, enums are
-    their numbers. `inherited` are defaults that the field which holds the message declares."""
+def _differences(message: Message, edition: int, inherited: Mapping[str, str]) -> dict[str, Any]:
+    """The fields that differ from their defaults, by number, with enums as numbers.
+
+    `inherited` holds the defaults that the field which contains the message declares.
+    """
     result: dict[str, Any] = {}
     for field in fields_of(message):
         key = _key(field)
@@ -195,43 +196,43 @@ def _essence(message: Message, edition: int, inherited: Mapping[str, str]) -> di
         value = getattr(message, field.name)
         if field.is_repeated:
             if isinstance(message, spec_pb2.DesignSpec) and field.name == "signals":
-                usual = signals(message.rules, edition)
+                default_values = signals(message.rules, edition)
             else:
-                usual = [scalar(field, word) for word in default or ()]
+                default_values = [scalar(field, text) for text in default or ()]
             if is_submessage(field):
                 if value:
-                    result[key] = [_essence(item, edition, {}) for item in value]
-            elif list(value) != usual:
+                    result[key] = [_differences(item, edition, {}) for item in value]
+            elif list(value) != default_values:
                 result[key] = [_plain(item) for item in value]
         elif not message.HasField(field.name):
             continue
         elif not is_submessage(field):
-            if value != _usual(message, field, default):
+            if value != _default_scalar(message, field, default):
                 result[key] = _plain(value)
         elif isinstance(default, dict):
-            if content := _essence(value, edition, default):
+            if content := _differences(value, edition, default):
                 result[key] = content
         elif default is None or value != default_message(field, edition):
-            result[key] = _essence(value, edition, {})
+            result[key] = _differences(value, edition, {})
     return result
 
 
-def _usual(message: Message, field: FieldDescriptor, default: Default | None) -> Any:
-    """What a number or word is if it is left out; None if it is absent then."""
+def _default_scalar(message: Message, field: FieldDescriptor, default: Default | None) -> Any:
+    """The default of a scalar field; None if a missing field stays absent."""
     if isinstance(message, spec_pb2.Search) and field.name == "simulated_seconds":
         return simulated_seconds(message.mode)
     return scalar(field, default) if isinstance(default, str) else None
 
 
 def _plain(value: Any) -> Any:
-    # Adding zero turns -0.0 into 0.0, which is equal to it.
+    # Adding zero turns -0.0 into the equal 0.0, so that equal values have equal digests.
     return value + 0.0 if isinstance(value, float) else value
 
 
 _SPEC = descriptor_of(spec_pb2.DesignSpec)
 _DISTRIBUTION = descriptor_of(spec_pb2.Distribution)
-#: An entry of a list in a path, as links[0].
-_PLACE = re.compile(r"([a-z_]+)\[([0-9]{1,4})\]")
+#: An entry of a list in a path, such as links[0].
+_LIST_ENTRY = re.compile(r"([a-z_]+)\[([0-9]{1,4})\]")
 _NUMBERS = frozenset(
     {
         FieldDescriptor.CPPTYPE_DOUBLE,
@@ -243,9 +244,9 @@ _NUMBERS = frozenset(
 
 
 def parse_setting(text: str, name: str, *, source: str) -> tuple[str, Tree]:
-    """Path and value of a setting such as "objective.delta=0.1", whose value is YAML.
+    """Splits a setting such as "objective.delta=0.1" into its path and its value, which is YAML.
 
-    Raises SpecError, which calls the text `name`.
+    Errors call the text `name`. Raises SpecError.
     """
     path, equals, value = text.partition("=")
     if not equals or not path.strip():
@@ -261,12 +262,11 @@ def vary(
     source: str = "the specification",
     message: type[Message] = spec_pb2.DesignSpec,
 ) -> Tree:
-    """The tree of a message with `value` at `path`, as in "objective.delta" or "links[0].delay_ms".
+    """A copy of a message's tree with `value` at a path such as "links[0].delay_ms".
 
-    Everything else stays as it is, but for alternatives that the path excludes: a value for
-    "network.rtt_ms.uniform" takes the place of any other distribution. Whether the value may be
-    there shows when the tree is read. Raises SpecError, naming path and value, if the path leads
-    nowhere.
+    Alternatives that the path excludes are removed: a value for "network.rtt_ms.uniform" replaces
+    any other distribution. The value is not checked; reading the tree does that. Raises SpecError,
+    which names path and value, if the path does not exist in the schema.
     """
 
     def refuse(problem: str) -> NoReturn:
@@ -284,22 +284,22 @@ def _with(
     refuse: Callable[[str], NoReturn],
 ) -> Tree:
     step, *rest = keys
-    place = _PLACE.fullmatch(step)
-    key = place[1] if place else step
-    field = _field_of(descriptor, key, in_list=place is not None)
+    entry = _LIST_ENTRY.fullmatch(step)
+    key = entry[1] if entry else step
+    field = _field_of(descriptor, key, in_list=entry is not None)
     if field is None:
-        refuse(f"{show(key)} is not a known key; {meant(descriptor, key)}")
+        refuse(f"{show(key)} is not a known key; {suggest_key(descriptor, key)}")
     mapping = {} if tree is None else expand(tree, descriptor)
     if not isinstance(mapping, dict):
-        refuse(f"what is above {show(key)} is {show(tree)}, which has no keys")
+        refuse(f"the value above {show(key)} is {show(tree)}, which has no keys")
     inner = mapping.get(key)
-    if place is not None:
+    if entry is not None:
         items = inner if isinstance(inner, list) else []
-        number = int(place[2])
-        if number >= len(items):
+        index = int(entry[2])
+        if index >= len(items):
             refuse(f"{show(key)} has {len(items)} entries, counted from 0")
-        one = _with(items[number], submessage_of(field), rest, value, refuse) if rest else value
-        changed: Tree = [*items[:number], one, *items[number + 1 :]]
+        item = _with(items[index], submessage_of(field), rest, value, refuse) if rest else value
+        changed: Tree = [*items[:index], item, *items[index + 1 :]]
     elif not rest:
         changed = value
     elif field.message_type is None or field.is_repeated:
@@ -310,10 +310,10 @@ def _with(
 
 
 def _field_of(descriptor: Descriptor, key: str, *, in_list: bool = False) -> FieldDescriptor | None:
-    """The field that a key means; where two share it the list's, if one is asked for."""
-    found = [each for each in descriptor.fields if key_of(each) == key]
-    return next((each for each in found if bool(each.is_repeated) == in_list), None) or (
-        found[0] if found and not in_list else None
+    """The field with a key. If two fields share it, `in_list` selects the repeated one."""
+    fields = [each for each in descriptor.fields if key_of(each) == key]
+    return next((each for each in fields if bool(each.is_repeated) == in_list), None) or (
+        fields[0] if fields and not in_list else None
     )
 
 
@@ -322,40 +322,39 @@ def _without_alternatives(mapping: Mapping[str, Tree], field: FieldDescriptor) -
     return {name: old for name, old in mapping.items() if name not in excluded}
 
 
-def laid_over(below: Tree, above: Tree, message: Descriptor) -> Tree:
-    """One description of a message with what another says in place of it, key by key.
+def merge_trees(base: Tree, override: Tree, message: Descriptor) -> Tree:
+    """Merges two trees of a message; the keys of `override` replace those of `base`, recursively.
 
-    Keys that no field has are laid over likewise, as they are. Lists and quantities are replaced
-    whole.
+    Lists and quantities are replaced as a whole. Unknown keys are merged without a check.
     """
-    lower, upper = expand(below, message), expand(above, message)
+    lower, upper = expand(base, message), expand(override, message)
     if not isinstance(lower, dict) or not isinstance(upper, dict):
-        return above
-    whole = dict(lower)
+        return override
+    merged = dict(lower)
     for key, value in upper.items():
         field = _field_of(message, key)
         if field is None:
-            whole[key] = value
+            merged[key] = value
             continue
-        whole = _without_alternatives(whole, field)
+        merged = _without_alternatives(merged, field)
         is_section = is_submessage(field) and not field.is_repeated
-        if key in whole and is_section and submessage_of(field) != _DISTRIBUTION:
-            value = laid_over(whole[key], value, submessage_of(field))
-        whole[key] = value
-    return whole
+        if key in merged and is_section and submessage_of(field) != _DISTRIBUTION:
+            value = merge_trees(merged[key], value, submessage_of(field))
+        merged[key] = value
+    return merged
 
 
 def quantity_of(path: str, message: Descriptor) -> Bounds | None:
-    """The bounds of the number at a path of a message, as "traffic.load" or "links[0].delay_ms".
+    """The bounds of the number at a path such as "traffic.load" or "links[0].delay_ms".
 
-    None where the path holds no number.
+    Returns None if the path does not lead to a number.
     """
     bounds, at = Bounds(), message
     *sections, last = path.split(".")
     for step in sections:
-        place = _PLACE.fullmatch(step)
-        field = _field_of(at, place[1] if place else step, in_list=place is not None)
-        if field is None or field.message_type is None or field.is_repeated != (place is not None):
+        entry = _LIST_ENTRY.fullmatch(step)
+        field = _field_of(at, entry[1] if entry else step, in_list=entry is not None)
+        if field is None or field.message_type is None or field.is_repeated != (entry is not None):
             return None
         bounds, at = bounds.within(field), field.message_type
     field = _field_of(at, last)

@@ -13,7 +13,7 @@ from remy_farm.designer.actions import (
 )
 from remy_farm.designer.joint.schedule import start_count
 from remy_farm.remycc import start_rule
-from remy_farm.specification import load_spec, load_tree, parse_spec, spec_of_tree, vary
+from remy_farm.specification import load_spec, load_tree, parse_spec, spec_from_tree, vary
 from remy_proto.v1 import rule_table_pb2
 
 _ROOT = Path(__file__).parents[4]
@@ -30,7 +30,7 @@ def test_fair_shares_of_the_paper_s_network() -> None:
     adds the last tenth anew: 4.1667 packets.
     """
     tree = vary(load_tree(_ROOT / "examples/demo.yaml"), "rules", "absolute")
-    spec = spec_of_tree(tree)
+    spec = spec_from_tree(tree)
 
     assert first_action(spec, 0.9) == pytest.approx((0.9, 4.1667, 3.6), rel=1e-4)
     assert first_action(spec, 0.5) == pytest.approx((0.5, 20.8333, 3.6), rel=1e-4)

@@ -6,8 +6,8 @@ from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
-WORD_FIELD_NUMBER: _ClassVar[int]
-word: _descriptor.FieldDescriptor
+PRESET_FIELD_NUMBER: _ClassVar[int]
+preset: _descriptor.FieldDescriptor
 CONSTRAINT_FIELD_NUMBER: _ClassVar[int]
 constraint: _descriptor.FieldDescriptor
 
@@ -55,10 +55,10 @@ class EditionDefault(_message.Message):
     value: str
     def __init__(self, edition: _Optional[int] = ..., value: _Optional[str] = ...) -> None: ...
 
-class Word(_message.Message):
-    __slots__ = ("word", "value")
-    WORD_FIELD_NUMBER: _ClassVar[int]
+class Preset(_message.Message):
+    __slots__ = ("name", "value")
+    NAME_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
-    word: str
+    name: str
     value: str
-    def __init__(self, word: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...

@@ -344,7 +344,7 @@ class NetworkModel(_message.Message):
     transport: str
     def __init__(self, rate_mbps: _Optional[_Union[Distribution, _Mapping]] = ..., rtt_ms: _Optional[_Union[Distribution, _Mapping]] = ..., senders: _Optional[_Union[Distribution, _Mapping]] = ..., buffer: _Optional[_Union[Buffer, _Mapping]] = ..., loss_probability: _Optional[_Union[Distribution, _Mapping]] = ..., measurement: _Optional[_Union[MeasurementModel, _Mapping]] = ..., sender_groups: _Optional[_Iterable[_Union[GroupModel, _Mapping]]] = ..., queue: _Optional[str] = ..., links: _Optional[_Iterable[_Union[LinkModel, _Mapping]]] = ..., ack_bytes: _Optional[float] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., packet_bytes: _Optional[float] = ..., transport: _Optional[str] = ...) -> None: ...
 
-class GivenTable(_message.Message):
+class FixedTable(_message.Message):
     __slots__ = ("path", "json")
     PATH_FIELD_NUMBER: _ClassVar[int]
     JSON_FIELD_NUMBER: _ClassVar[int]
@@ -369,7 +369,7 @@ class GroupModel(_message.Message):
     RTT_OFFSET_MS_FIELD_NUMBER: _ClassVar[int]
     design: str
     protocol: str
-    table: GivenTable
+    table: FixedTable
     count: Distribution
     traffic: TrafficModel
     transport: str
@@ -380,7 +380,7 @@ class GroupModel(_message.Message):
     name: str
     first_on_ms: float
     rtt_offset_ms: float
-    def __init__(self, design: _Optional[str] = ..., protocol: _Optional[str] = ..., table: _Optional[_Union[GivenTable, _Mapping]] = ..., count: _Optional[_Union[Distribution, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., transport: _Optional[str] = ..., weight: _Optional[float] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., rtt_ms: _Optional[_Union[Distribution, _Mapping]] = ..., route: _Optional[_Union[RouteModel, _Mapping]] = ..., name: _Optional[str] = ..., first_on_ms: _Optional[float] = ..., rtt_offset_ms: _Optional[float] = ...) -> None: ...
+    def __init__(self, design: _Optional[str] = ..., protocol: _Optional[str] = ..., table: _Optional[_Union[FixedTable, _Mapping]] = ..., count: _Optional[_Union[Distribution, _Mapping]] = ..., traffic: _Optional[_Union[TrafficModel, _Mapping]] = ..., transport: _Optional[str] = ..., weight: _Optional[float] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., rtt_ms: _Optional[_Union[Distribution, _Mapping]] = ..., route: _Optional[_Union[RouteModel, _Mapping]] = ..., name: _Optional[str] = ..., first_on_ms: _Optional[float] = ..., rtt_offset_ms: _Optional[float] = ...) -> None: ...
 
 class WeightedModel(_message.Message):
     __slots__ = ("weight", "network")

@@ -17,8 +17,8 @@ import structlog
 from google.protobuf.json_format import MessageToDict
 
 from remy_farm.specification import parse_spec
-from remy_farm.specification.enclosures import named_files
 from remy_farm.specification.reading import fill
+from remy_farm.specification.referenced_files import named_files
 from remy_farm.specification.traces import RecordedLink
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2, spec_pb2

@@ -18,12 +18,12 @@ from remy_farm.specification import (
     check_spec,
     checking,
     parse_setting,
-    spec_of_tree,
+    spec_from_tree,
     to_yaml,
     vary,
 )
-from remy_farm.specification.enclosures import trace_hashes
 from remy_farm.specification.reading import Tree, read_yaml
+from remy_farm.specification.referenced_files import trace_hashes
 from remy_farm.specification.schema import format_number
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2, progress_pb2, spec_pb2
@@ -211,7 +211,7 @@ def with_settings(spec: spec_pb2.DesignSpec, settings: Sequence[str]) -> spec_pb
     for index, setting in enumerate(settings):
         path, value = parse_setting(setting, f"settings[{index}]", source="the request")
         tree = vary(tree, path, value, source=_SOURCE)
-    return spec_of_tree(tree, _SOURCE)
+    return spec_from_tree(tree, _SOURCE)
 
 
 _LONGEST_OWNER = 200

@@ -19,7 +19,7 @@ from remy_farm.analysis.wording import (
 )
 from remy_farm.specification import to_yaml
 from remy_farm.specification.reading import read_yaml
-from remy_farm.specification.schema import converted, enum_of, fields_of, says_nothing
+from remy_farm.specification.schema import convert_value, enum_of, fields_of, is_unset
 from remy_proto.v1 import job_pb2, progress_pb2
 
 
@@ -46,7 +46,7 @@ def job_tree(job: job_pb2.Job) -> dict[str, Any]:
 
 
 def _field(message: Message, field: FieldDescriptor) -> Any:
-    return None if says_nothing(message, field) else converted(message, field, _value)
+    return None if is_unset(message, field) else convert_value(message, field, _value)
 
 
 def _value(field: FieldDescriptor, value: Any) -> Any:

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from remy_farm.evaluation.interface import EvaluatorStatus
 from remy_farm.evaluation.scheduler.records import Durations, SchedulerSnapshot
-from remy_farm.specification.schema import fields_of, says_nothing
+from remy_farm.specification.schema import fields_of, is_unset
 from remy_proto.v1 import job_pb2, progress_pb2, spec_pb2
 from remy_services.jobs.states import FINAL, TRANSITIONS, name_of
 from remy_services.telemetry import catalogue
@@ -249,7 +249,7 @@ def _reported(job: job_pb2.Job) -> Iterator[tuple[Metric, float]]:
     yield catalogue.JOB_PRIORITY, job.priority
     yield catalogue.JOB_CANDIDATES_LEFT, max(progress.candidates - progress.candidates_done, 0)
     for field in fields_of(progress):
-        if field.name not in _BY_FIELD or says_nothing(progress, field):
+        if field.name not in _BY_FIELD or is_unset(progress, field):
             continue
         value = getattr(progress, field.name)
         if not isinstance(value, progress_pb2.Estimate):

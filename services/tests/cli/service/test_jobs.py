@@ -11,7 +11,7 @@ import pytest
 from remy_cli.connecting import JobName
 from remy_cli.main import main
 from remy_farm.remycc import read_remycc
-from remy_farm.specification import load_spec, spec_of_tree
+from remy_farm.specification import load_spec, spec_from_tree
 from services.tests.cli.service.real_coordinator import Coordinator
 
 RunJson = Callable[..., dict[str, Any]]
@@ -48,7 +48,7 @@ def test_submitted_here_and_designed_there_it_is_the_same_remycc(
 ) -> None:
     job = run_json("submit", spec_file, "--watch", "--quiet")
     assert (job["state"], job["stop_reason"]) == ("succeeded", "epochs")
-    assert spec_of_tree(job["spec"]) == load_spec(spec_file)
+    assert spec_from_tree(job["spec"]) == load_spec(spec_file)
     run_json("design", spec_file, "--out", tmp_path / "out")
     for name in ("remycc.json", "remycc.dna"):
         fetched = tmp_path / f"fetched-{name}"

@@ -4,7 +4,7 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from remy_cli.views import print_job
-from remy_farm.specification import parse_spec, spec_of_tree
+from remy_farm.specification import parse_spec, spec_from_tree
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2, progress_pb2
 from remy_services.jobs.wording import job_tree, message_tree
@@ -28,7 +28,7 @@ def test_a_job() -> None:
     assert tree["create_time"] == "1970-01-01T00:00:01.500Z"
     assert tree["end_time"] is None
     assert tree["revision"] == 2**63
-    assert spec_of_tree(tree["spec"]) == spec
+    assert spec_from_tree(tree["spec"]) == spec
     assert list(tree)[-1] == "spec"
     assert {field.name for field in job.DESCRIPTOR.fields} == set(tree)
 

@@ -11,8 +11,8 @@ import grpc
 
 from remy_farm.designer import Designer
 from remy_farm.specification import check_spec, parse_spec
-from remy_farm.specification.enclosures import trace_hashes
 from remy_farm.specification.models import designs
+from remy_farm.specification.referenced_files import trace_hashes
 from remy_farm.specification.traces import check_recording
 from remy_proto.completion import complete
 from remy_proto.v1 import design_service_pb2 as messages

@@ -1,8 +1,8 @@
-"""Enclosures: files that a specification names, recordings of links and tables of other senders.
+"""Reads the files that a specification refers to: link traces and fixed rule tables.
 
-Once they are read a specification says all that a design needs, wherever it goes: a table is in
-its text, and a recording is known by its hash. What the hashes stand for is kept by this process,
-and beside a design's results.
+Afterwards the specification is independent of the file system: the content of a table replaces its
+path, and the SHA-256 of a trace replaces its path. This process keeps the traces by their SHA-256,
+and a design keeps a copy beside its results.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from remy_proto.v1 import rule_table_pb2, spec_pb2
 from remy_simulator import InvalidTable
 from remy_simulator.messages import to_native
 
-#: Where the recordings of a specification that names hashes alone are, beside its file.
+#: Folder beside a specification's file with the traces that it names by SHA-256 only.
 TRACES_FOLDER = "traces"
 _LARGEST_TABLE_BYTES = 1_000_000
-#: Where the files that a specification names are: in a folder, or by their names; None: nowhere.
+#: The files that a specification may refer to: those in a folder, or contents by name. None: none.
 Files: TypeAlias = Path | Mapping[str, bytes] | None
 
 _recordings: dict[bytes, RecordedLink] = {}
 
 
 def keep_recording(recording: RecordedLink) -> None:
-    """Has `recording_of` know it from now on."""
+    """Keeps a recording in this process, where `recording_of` finds it."""
     _recordings[recording.sha256] = recording
 
 
 def recording_of(sha256: bytes) -> RecordedLink | None:
-    """What a hash stands for, if this process has read it."""
+    """The recording with this SHA-256; None if this process has not read it."""
     return _recordings.get(sha256)
 
 
 def trace_hashes(spec: spec_pb2.DesignSpec) -> list[bytes]:
-    """What the recordings that a specification's links follow are named by, each once."""
+    """The distinct SHA-256 hashes of the traces that drive a specification's links."""
     return list(
         dict.fromkeys(
             bytes.fromhex(link.trace.sha256)
@@ -53,13 +53,13 @@ def trace_hashes(spec: spec_pb2.DesignSpec) -> list[bytes]:
 
 
 def recordings_of(spec: spec_pb2.DesignSpec) -> list[RecordedLink]:
-    """Those that a specification's links follow, as far as this process has read them."""
-    found = (recording_of(sha256) for sha256 in trace_hashes(spec))
-    return [recording for recording in found if recording is not None]
+    """The recordings that drive a specification's links, if this process has read them."""
+    recordings = (recording_of(sha256) for sha256 in trace_hashes(spec))
+    return [recording for recording in recordings if recording is not None]
 
 
 def networks(spec: spec_pb2.DesignSpec) -> Iterator[tuple[str, spec_pb2.NetworkModel]]:
-    """The networks that a specification has, each with its path."""
+    """The networks of a specification, each with its path in the specification."""
     if spec.HasField("network"):
         yield "network", spec.network
     for number, model in enumerate(spec.models):
@@ -67,7 +67,7 @@ def networks(spec: spec_pb2.DesignSpec) -> Iterator[tuple[str, spec_pb2.NetworkM
 
 
 def named_files(spec: spec_pb2.DesignSpec) -> list[str]:
-    """The files that a specification names, each once, before they were enclosed."""
+    """The distinct paths of the files that a specification refers to; see `resolve_files`."""
     paths: list[str] = []
     for _, network in networks(spec):
         paths += [link.trace.path for link in network.links if link.trace.HasField("path")]
@@ -77,37 +77,39 @@ def named_files(spec: spec_pb2.DesignSpec) -> list[str]:
     return list(dict.fromkeys(paths))
 
 
-def enclose(
+def resolve_files(
     spec: spec_pb2.DesignSpec, files: Files, keep: Callable[[RecordedLink], None] = keep_recording
 ) -> Iterator[Violation]:
-    """Reads the files that a specification names, and writes into it what takes their place; `keep`
-    is given the recordings. Where there are no files it may not name any."""
+    """Reads the files that a specification refers to, and replaces the references.
+
+    Traces are passed to `keep`. If `files` is None, each reference to a file is a violation.
+    """
     for path, network in networks(spec):
         for number, link in enumerate(network.links):
             if link.HasField("trace"):
                 where = f"{path}.links[{number}].trace"
-                yield from enclose_trace(link.trace, files, where, keep)
+                yield from resolve_trace(link.trace, files, where, keep)
         for number, group in enumerate(network.sender_groups):
             if group.HasField("table") and group.table.HasField("path"):
                 where = f"{path}.senders[{number}].table.path"
-                yield from _enclose_table(group.table, files, where)
+                yield from _resolve_table(group.table, files, where)
 
 
 def _read(files: Path | Mapping[str, bytes], name: str, limit: int) -> bytes:
     return read_file(files / name, limit=limit) if isinstance(files, Path) else files[name]
 
 
-def enclose_trace(
+def resolve_trace(
     trace: spec_pb2.TraceModel,
     files: Files,
     path: str,
     keep: Callable[[RecordedLink], None] = keep_recording,
 ) -> Iterator[Violation]:
-    """The same for the recording of a link."""
+    """Reads the trace of a link as `resolve_files` does; `path` is the trace's path in errors."""
     where, name = child_path(path, "path"), trace.path
     if trace.HasField("path"):
         if files is None:
-            yield _nowhere(name, where)
+            yield _no_files(name, where)
             return
     elif trace.HasField("sha256") and isinstance(files, Path) and trace.sha256.isalnum():
         where = child_path(path, "sha256")
@@ -122,22 +124,22 @@ def enclose_trace(
     except FileError as error:
         yield Violation(where, f"is {show(trace.path or trace.sha256)}: {error}")
         return
-    found = recording.sha256.hex()
-    if trace.HasField("sha256") and trace.sha256.lower() != found:
+    actual = recording.sha256.hex()
+    if trace.HasField("sha256") and trace.sha256.lower() != actual:
         yield Violation(
-            child_path(path, "sha256"), f"is {show(trace.sha256)}, but that of {file} is {found}"
+            child_path(path, "sha256"), f"is {show(trace.sha256)}, but that of {file} is {actual}"
         )
         return
     keep(recording)
-    trace.sha256 = found
+    trace.sha256 = actual
     trace.ClearField("path")
     if trace.semantics in spec_pb2.TraceSemantics.values() and trace.semantics:
         trace.mean_rate_mbps = recording.mean_rate_mbps(trace.semantics)
 
 
-def _enclose_table(table: spec_pb2.GivenTable, files: Files, path: str) -> Iterator[Violation]:
+def _resolve_table(table: spec_pb2.FixedTable, files: Files, path: str) -> Iterator[Violation]:
     if files is None:
-        yield _nowhere(table.path, path)
+        yield _no_files(table.path, path)
         return
     try:
         text = _read(files, table.path, _LARGEST_TABLE_BYTES)
@@ -148,14 +150,14 @@ def _enclose_table(table: spec_pb2.GivenTable, files: Files, path: str) -> Itera
         yield Violation(path, f"is {show(table.path)}: {problem}")
         return
     tree = json.loads(text)
-    # What a .dna file held beside the table.
+    # The metadata of a .dna file is not part of the table.
     tree.pop("dna_metadata", None)
     table.json = json.dumps(tree, sort_keys=True, separators=(",", ":"))
     table.ClearField("path")
 
 
 def problem_with_table(text: str) -> str | None:
-    """Why a text is no RemyCC; None if it is one."""
+    """What makes a JSON text no RemyCC; None if it is one."""
     try:
         to_native(json_format.Parse(text, rule_table_pb2.RuleTable()))
     except (json_format.ParseError, InvalidTable, RecursionError) as error:
@@ -164,7 +166,7 @@ def problem_with_table(text: str) -> str | None:
     return None
 
 
-def _nowhere(name: str, path: str) -> Violation:
+def _no_files(name: str, path: str) -> Violation:
     return Violation(
         path,
         f"is {show(name)}, but only a specification in a file can name others; give its content",

@@ -1,4 +1,4 @@
-"""Soundness of networks: groups, mixtures and what is chosen by name make sense together."""
+"""Checks that the parts of a network fit together: links, routes, senders, traffic and mixtures."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import Final
 
 import remy_simulator
 from remy_farm.specification.distributions import extent
-from remy_farm.specification.enclosures import problem_with_table
 from remy_farm.specification.links import (
     buffer_size,
-    chosen,
     distributions,
+    link_index,
     link_message,
-    names_of,
-    number_of,
-    with_each,
+    link_names,
+    parse_choice,
+    with_values_of,
 )
 from remy_farm.specification.models import (
     Model,
@@ -27,6 +26,7 @@ from remy_farm.specification.models import (
     transport_of,
 )
 from remy_farm.specification.modes import MODES, mode_of
+from remy_farm.specification.referenced_files import problem_with_table
 from remy_farm.specification.schema import Bounds, Violation, child_path, show
 from remy_farm.specification.specimens import arrivals_of, set_when_on
 from remy_farm.specification.traces import RecordedLink
@@ -37,13 +37,13 @@ from remy_simulator.registry import Registry
 from remy_simulator.signals import ToldBy
 from remy_simulator.throughput import MEASURES, counts_flows
 
-_MOST_SENDERS: Final = 10_000
+_MAX_SENDERS: Final = 10_000
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _PLAIN_QUEUE: Final = "drop-tail"
-#: The one whose marks the dumbbell knows.
+#: The only marking queue that the dumbbell simulates.
 _MARKING_QUEUE: Final = "threshold-marking"
-#: Loads whose on periods have a length in time.
+#: Kinds of traffic whose on periods have a length in time, so that no flow completes.
 _BY_TIME: Final = ("exponential_time", "always", "intervals")
 _KINDS: Final = {
     "queue": Registry.QUEUE,
@@ -52,39 +52,39 @@ _KINDS: Final = {
 }
 
 
-def network_is_sound(
+def network_violations(
     network: spec_pb2.NetworkModel, path: str, bounds: Bounds
 ) -> Iterator[Violation]:
-    """Senders are given in one way, and what they run can run on the network."""
+    """Checks that senders are given in one way, and that what they run fits the network."""
     if network.HasField("senders") and network.sender_groups:
         yield Violation(
             path, "has senders both as a number and as a list, but must have one of them"
         )
-    yield from _can_be_chosen(network, "queue", path)
-    no_transport = [*_can_be_chosen(network, "transport", path)]
-    yield from no_transport
+    yield from _choice_violations(network, "queue", path)
+    bad_transport = [*_choice_violations(network, "transport", path)]
+    yield from bad_transport
     if network.links:
-        found = [*_links_are_sound(network, path), *_routes_are_known(network, path)]
+        found = [*_link_list_violations(network, path), *_route_violations(network, path)]
         yield from found
-        # What is wrong with a link alone is told of with it.
-        if not found and not any([*link_is_sound(link, "", bounds)] for link in network.links):
-            yield from _paths_take_time(network, path)
-            yield from _links_can_be_simulated(network, child_path(path, "links"))
+        # Violations of single links are reported by the check of LinkModel.
+        if not found and not any([*link_violations(link, "", bounds)] for link in network.links):
+            yield from _zero_rtt_violations(network, path)
+            yield from _simulated_link_violations(network, child_path(path, "links"))
     elif any(group.HasField("route") for group in network.sender_groups):
         yield Violation(
             child_path(path, "senders"), "have a route, but the network has no links to go over"
         )
-    if no_transport:
+    if bad_transport:
         return
     if network.sender_groups:
-        yield from _senders_fit(network, child_path(path, "senders"))
+        yield from _senders_violations(network, child_path(path, "senders"))
     elif network.transport:
         (group,) = groups_of(network)
-        yield from _group_fits(network, group, path)
+        yield from _group_violations(network, group, path)
 
 
-def _links_are_sound(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
-    """Links are named each by its own name, and say in one way what they are."""
+def _link_list_violations(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
+    """Checks that names of links are distinct, and that no key describes a second bottleneck."""
     own = {
         "rate_mbps": network.HasField("rate_mbps"),
         "buffer": buffer_size(network.buffer) is not None,
@@ -93,25 +93,28 @@ def _links_are_sound(network: spec_pb2.NetworkModel, path: str) -> Iterator[Viol
     }
     if given := [name for name, is_given in own.items() if is_given]:
         yield Violation(
-            path, f"has links and {' and '.join(given)}, but each link has what is its own"
+            path, f"has links and {' and '.join(given)}, but these keys must be those of a link"
         )
-    names = names_of(network.links)
+    names = link_names(network.links)
     for number in range(len(names)):
         where = f"{child_path(path, 'links')}[{number}]"
         if names.index(names[number]) < number:
-            yield Violation(child_path(where, "name"), f"is {show(names[number])} as another's is")
+            yield Violation(
+                child_path(where, "name"),
+                f"is {show(names[number])}, but another link has that name",
+            )
 
 
-def link_is_sound(link: spec_pb2.LinkModel, path: str, _: Bounds) -> Iterator[Violation]:
-    """What is chosen by name is known, and changes are said in one way."""
-    yield from _can_be_chosen(link, "queue", path)
+def link_violations(link: spec_pb2.LinkModel, path: str, _: Bounds) -> Iterator[Violation]:
+    """Checks that the queue and the trace of a link are known, and that it varies in one way."""
+    yield from _choice_violations(link, "queue", path)
     if link.HasField("schedule") and link.HasField("walk"):
         yield Violation(path, "has schedule and walk, but must have one of them")
     if link.HasField("trace"):
-        yield from _trace_is_known(link.trace, child_path(path, "trace"))
+        yield from _trace_violations(link.trace, child_path(path, "trace"))
 
 
-def _trace_is_known(trace: spec_pb2.TraceModel, path: str) -> Iterator[Violation]:
+def _trace_violations(trace: spec_pb2.TraceModel, path: str) -> Iterator[Violation]:
     if not trace.sha256:
         yield Violation(path, "must have path, the file of a recording, or sha256")
     elif not _SHA256.fullmatch(trace.sha256):
@@ -127,14 +130,14 @@ def _trace_is_known(trace: spec_pb2.TraceModel, path: str) -> Iterator[Violation
         )
 
 
-def _routes_are_known(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
-    known = names_of(network.links)
+def _route_violations(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
+    known = link_names(network.links)
     for number, group in enumerate(network.sender_groups):
         where = f"{child_path(path, 'senders')}[{number}].route"
         for key in ("links", "return_links"):
             for name in getattr(group.route, key):
                 try:
-                    number_of(name, known)
+                    link_index(name, known)
                 except ValueError:
                     yield Violation(
                         f"{where}.{key}",
@@ -142,45 +145,45 @@ def _routes_are_known(network: spec_pb2.NetworkModel, path: str) -> Iterator[Vio
                     )
         for key in ("delay_ms", "return_delay_ms"):
             if group.HasField("rtt_ms") and group.route.HasField(key):
-                yield Violation(f"{where}.{key}", "is given beside rtt_ms, but must be one of them")
+                yield Violation(f"{where}.{key}", "is given beside rtt_ms, but only one is allowed")
         if group.route.return_links and not group.route.links:
             yield Violation(f"{where}.links", "is missing, and must be given beside return_links")
 
 
-def _paths_take_time(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
+def _zero_rtt_violations(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
     for number, each in enumerate(paths_of(network)):
         if not each.rtt_ms(lambda quantity: extent(quantity)[0]) > 0:
             where = f"{child_path(path, 'senders')}[{number}]"
             group = where if network.sender_groups else path
             yield Violation(
-                group, "may have an RTT of 0 ms, but must have an rtt_ms, or links a delay_ms"
+                group, "may have an RTT of 0 ms, but must have an rtt_ms or links with a delay_ms"
             )
 
 
-def _links_can_be_simulated(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
-    """The simulator takes the links that have the least of everything, and the most."""
-    # Whatever was recorded: that is looked at where it is read.
+def _simulated_link_violations(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
+    """Checks that the simulator accepts the links with their smallest and their largest values."""
+    # Stands for any trace, because traces are checked when they are read.
     recording = RecordedLink((1000).to_bytes(8, "little"))
-    for place in (0, 1):
+    for end in (0, 1):
         links = []
         for link in network.links:
-            message = link_message(with_each(link, lambda each: extent(each)[place]))  # noqa: B023
+            message = link_message(with_values_of(link, lambda each: extent(each)[end]))  # noqa: B023
             if message.HasField("trace"):
                 message.trace.sha256 = recording.sha256
             links.append(message)
         always = evaluation_pb2.Traffic()
         always.always.SetInParent()
-        if problem := _problem_of(always, links, [recording.message()]):
+        if problem := _simulator_problem(always, links, [recording.message()]):
             yield Violation(path, f"cannot be simulated: {problem}")
             return
 
 
-def _problem_of(
+def _simulator_problem(
     traffic: evaluation_pb2.Traffic,
     links: Sequence[evaluation_pb2.Link] = (),
     traces: Sequence[evaluation_pb2.Trace] = (),
 ) -> str | None:
-    """Why the simulator refuses a sender with such a load, over such links; None if it does not."""
+    """Why the simulator refuses a sender with this traffic over these links; None if it accepts."""
     sender = evaluation_pb2.SenderGroup(count=1, protocol={"name": "cubic"}, traffic=traffic)
     network = evaluation_pb2.Specimen(
         link_rate_packets_per_ms=1.0, rtt_ms=1.0, senders=[sender], links=links
@@ -195,17 +198,17 @@ def _problem_of(
     return None
 
 
-def load_is_sound(load: spec_pb2.TrafficModel, path: str, _: Bounds) -> Iterator[Violation]:
-    """It says in one way when senders are on, and what the simulator knows."""
+def traffic_violations(load: spec_pb2.TrafficModel, path: str, _: Bounds) -> Iterator[Violation]:
+    """Checks that traffic has one kind of on and off times, and that the simulator accepts it."""
     kinds = [name for name in ("poisson", "periodic", "barrier") if load.HasField(name)]
     if len(kinds) > 1:
         yield Violation(path, f"has {' and '.join(kinds)}, but must have one of them")
     on = load.WhichOneof("on")
     if kinds and on in _BY_TIME:
-        yield Violation(path, f"has {kinds[0]} and {on}, but only flows by bytes come so")
+        yield Violation(path, f"has {kinds[0]} and {on}, but must have flows by bytes")
     other = arrivals_of(load) or (on if on in ("always", "intervals") else None)
     if load.HasField("load") and on != "exponential_bytes":
-        yield Violation(path, f"has load and {on}, but only exponential_bytes have a load")
+        yield Violation(path, f"has load and {on}, but load needs exponential_bytes")
     if load.HasField("load") and load.HasField("mean_off_ms"):
         yield Violation(path, "has mean_off_ms and load, but must have one of them")
     for name in ("mean_off_ms", "load", "first_off_factor"):
@@ -214,55 +217,56 @@ def load_is_sound(load: spec_pb2.TrafficModel, path: str, _: Bounds) -> Iterator
     if on in ("intervals", "empirical_bytes"):
         traffic = evaluation_pb2.Traffic(mean_off_ms=1.0)
         set_when_on(traffic, load)
-        problem, name = _problem_of(traffic), traffic.empirical_bytes.name
+        problem, name = _simulator_problem(traffic), traffic.empirical_bytes.name
         if problem and name:
             yield Violation(f"{path}.empirical_bytes.name", f"is {show(name)}: {problem}")
         elif problem:
-            what = problem.removeprefix("specimen.traffic.")
-            yield Violation(path, f"cannot be simulated: {what}")
+            reason = problem.removeprefix("specimen.traffic.")
+            yield Violation(path, f"cannot be simulated: {reason}")
 
 
-def _can_be_chosen(
+def _choice_violations(
     message: spec_pb2.NetworkModel | spec_pb2.GroupModel | spec_pb2.LinkModel, name: str, path: str
 ) -> Iterator[Violation]:
-    """A violation if a registry does not have what a field says in words."""
-    words = getattr(message, name)
+    """A violation if the registry does not know the choice that a field names."""
+    text = getattr(message, name)
     if message.HasField(name):
         try:
-            chosen(_KINDS[name], words)
+            parse_choice(_KINDS[name], text)
         except ValueError as error:
-            yield Violation(child_path(path, name), f"is {show(words)}, but must be known: {error}")
+            yield Violation(child_path(path, name), f"is {show(text)}, but must be known: {error}")
 
 
-def _senders_fit(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
+def _senders_violations(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
     ends = [extent(group.count) for group in network.sender_groups]
     if sum(low for low, _ in ends) < 1:
         yield Violation(
-            path, "may be a network without senders, but the least counts must add up to 1 or more"
+            path,
+            "may leave a network without senders; the smallest counts must add up to at least 1",
         )
     most = sum(high for _, high in ends)
-    if most > _MOST_SENDERS:
+    if most > _MAX_SENDERS:
         yield Violation(
-            path, f"may be {most:.0f} senders, but must be at most {_MOST_SENDERS} together"
+            path, f"may add up to {most:.0f} senders, but must be at most {_MAX_SENDERS} together"
         )
     for number, group in enumerate(groups_of(network)):
-        yield from _group_fits(network, group, f"{path}[{number}]")
+        yield from _group_violations(network, group, f"{path}[{number}]")
 
 
-def _group_fits(
+def _group_violations(
     network: spec_pb2.NetworkModel, group: spec_pb2.GroupModel, path: str
 ) -> Iterator[Violation]:
     broken = [
-        *_can_be_chosen(group, "protocol", path),
-        *_can_be_chosen(group, "transport", path),
-        *_can_be_chosen(network, "queue", path),
-        *(each for link in network.links for each in _can_be_chosen(link, "queue", path)),
+        *_choice_violations(group, "protocol", path),
+        *_choice_violations(group, "transport", path),
+        *_choice_violations(network, "queue", path),
+        *(each for link in network.links for each in _choice_violations(link, "queue", path)),
     ]
-    # That of the queue is told of once, with the network.
+    # A bad queue is reported once, with the network.
     yield from (each for each in broken if not each.path.endswith("queue"))
     if broken or group.WhichOneof("controller") is None:
         return
-    # A file that could not be read was told of where it was.
+    # A file that cannot be read has been reported already.
     if group.HasField("table") and not group.table.HasField("path"):
         problem = problem_with_table(group.table.json) if group.table.json else "is missing"
         if problem is not None:
@@ -273,23 +277,23 @@ def _group_fits(
     name = transport.name if transport is not None else "tcp" if is_protocol else "datagram"
     traits = registry.entries(Registry.TRANSPORT)[name].traits
     if (registry.CARRIES_PROTOCOLS if is_protocol else registry.CARRIES_TABLES) not in traits:
-        what = "protocol" if is_protocol else "table"
+        carried = "RemyCCs only" if is_protocol else "protocols only"
         yield Violation(
-            child_path(path, "transport"), f"is {show(name)}, but that carries no {what}"
+            child_path(path, "transport"), f"is {show(name)}, but that carries {carried}"
         )
     if _has_noise_of_datagrams(network) and registry.MEASURES not in traits:
         yield Violation(
             child_path(path, "transport"),
-            f"is {show(name)}, but where the network's measurement has more than offsets of RTTs "
-            "and reordering it must be one that measures with noise, as datagram does",
+            f"is {show(name)}, but must be one that simulates measurement noise, such as datagram, "
+            "because network.measurement has more than RTT offsets and reordering",
         )
     if not is_protocol:
         return
     needs = registry.entries(Registry.PROTOCOL)[
-        chosen(Registry.PROTOCOL, group.protocol).name
+        parse_choice(Registry.PROTOCOL, group.protocol).name
     ].traits
-    words = [link.queue for link in network.links] or [network.queue]
-    queues = [chosen(Registry.QUEUE, each or _PLAIN_QUEUE).name for each in words]
+    queue_texts = [link.queue for link in network.links] or [network.queue]
+    queues = [parse_choice(Registry.QUEUE, each or _PLAIN_QUEUE).name for each in queue_texts]
     queue = " and ".join(dict.fromkeys(queues))
     is_router = any(
         registry.IS_XCP_ROUTER in registry.entries(Registry.QUEUE)[each].traits for each in queues
@@ -297,7 +301,7 @@ def _group_fits(
     if registry.NEEDS_XCP_ROUTER in needs and not is_router:
         yield Violation(
             child_path(path, "protocol"),
-            f"is {show(group.protocol)}, but that needs an XCP router, and the network's queue is "
+            f"is {show(group.protocol)}, which needs an XCP router, but the network's queue is "
             f"{queue}",
         )
     others = any(
@@ -307,12 +311,12 @@ def _group_fits(
     if registry.IS_ALONE in needs and others:
         yield Violation(
             child_path(path, "protocol"),
-            f"is {show(group.protocol)}, but that shares its link with nobody else",
+            f"is {show(group.protocol)}, which cannot share its link with other senders",
         )
 
 
-def mixture_is_sound(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
-    """There are networks to draw, and something on them that is designed and scored."""
+def mixture_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+    """Checks that some network has weight, and that some sender is designed and some is scored."""
     if spec.HasField("network") and spec.models:
         yield Violation(path, "has network and models, but must have one of them")
         return
@@ -323,19 +327,19 @@ def mixture_is_sound(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation
         return
     drawn = [model for model in models(spec) if model.weight > 0]
     groups = [group for model in drawn for group in model.groups]
-    # Senders without groups are designed, and scored.
+    # The senders of a model without groups are designed and scored.
     if all(model.network.sender_groups for model in drawn):
         if not any(group.HasField("design") and extent(group.count)[1] > 0 for group in groups):
             yield Violation(
-                where, "leave nothing to design, but a group that has senders must have design"
+                where, "have no group to design; one group with senders must have the key design"
             )
-        elif not any(_counts(group) for group in groups):
-            yield Violation(where, "have weights that are all 0, but somebody must be scored")
+        elif not any(_is_scored(group) for group in groups):
+            yield Violation(where, "have weights that are all 0, but one must be positive")
     mode = mode_of(spec)
     if len(names := designs(spec)) > 1 and mode and not mode.designs_together:
         able = " or ".join(each.name for each in MODES if each.designs_together)
         yield Violation(
-            where, f"design {' and '.join(names)} together, but search.mode must be {able} then"
+            where, f"design {' and '.join(names)} together, which needs search.mode {able}"
         )
     for name in names:
         if not _PLAIN_NAME.fullmatch(name):
@@ -344,48 +348,48 @@ def mixture_is_sound(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation
                 f"design {show(name)}, but names of tables must consist of letters, digits, dots, "
                 "dashes and underscores, with a letter or digit first",
             )
-    yield from _flows_are_counted(spec, path)
-    yield from _signals_are_seen(spec, path)
+    yield from _throughput_violations(spec, path)
+    yield from _signal_violations(spec, path)
 
 
-def _counts(group: spec_pb2.GroupModel) -> bool:
+def _is_scored(group: spec_pb2.GroupModel) -> bool:
     weight = group.weight if group.HasField("weight") else 1.0
     return weight > 0 and extent(group.count)[1] > 0
 
 
-def _flows_are_counted(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+def _throughput_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
     for model in models(spec):
         for group in model.groups:
             objective = group.objective if group.HasField("objective") else spec.objective
             if (
                 counts_flows(objective)
                 and model.traffic_of(group).WhichOneof("on") in _BY_TIME
-                and _counts(group)
+                and _is_scored(group)
             ):
                 name = MEASURES[objective.throughput].name
                 yield Violation(
                     child_path(child_path(path, "objective"), "throughput"),
-                    f"is {name}, but no flow completes where senders are on by time; give "
-                    "exponential_bytes or flow_lengths",
+                    f"is {name}, which needs flows that complete; use exponential_bytes or "
+                    "flow_lengths",
                 )
                 return
 
 
 def signals_told_by(spec: spec_pb2.DesignSpec, told_by: ToldBy) -> list[str]:
-    """Names of the specification's signals that this tells a sender."""
-    told = (
+    """Names of the specification's signals that a sender learns from `told_by`."""
+    forms = (
         form_of(axis, spec.rules) for axis in range(AXES) if signals.AXES[axis].told_by == told_by
     )
-    return [form.name for form in told if form.number in spec.signals]
+    return [form.name for form in forms if form.number in spec.signals]
 
 
-def _signals_are_seen(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
+def _signal_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
     others = [signal for signal in spec.signals if signal and axis_of(signal) >= USUAL_AXES]
     if others and not all(_is_plain(spec, model) for model in models(spec)):
         yield Violation(
             child_path(path, "signals"),
-            "has other than the usual ones, but these are seen by datagrams before a drop-tail "
-            f"or {_MARKING_QUEUE} queue only, where they stay in order and nobody runs a protocol",
+            "has a signal that the simulator measures only for RemyCCs on datagram, without links, "
+            f"reordering or protocols, and before a {_PLAIN_QUEUE} or {_MARKING_QUEUE} queue",
         )
     elif (marks := signals_told_by(spec, ToldBy.MARKS)) and not any(
         _queue_of(model.network) == _MARKING_QUEUE for model in models(spec)
@@ -397,23 +401,25 @@ def _signals_are_seen(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violatio
 
 
 def _queue_of(network: spec_pb2.NetworkModel) -> str:
-    """The name of its discipline."""
+    """The name of the network's queueing discipline, without its settings."""
     return (network.queue or _PLAIN_QUEUE).partition(",")[0]
 
 
 def _has_noise_of_datagrams(network: spec_pb2.NetworkModel) -> bool:
     measurement = network.measurement
-    usual = {"timestamp_resolution_ms": 0, "bunch_packets": 1, "delayed_ack_ms": 0}
-    quantities = {name: getattr(measurement, name) for name in usual}
+    """Whether the measurement model has noise that only datagram transports simulate."""
+    noiseless = {"timestamp_resolution_ms": 0, "bunch_packets": 1, "delayed_ack_ms": 0}
+    quantities = {name: getattr(measurement, name) for name in noiseless}
     jitter_ms = [extent(each)[1] for _, each in distributions(measurement.jitter)]
     return network.HasField("measurement") and (
         any(each > 0 for each in jitter_ms)
         or any(not each.HasField("exact") for each in quantities.values())
-        or any(quantities[name].exact != value for name, value in usual.items())
+        or any(quantities[name].exact != value for name, value in noiseless.items())
     )
 
 
 def _is_plain(spec: spec_pb2.DesignSpec, model: Model) -> bool:
+    """Whether the simulator's fast dumbbell, which measures all signals, can simulate the model."""
     network = model.network
     return (
         _queue_of(network) in (_PLAIN_QUEUE, _MARKING_QUEUE)
