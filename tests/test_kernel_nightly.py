@@ -41,7 +41,7 @@ def measure_alone(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
             name,
             repeats=3,
             seed=1,
-            say=print,
+            on_message=print,
         )
     if row.disturbed:
         pytest.skip(f"{row.disturbed} of {row.runs} runs were disturbed; the machine is busy")

@@ -1,4 +1,4 @@
-"""A Ray cluster for all tests that need one: it takes its time to start."""
+"""Starts one Ray cluster for all tests that need one, because its start takes long."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def ray_cluster() -> Iterator[RayCluster]:
     if importlib.util.find_spec("ray") is None:
-        pytest.skip("Ray is not installed here (remy-farm-worker with its extra 'ray')")
+        pytest.skip("Ray is not installed (remy-farm-worker with its extra 'ray')")
     from benchmarks.ray_cluster import RayCluster
 
     with RayCluster(
         nodes=2,
-        # Ray ends what has not heard of the head for so long; by default it is a minute.
+        # Ray ends a process that has been without the head for this long; the default is a minute.
         gcs_rpc_server_reconnect_timeout_s="5",
-        # By default actors are at 15, and on a busy machine minutes late to replace what was lost.
+        # The default is 15, with which new actors take minutes to start on a busy machine.
         worker_niceness="0",
     ) as cluster:
         yield cluster
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with Ray come first, and so in one process, with one cluster: they wait for minutes,
-    which other processes' tests may use."""
+    """Runs tests with Ray first, so that one process runs them all with one cluster.
+
+    They wait for minutes, during which other processes run other tests.
+    """
     fleet = Path(__file__).parent
     items.sort(key=lambda item: item.path.parent != fleet or "ray" not in item.nodeid)

@@ -1,8 +1,8 @@
-"""A real worker, but for its results: one bit of each is wrong, as by a bad network card.
+"""Runs a worker that flips one bit in each result, as a faulty network card might.
 
     python -m tests.fleet.corrupting_worker FLAGS...
 
-The bit changes after the digest was taken.
+The bit is flipped after the result's digest was computed.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from remy_workers.command import command
 from remy_workers.simulation import Answer, simulate
 from remy_workers.task_queue import Task
 
-_CHANCE = random.SystemRandom()
+_RNG = random.SystemRandom()
 
 
-def _simulate_badly(task: Task) -> Answer:
+def _simulate_and_corrupt(task: Task) -> Answer:
     answer = simulate(task)
     if answer.message is not None and answer.message.HasField("result"):
         result = answer.message.result
         content = bytearray(result.outcome)
         if content:
-            content[_CHANCE.randrange(len(content))] ^= 1 << _CHANCE.randrange(8)
+            content[_RNG.randrange(len(content))] ^= 1 << _RNG.randrange(8)
         result.outcome = bytes(content)
     return answer
 
 
 if __name__ == "__main__":
-    setattr(simulation, "simulate", _simulate_badly)  # noqa: B010
+    setattr(simulation, "simulate", _simulate_and_corrupt)  # noqa: B010
     command()

@@ -1,4 +1,4 @@
-"""Short designs that take every kind of step, to be run on any evaluator."""
+"""Short designs with every kind of step, which run on any evaluator."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ network:
     mean_off_ms: 500
 signals: [rtt_ratio]
 """
-# Two tables that meet each other and a protocol, each by an objective of its own.
+# Two tables share networks with each other and with a protocol; each has its own objective.
 _MIXTURE = """\
 name: short
 models:
@@ -92,17 +92,17 @@ SEARCHES: Final = tuple(_SEARCHES)
 
 
 def short_spec_text(search: str) -> str:
-    """A design of a few seconds that takes every kind of step, a split included, as YAML."""
+    """Returns a specification, as YAML, whose design takes seconds and has every kind of step."""
     return (_MIXTURE if search == "together" else _NETWORK) + _SEARCHES[search]
 
 
 def short_spec(search: str) -> spec_pb2.DesignSpec:
-    """The same, read."""
+    """Returns the parsed specification of `short_spec_text`."""
     return parse_spec(short_spec_text(search))
 
 
 def joint_spec(*, seed: int, steps: int, simulated_seconds: float) -> spec_pb2.DesignSpec:
-    """A joint design of as many steps as wanted."""
+    """Returns the specification of a joint design."""
     return parse_spec(
         _NETWORK
         + f"""\
@@ -123,28 +123,28 @@ search:
 
 
 def requests(search: str, count: int) -> list[evaluation_pb2.EvaluationRequest]:
-    """The first requests of a short design."""
+    """Returns the first requests of a short design."""
     designer = Designer(short_spec(search))
-    found: list[evaluation_pb2.EvaluationRequest] = []
-    while len(found) < count and (request := designer.next_request()) is not None:
-        found.append(request)
+    first: list[evaluation_pb2.EvaluationRequest] = []
+    while len(first) < count and (request := designer.next_request()) is not None:
+        first.append(request)
         designer.receive(remy_simulator.evaluate_columns(request))
-    return found
+    return first
 
 
-#: Above what a message between a coordinator and its workers can be by default.
+#: More than gRPC's default limit of a message.
 TRACE_BYTES: Final = 5 * 2**20
 
 
 def trace_requests(count: int) -> list[evaluation_pb2.EvaluationRequest]:
-    """Requests of two protocols on links that follow one recording of TRACE_BYTES."""
-    times = itertools.accumulate(
+    """Returns requests with two protocols on links that follow one trace of TRACE_BYTES."""
+    times_us = itertools.accumulate(
         (each * 7919 % 1501 for each in range(TRACE_BYTES // 8)), initial=9
     )
-    held = b"".join(
-        time.to_bytes(8, "little") for time in itertools.islice(times, TRACE_BYTES // 8)
+    packed = b"".join(
+        time_us.to_bytes(8, "little") for time_us in itertools.islice(times_us, TRACE_BYTES // 8)
     )
-    trace = evaluation_pb2.Trace(sha256=hashlib.sha256(held).digest(), opportunities_us=held)
+    trace = evaluation_pb2.Trace(sha256=hashlib.sha256(packed).digest(), opportunities_us=packed)
     traffic = evaluation_pb2.Traffic(exponential_time={"mean_ms": 300.0}, mean_off_ms=100.0)
     return [
         evaluation_pb2.EvaluationRequest(
@@ -178,14 +178,14 @@ def trace_requests(count: int) -> list[evaluation_pb2.EvaluationRequest]:
 def first_simulation(
     request: evaluation_pb2.EvaluationRequest,
 ) -> evaluation_pb2.EvaluationRequest:
-    """A request of one simulation."""
+    """Returns the part of the request that is its first simulation."""
     first = shared_part(request)
     first.MergeFrom(slice_request(request, Slice(range(1), range(1))))
     return first
 
 
 def design(spec: spec_pb2.DesignSpec, evaluator: Evaluator) -> str:
-    """Runs a design to its end; a digest of everything that it decided on the way."""
+    """Runs a design and returns a digest of all its requests, events, tables and its checkpoint."""
     designer = Designer(spec)
     digest = hashlib.sha256()
     while (request := designer.next_request()) is not None:

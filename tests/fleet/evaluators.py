@@ -1,4 +1,4 @@
-"""Every evaluator there is, for tests that all of them must pass."""
+"""All evaluators except Ray's, for the tests that every evaluator must pass."""
 
 from __future__ import annotations
 

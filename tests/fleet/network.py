@@ -1,4 +1,4 @@
-"""A network that fails on request: a TCP proxy between one worker and its coordinator."""
+"""TCP proxies between workers and their coordinator, which fail on request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 
 class Network:
-    """An event loop for any number of links."""
+    """Runs any number of proxies in an event loop of its own."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -37,11 +37,11 @@ class Network:
         self._loop.close()
 
     def call(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        """What a coroutine of the event loop returns."""
+        """Runs a coroutine in the event loop and returns its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def link(self, port: int) -> Link:
-        """A new way to a port of this machine."""
+        """Starts a proxy to a port of this machine."""
         link = Link(self, port)
         self._servers.append(self.call(link.open()))
         return link
@@ -49,15 +49,15 @@ class Network:
     async def _end(self) -> None:
         for server in self._servers:
             server.close()
-        mine = asyncio.current_task()
-        others = [task for task in asyncio.all_tasks() if task is not mine]
+        current = asyncio.current_task()
+        others = [task for task in asyncio.all_tasks() if task is not current]
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
 
 
 class Link:
-    """One worker's way to the coordinator."""
+    """A proxy between one worker and the coordinator."""
 
     def __init__(self, network: Network, target: int) -> None:
         self._network = network
@@ -68,23 +68,23 @@ class Link:
 
     @property
     def is_used(self) -> bool:
-        """Whether somebody is connected."""
+        """Whether a worker is connected."""
         return bool(self._writers)
 
     def cut(self) -> None:
-        """Breaks all connections; new ones may be made."""
+        """Aborts all connections; new ones are accepted."""
         self._network.call(self._cut())
 
     def stall(self) -> None:
-        """Nothing goes through any more, and nobody is told."""
+        """Stops forwarding data, without closing any connection."""
         self._network.call(self._set_flowing(False))
 
     def resume(self) -> None:
-        """What waited goes on its way."""
+        """Forwards data again, including what arrived during the stall."""
         self._network.call(self._set_flowing(True))
 
     async def open(self) -> asyncio.Server:
-        """Begins to listen."""
+        """Starts to listen."""
         self._flowing.set()
         server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
@@ -92,27 +92,27 @@ class Link:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            there, back = await asyncio.open_connection("127.0.0.1", self._target)
+            target_reader, target_writer = await asyncio.open_connection("127.0.0.1", self._target)
         except OSError:
             writer.transport.abort()
             return
-        mine = {writer, back}
-        self._writers |= mine
+        connection = {writer, target_writer}
+        self._writers |= connection
         try:
-            ways = [
-                asyncio.create_task(self._carry(reader, back)),
-                asyncio.create_task(self._carry(there, writer)),
+            directions = [
+                asyncio.create_task(self._forward(reader, target_writer)),
+                asyncio.create_task(self._forward(target_reader, writer)),
             ]
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-            for way in ways:
-                way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
+            await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
+            for direction in directions:
+                direction.cancel()
+            await asyncio.gather(*directions, return_exceptions=True)
         finally:
-            self._writers -= mine
-            for each in mine:
+            self._writers -= connection
+            for each in connection:
                 each.transport.abort()
 
-    async def _carry(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    async def _forward(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         while data := await source.read(_CHUNK_BYTES):
             await self._flowing.wait()
             sink.write(data)

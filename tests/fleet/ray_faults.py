@@ -1,4 +1,4 @@
-"""What may happen to a Ray cluster, done to one while it is at work."""
+"""Injects faults into a running Ray cluster."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from collections.abc import Callable, Sequence
 from benchmarks.ray_cluster import RayCluster, wait_until
 from benchmarks.ray_farm import RayFarm
 
-# A fault comes when the work has recovered from the one before: what meets the same task three
-# times in a row would rightly be taken for the task's fault.
+# Faults wait until the farm has recovered from the one before. Three faults during one task would
+# quarantine the task.
 _TASKS_BETWEEN_FAULTS = 5
 
 
 class Faults:
-    """Ends or stops parts of a cluster, one after the other, in a thread of its own."""
+    """Kills or stops parts of a cluster one after another, in a thread of its own."""
 
     def __init__(
         self, cluster: RayCluster, farm: RayFarm, kinds: Sequence[str], lease_seconds: float
     ) -> None:
-        """`kinds` are names of `_KINDS`, in this order."""
+        """`kinds` are keys of `_KINDS`, in the order in which the faults are injected."""
         self._cluster = cluster
         self._farm = farm
         self._kinds = kinds
         self._lease_seconds = lease_seconds
-        # A seed, so that a run that fails can be run again.
-        self._chance = random.Random(len(kinds))
+        # The seed is fixed, so that a failing run can be repeated.
+        self._rng = random.Random(len(kinds))
         self._thread = threading.Thread(target=self._run, name="faults")
         self._error: BaseException | None = None
         self.done = 0
 
-    def begin(self) -> None:
-        """Starts with the first one."""
+    def start(self) -> None:
+        """Starts the thread that injects the faults."""
         self._thread.start()
 
     @property
     def are_over(self) -> bool:
-        """Whether there will be no more of them, for whatever reason."""
+        """Whether the thread has ended, after the last fault or an error."""
         return not self._thread.is_alive()
 
     def finish(self) -> None:
-        """Waits for the last one. Raises what went wrong."""
+        """Waits for the last fault. Raises the exception that ended the thread, if any."""
         self._thread.join()
         if self._error is not None:
             raise self._error
@@ -65,33 +65,33 @@ class Faults:
     def _tasks_done(self) -> int:
         return self._farm.call_in_loop(self._farm.fleet.snapshot).counts.tasks_done
 
-    def _signal_an_actor(self, number: int) -> int:
+    def _signal_actor(self, signal_number: int) -> int:
         while True:
-            wait_until(lambda: bool(self._cluster.actors), "an actor to end")
+            wait_until(lambda: bool(self._cluster.actors), "any actors")
             actors = self._cluster.actors
             with contextlib.suppress(ProcessLookupError, IndexError):
-                actor = self._chance.choice(actors)
-                os.kill(actor, number)
+                actor = self._rng.choice(actors)
+                os.kill(actor, signal_number)
                 return actor
 
-    def _kill_an_actor(self) -> None:
-        self._signal_an_actor(signal.SIGKILL)
+    def _kill_actor(self) -> None:
+        self._signal_actor(signal.SIGKILL)
 
-    def _stop_an_actor(self) -> None:
-        """For longer than its lease."""
-        actor = self._signal_an_actor(signal.SIGSTOP)
+    def _stop_actor(self) -> None:
+        """Stops an actor for longer than its leases last, then continues it."""
+        actor = self._signal_actor(signal.SIGSTOP)
         threading.Event().wait(self._lease_seconds + 1)
         self._wait_for_tasks()
         with contextlib.suppress(ProcessLookupError):
             os.kill(actor, signal.SIGCONT)
 
-    def _kill_the_driver(self) -> None:
-        wait_until(lambda: self._farm.fleet.driver_pid is not None, "a driver to end")
+    def _kill_driver(self) -> None:
+        wait_until(lambda: self._farm.fleet.driver_pid is not None, "a running driver")
         driver = self._farm.fleet.driver_pid
         if driver is not None:
             os.kill(driver, signal.SIGKILL)
 
-    def _replace_a_node(self) -> None:
+    def _replace_node(self) -> None:
         self._cluster.replace_node()
 
     def _replace_all(self) -> None:
@@ -99,24 +99,26 @@ class Faults:
 
 
 _KINDS: dict[str, Callable[[Faults], None]] = {
-    "actor killed": Faults._kill_an_actor,
-    "actor stopped": Faults._stop_an_actor,
-    "driver killed": Faults._kill_the_driver,
-    "node lost": Faults._replace_a_node,
-    "head and all lost": Faults._replace_all,
+    "actor killed": Faults._kill_actor,
+    "actor stopped": Faults._stop_actor,
+    "driver killed": Faults._kill_driver,
+    "node lost": Faults._replace_node,
+    "all nodes lost": Faults._replace_all,
 }
 
 
-# Besides one of each kind, one of so many faults is dear.
-_CHEAP_ONES = 50
+# Faults other than a killed actor take long. Beside one of each kind, one in this many is slow.
+_FAULTS_PER_SLOW_FAULT = 50
 
 
 def mixture(count: int) -> list[str]:
-    """So many faults with all kinds among them, the dear ones seldom, in an order of chance."""
-    dear = [kind for kind in _KINDS if kind != "actor killed"]
-    kinds = dear + [
-        dear[number // _CHEAP_ONES % len(dear)] if number % _CHEAP_ONES == 0 else "actor killed"
-        for number in range(1, count - len(dear) + 1)
+    """Returns `count` faults in random order: all kinds, but mostly killed actors."""
+    slow = [kind for kind in _KINDS if kind != "actor killed"]
+    kinds = slow + [
+        slow[number // _FAULTS_PER_SLOW_FAULT % len(slow)]
+        if number % _FAULTS_PER_SLOW_FAULT == 0
+        else "actor killed"
+        for number in range(1, count - len(slow) + 1)
     ]
     random.Random(count).shuffle(kinds)
     return kinds

@@ -1,4 +1,4 @@
-"""A design on workers that fail all the time, in every way, comes to the same bytes."""
+"""A design gives the same bytes on workers that fail continually and in every way."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ _SPEC = joint_spec(seed=20130812, steps=60, simulated_seconds=2)
 _SETTINGS = WorkerFleetSettings(
     SchedulerSettings(
         lease_seconds=1.5,
-        # What a lost worker had waits for the end of its lease, and for nothing else.
+        # Longer than a lease, so that tasks of a lost worker come back only when leases expire.
         hedge_seconds=60.0,
         longest_task_seconds=0.05,
         shortest_task_seconds=0.002,
-        # Whom SIGKILL ended was not ended by what it was doing, which nobody can tell.
+        # Killed workers count against their tasks, although the tasks are not the cause here.
         ended_workers=8,
     )
 )
 
 
 @pytest.fixture
-def watched_boards(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was found wrong with schedulers: tasks that were lost for longer than a lease."""
-    found: list[str] = []
+def lease_violations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Collects tasks that a scheduler left with a silent worker for longer than a lease."""
+    violations: list[str] = []
     advance = TaskScheduler.advance
 
-    def watched(scheduler: TaskScheduler, now: float) -> Effects:
+    def checked(scheduler: TaskScheduler, now: float) -> Effects:
         effects = advance(scheduler, now)
         for worker in scheduler._registry.workers.values():
             silence = now - worker.heard_at
             active = sum(lease.active for lease in worker.held.values())
             if silence >= scheduler.settings.lease_seconds and active:
-                found.append(f"{active} tasks are with a worker silent for {silence:.3f} s")
+                violations.append(f"{active} tasks are with a worker silent for {silence:.3f} s")
         return effects
 
-    monkeypatch.setattr(TaskScheduler, "advance", watched)
-    return found
+    monkeypatch.setattr(TaskScheduler, "advance", checked)
+    return violations
 
 
-def test_a_design_under_constant_faults_is_the_same_bytes(watched_boards: list[str]) -> None:
+def test_design_under_constant_faults_gives_the_same_bytes(lease_violations: list[str]) -> None:
     embedded = LocalEvaluator(1)
     expected = design(_SPEC, embedded)
     embedded.close()
@@ -59,18 +59,18 @@ def test_a_design_under_constant_faults_is_the_same_bytes(watched_boards: list[s
     with Network() as network, WorkerFarm(_SETTINGS) as farm:
         faults = Faults(farm, network, _WORKERS, seed=1)
         with ThreadPoolExecutor(1) as pool:
-            harm = pool.submit(faults.do, _FAULTS)
-            while not harm.done():
+            injection = pool.submit(faults.inject, _FAULTS)
+            while not injection.done():
                 assert design(_SPEC, farm) == expected
-            harm.result()
+            injection.result()
         counts = farm.fleet.snapshot().counts
 
-    assert not watched_boards
+    assert not lease_violations
     assert faults.counts.total() == _FAULTS
-    # Every kind of fault was felt, and nothing was given up.
+    # Every kind of fault had an effect, and no task was quarantined.
     assert counts.leases_ended["lost"] > 0
     assert counts.leases_ended["silent"] > 0
-    assert counts.workers_left["signal"] >= faults.counts["tell_to_end"]
+    assert counts.workers_left["signal"] >= faults.counts["terminate"]
     assert counts.bad_results.total() > 0
     assert counts.quarantined_workers == faults.counts["corrupt"] > 0
     assert counts.quarantined_tasks == 0

@@ -1,4 +1,4 @@
-"""What every evaluator promises, wherever it simulates: the same outcomes, bit by bit."""
+"""Every evaluator gives the same outcomes, bit for bit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def evaluator(request: pytest.FixtureRequest) -> Iterator[Evaluator]:
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_outcomes_are_the_simulator_s(evaluator: Evaluator, search: str) -> None:
+def test_outcome_equals_the_simulator_s(evaluator: Evaluator, search: str) -> None:
     for request in requests(search, 6):
         outcome = evaluator.evaluate(request)
         expected = remy_simulator.evaluate_columns(request)
@@ -40,12 +40,12 @@ def test_outcomes_are_the_simulator_s(evaluator: Evaluator, search: str) -> None
         )
 
 
-def test_links_follow_a_trace_that_is_longer_than_a_message(evaluator: Evaluator) -> None:
+def test_trace_longer_than_a_message_is_followed(evaluator: Evaluator) -> None:
     for request in trace_requests(2):
         assert evaluator.evaluate(request) == remy_simulator.evaluate_columns(request)
 
 
-def test_a_trace_that_nobody_has_is_refused_by_its_hash(evaluator: Evaluator) -> None:
+def test_unknown_trace_is_refused_with_its_hash(evaluator: Evaluator) -> None:
     request = trace_requests(1)[0]
     for specimen in request.specimens:
         specimen.links[0].trace.sha256 = bytes(32)
@@ -69,7 +69,9 @@ def test_recordings_are_complete(evaluator: Evaluator, recording: evaluation_pb2
 
 
 @pytest.mark.parametrize("missing", ["candidates", "specimen_columns"])
-def test_nothing_to_simulate_is_no_error(evaluator: Evaluator, missing: str) -> None:
+def test_request_without_simulations_gives_an_empty_outcome(
+    evaluator: Evaluator, missing: str
+) -> None:
     request = requests("joint", 1)[0]
     request.ClearField(missing)
     outcome = evaluator.evaluate(request)
@@ -77,7 +79,7 @@ def test_nothing_to_simulate_is_no_error(evaluator: Evaluator, missing: str) -> 
     assert not outcome.packets_sent
 
 
-def test_what_makes_no_sense_is_refused_in_the_simulator_s_words(evaluator: Evaluator) -> None:
+def test_invalid_specimen_raises_the_simulator_s_error(evaluator: Evaluator) -> None:
     request = requests("paper", 2)[1]
     columns = request.specimen_columns
     columns.rtts_ms = columns.rtts_ms[:-8] + struct.pack("<d", -5)
@@ -88,14 +90,14 @@ def test_what_makes_no_sense_is_refused_in_the_simulator_s_words(evaluator: Eval
     assert str(refused.value) == str(expected.value)
 
 
-def test_a_table_that_makes_no_sense_is_refused(evaluator: Evaluator) -> None:
+def test_invalid_table_is_refused(evaluator: Evaluator) -> None:
     request = requests("paper", 2)[1]
     request.tables[0].nodes[0].ClearField("kind")
     with pytest.raises(remy_simulator.InvalidRequest, match="needs an action"):
         evaluator.evaluate(request)
 
 
-def test_progress_ends_where_the_outcome_is_complete(evaluator: Evaluator) -> None:
+def test_last_progress_report_has_the_counts_of_the_outcome(evaluator: Evaluator) -> None:
     request = requests("paper", 2)[1]
     reports: list[EvaluationProgress] = []
     outcome = evaluator.evaluate(request, reports.append)
@@ -109,7 +111,7 @@ def test_progress_ends_where_the_outcome_is_complete(evaluator: Evaluator) -> No
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_a_seeded_design_is_the_same_bytes(evaluator: Evaluator, search: str) -> None:
+def test_design_gives_the_same_bytes(evaluator: Evaluator, search: str) -> None:
     embedded = LocalEvaluator(1)
     try:
         expected = design(short_spec(search), embedded)

@@ -1,6 +1,6 @@
-"""A fleet on a real Ray cluster, whose processes are ended under it.
+"""Tests evaluation on a real Ray cluster whose processes are killed.
 
-There are 50 faults of all kinds; REMY_SOAK=1 adds a run with 1,000 (`make soak`).
+A run has 50 faults of all kinds; REMY_SOAK=1 adds a run with 1,000 (`make soak`).
 """
 
 from __future__ import annotations
@@ -34,9 +34,7 @@ _IN_SOAK = pytest.mark.skipif(not os.environ.get("REMY_SOAK"), reason="REMY_SOAK
 
 
 @pytest.mark.parametrize("count", [50, pytest.param(1000, marks=_IN_SOAK)])
-def test_a_design_is_the_same_bytes_whatever_is_lost_on_the_way(
-    ray_cluster: RayCluster, count: int
-) -> None:
+def test_design_gives_the_same_bytes_through_faults(ray_cluster: RayCluster, count: int) -> None:
     from benchmarks.ray_farm import RayFarm
     from tests.fleet.ray_faults import Faults, mixture
 
@@ -48,7 +46,7 @@ def test_a_design_is_the_same_bytes_whatever_is_lost_on_the_way(
     with RayFarm(ray_cluster, settings, workers=WorkerFleetSettings(scheduler)) as farm:
         farm.wait_for_workers(2)
         faults = Faults(ray_cluster, farm, mixture(count), _LEASE_SECONDS)
-        faults.begin()
+        faults.start()
         while not faults.are_over:
             assert design(spec, farm) == expected
         faults.finish()
@@ -57,14 +55,14 @@ def test_a_design_is_the_same_bytes_whatever_is_lost_on_the_way(
     assert faults.done == count
 
 
-def test_a_task_that_keeps_ending_actors_is_given_up(
+def test_task_that_keeps_ending_actors_is_quarantined(
     ray_cluster: RayCluster, tmp_path: Path
 ) -> None:
     from benchmarks.ray_cluster import wait_until
     from benchmarks.ray_farm import RayFarm
 
     request = first_simulation(requests("joint", 1)[0])
-    # Longer than anybody waits.
+    # An endless simulation.
     request.duration_ms = 1e12
     outcome: list[BaseException | evaluation_pb2.EvaluationOutcome] = []
 
@@ -80,8 +78,8 @@ def test_a_task_that_keeps_ending_actors_is_given_up(
         def actors_lost() -> int:
             return farm.call_in_loop(farm.fleet.snapshot).counts.workers_left["lost"]
 
-        def is_over_or_lost_more_than(count: int) -> bool:
-            # Whenever it runs, since those that it ran on a moment ago may be gone already.
+        def kill_actors_until_lost_more_than(count: int) -> bool:
+            # Repeated while the task runs, because it may have moved to another actor meanwhile.
             if farm.call_in_loop(farm.fleet.snapshot).tasks_running:
                 for actor in ray_cluster.actors:
                     with contextlib.suppress(ProcessLookupError):
@@ -91,7 +89,7 @@ def test_a_task_that_keeps_ending_actors_is_given_up(
         evaluating = threading.Thread(target=evaluate)
         evaluating.start()
         while evaluating.is_alive():
-            wait_until(partial(is_over_or_lost_more_than, actors_lost()), "the loss of an actor")
+            wait_until(partial(kill_actors_until_lost_more_than, actors_lost()), "lost actors")
         evaluating.join()
     assert isinstance(outcome[0], TaskQuarantined)
     [path] = tmp_path.iterdir()
@@ -99,7 +97,7 @@ def test_a_task_that_keeps_ending_actors_is_given_up(
     assert kept == request
 
 
-def test_only_nodes_with_a_resource_are_used(ray_cluster: RayCluster) -> None:
+def test_actors_run_only_on_nodes_with_the_resource(ray_cluster: RayCluster) -> None:
     from benchmarks.ray_farm import RayFarm
 
     settings = RaySettings(address=ray_cluster.address, resource="evaluation", log_level="warning")

@@ -1,4 +1,4 @@
-"""Real worker processes, and what becomes of them."""
+"""Tests a fleet of real worker processes that end, die, freeze and return."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from remy_simulator.columns import pack_specimens, unpack_specimens
 from tests.fleet.designs import TRACE_BYTES, first_simulation, requests, trace_requests
 
 _DONE, _BAD_INPUT, _UNSUITABLE = 0, 2, 7
-_PATIENCE_SECONDS = 120
+_TIMEOUT_SECONDS = 120
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def farm() -> Iterator[WorkerFarm]:
 
 
 def _long_request() -> evaluation_pb2.EvaluationRequest:
-    """Some CPU seconds, in many tasks."""
+    """Returns a request that takes some CPU seconds in many tasks."""
     request = requests("joint", 3)[2]
     request.duration_ms = 20_000
     specimens = []
@@ -49,62 +49,59 @@ def _long_request() -> evaluation_pb2.EvaluationRequest:
 def _begin(
     farm: WorkerFarm, request: evaluation_pb2.EvaluationRequest, job_id: str = "job"
 ) -> Future[Evaluation]:
-    with_a_thread: Future[Evaluation] = Future()
+    """Starts an evaluation in a thread."""
+    evaluation: Future[Evaluation] = Future()
 
     def evaluate() -> None:
         try:
-            with_a_thread.set_result(farm.share(Share(job_id), request))
+            evaluation.set_result(farm.share(Share(job_id), request))
         except BaseException as error:
-            with_a_thread.set_exception(error)
+            evaluation.set_exception(error)
 
     threading.Thread(target=evaluate, daemon=True).start()
-    return with_a_thread
+    return evaluation
 
 
 def _wait_for_results(farm: WorkerFarm, count: int) -> None:
     farm.wait_until(lambda: farm.fleet.snapshot().counts.tasks_done >= count)
 
 
-def test_a_worker_is_sent_a_trace_once_and_who_takes_its_place_asks_for_it(
-    farm: WorkerFarm,
-) -> None:
-    requests_of_it = trace_requests(4)
-    expected = [remy_simulator.evaluate_columns(request) for request in requests_of_it]
+def test_trace_is_sent_once_per_worker(farm: WorkerFarm) -> None:
+    traced = trace_requests(4)
+    expected = [remy_simulator.evaluate_columns(request) for request in traced]
     lost = farm.start_worker()
-    assert farm.evaluate(requests_of_it[0]) == expected[0]
-    # By its hash alone, which the evaluator knows from the request before.
-    del requests_of_it[1].traces[:]
-    assert farm.evaluate(requests_of_it[1]) == expected[1]
+    assert farm.evaluate(traced[0]) == expected[0]
+    # The request has only the trace's hash; the evaluator has the trace from the request before.
+    del traced[1].traces[:]
+    assert farm.evaluate(traced[1]) == expected[1]
     assert farm.fleet.traffic.trace_bytes == TRACE_BYTES
 
-    # It has the trace, and tasks that it does not answer.
+    # The stopped worker has the trace, and tasks that it does not finish.
     lost.send_signal(signal.SIGSTOP)
-    running = _begin(farm, requests_of_it[2])
+    running = _begin(farm, traced[2])
     farm.wait_until(lambda: farm.fleet.snapshot().tasks_running > 0)
     lost.kill()
     farm.start_worker()
-    assert running.result(_PATIENCE_SECONDS).outcome == expected[2]
-    assert farm.evaluate(requests_of_it[3]) == expected[3]
+    assert running.result(_TIMEOUT_SECONDS).outcome == expected[2]
+    assert farm.evaluate(traced[3]) == expected[3]
     assert farm.fleet.traffic.trace_bytes == 2 * TRACE_BYTES
     assert farm.fleet.traffic.shared_bytes < TRACE_BYTES / 100
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_worker_that_is_told_to_end_ends_in_order(
-    farm: WorkerFarm, number: signal.Signals
-) -> None:
+def test_signalled_worker_finishes_its_tasks(farm: WorkerFarm, number: signal.Signals) -> None:
     request = _long_request()
     leaving, staying = farm.start_worker(), farm.start_worker("--pin-threads")
     farm.wait_for_workers(2)
     running = _begin(farm, request)
     _wait_for_results(farm, 3)
     leaving.send_signal(number)
-    assert leaving.wait(_PATIENCE_SECONDS) == _DONE
-    assert running.result(_PATIENCE_SECONDS).outcome == remy_simulator.evaluate_columns(request)
+    assert leaving.wait(_TIMEOUT_SECONDS) == _DONE
+    assert running.result(_TIMEOUT_SECONDS).outcome == remy_simulator.evaluate_columns(request)
 
     counts = farm.fleet.snapshot().counts
     assert counts.workers_left == {"signal": 1}
-    # It answered everything that it had.
+    # The worker answered all its tasks; it handed none back.
     assert not counts.leases_ended["goodbye"]
     assert staying.poll() is None
 
@@ -112,7 +109,7 @@ def test_a_worker_that_is_told_to_end_ends_in_order(
 def _pinned_threads(pid: int) -> int:
     pinned = 0
     for path in Path(f"/proc/{pid}/task").iterdir():
-        # Threads that talk come and go.
+        # gRPC's threads may have ended meanwhile.
         with suppress(ProcessLookupError):
             pinned += len(os.sched_getaffinity(int(path.name))) == 1
     return pinned
@@ -120,21 +117,21 @@ def _pinned_threads(pid: int) -> int:
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is only one CPU")
 @pytest.mark.parametrize(("flags", "pinned"), [((), 0), (("--pin-threads",), 2)])
-def test_threads_are_pinned_if_they_are_to_be(
+def test_pin_threads_option_pins_the_simulating_threads(
     farm: WorkerFarm, flags: tuple[str, ...], pinned: int
 ) -> None:
     worker = farm.start_worker(*flags, threads=2)
-    # Once it has done something, its threads are there.
+    # The worker starts its threads with its first task.
     farm.evaluate(requests("paper", 1)[0])
     assert _pinned_threads(worker.pid) == pinned
 
 
-def test_a_killed_worker_s_tasks_go_to_others_at_once(farm: WorkerFarm) -> None:
+def test_tasks_of_a_killed_worker_go_to_others_at_once(farm: WorkerFarm) -> None:
     first, request = requests("paper", 2)
     killed = farm.start_worker()
-    # Once it has done something, it has told how much it takes.
+    # After an evaluation the worker is known to be connected and has capacity.
     farm.evaluate(first)
-    # It is given tasks, and answers none.
+    # The stopped worker is given tasks and does not answer.
     killed.send_signal(signal.SIGSTOP)
     running = _begin(farm, request)
     farm.wait_until(lambda: farm.fleet.snapshot().tasks_running > 0)
@@ -142,15 +139,15 @@ def test_a_killed_worker_s_tasks_go_to_others_at_once(farm: WorkerFarm) -> None:
     farm.wait_for_workers(0)
     assert not running.done()
 
-    # Whoever joins is used.
+    # A worker that joins later gets the tasks.
     farm.start_worker(threads=2)
-    assert running.result(_PATIENCE_SECONDS).outcome == remy_simulator.evaluate_columns(request)
+    assert running.result(_TIMEOUT_SECONDS).outcome == remy_simulator.evaluate_columns(request)
     counts = farm.fleet.snapshot().counts
     assert counts.leases_ended["lost"] > 0
     assert counts.leases_ended["silent"] == 0
 
 
-def test_a_task_that_keeps_ending_workers_is_given_up_and_kept(tmp_path: Path) -> None:
+def test_task_that_keeps_ending_workers_is_quarantined_and_saved(tmp_path: Path) -> None:
     request = _endless_request()
     with WorkerFarm(keep_reproduction=keep_in(tmp_path)) as farm:
         running = _begin(farm, request)
@@ -160,14 +157,14 @@ def test_a_task_that_keeps_ending_workers_is_given_up_and_kept(tmp_path: Path) -
             worker.kill()
             farm.wait_for_workers(0)
         with pytest.raises(TaskQuarantined, match="a task ended 3 workers") as raised:
-            running.result(_PATIENCE_SECONDS)
-    (kept,) = tmp_path.iterdir()
-    assert str(kept) in str(raised.value)
-    assert evaluation_pb2.EvaluationRequest.FromString(kept.read_bytes()) == request
+            running.result(_TIMEOUT_SECONDS)
+    (saved,) = tmp_path.iterdir()
+    assert str(saved) in str(raised.value)
+    assert evaluation_pb2.EvaluationRequest.FromString(saved.read_bytes()) == request
 
 
 def _endless_request() -> evaluation_pb2.EvaluationRequest:
-    """One simulation, longer than anybody waits."""
+    """Returns a request for one simulation that never ends."""
     request = first_simulation(requests("joint", 1)[0])
     request.duration_ms = 1e12
     return request
@@ -178,24 +175,24 @@ def _cpu_ticks(pid: int) -> int:
     return int(user) + int(system)
 
 
-def test_a_simulation_without_end_keeps_no_worker_from_ending(farm: WorkerFarm) -> None:
+def test_worker_in_an_endless_simulation_can_be_terminated(farm: WorkerFarm) -> None:
     worker = farm.start_worker()
     farm.wait_for_workers(1)
     running = _begin(farm, _endless_request())
     farm.wait_until(lambda: farm.fleet.snapshot().tasks_running > 0)
-    # The farm has sent it; half a second of CPU later it has arrived and is simulated.
-    begun = _cpu_ticks(worker.pid) + os.sysconf("SC_CLK_TCK") // 2
-    farm.wait_until(lambda: _cpu_ticks(worker.pid) >= begun)
+    # The task has been sent; after half a second of CPU time the worker is simulating it.
+    simulating = _cpu_ticks(worker.pid) + os.sysconf("SC_CLK_TCK") // 2
+    farm.wait_until(lambda: _cpu_ticks(worker.pid) >= simulating)
     worker.terminate()
-    assert worker.wait(_PATIENCE_SECONDS) == _DONE
+    assert worker.wait(_TIMEOUT_SECONDS) == _DONE
     assert not running.done()
     counts = farm.fleet.snapshot().counts
     assert counts.workers_left == {"signal": 1}
-    # It was handed back: nothing is held against it.
+    # The worker handed the task back, which does not count against the task.
     assert not counts.leases_ended["goodbye"]
 
 
-def test_a_simulation_that_nobody_waits_for_any_more_makes_room(farm: WorkerFarm) -> None:
+def test_cancelled_simulation_frees_its_worker(farm: WorkerFarm) -> None:
     farm.start_worker()
 
     async def begin_and_withdraw() -> None:
@@ -210,27 +207,27 @@ def test_a_simulation_that_nobody_waits_for_any_more_makes_room(farm: WorkerFarm
     assert farm.evaluate(request) == remy_simulator.evaluate_columns(request)
 
 
-def test_a_worker_of_another_simulator_gets_nothing() -> None:
+def test_worker_with_another_simulator_is_rejected() -> None:
     other = replace(SimulatorIdentity.own(), version="9.9.9")
     with WorkerFarm(simulator=other) as farm:
         worker = farm.start_worker()
-        assert worker.wait(_PATIENCE_SECONDS) == _UNSUITABLE
+        assert worker.wait(_TIMEOUT_SECONDS) == _UNSUITABLE
         assert farm.fleet.snapshot().counts.workers_joined == 0
 
 
-def test_a_worker_of_one_job_ends_when_that_job_has_nothing_left(farm: WorkerFarm) -> None:
+def test_worker_of_one_job_exits_when_the_job_has_no_tasks(farm: WorkerFarm) -> None:
     special = farm.start_worker("--job=special", "--exit-when-idle")
     farm.wait_for_workers(1)
     other = _begin(farm, requests("joint", 1)[0], "other")
     request = requests("paper", 2)[1]
     assert farm.share(Share("special"), request).outcome == remy_simulator.evaluate_columns(request)
-    assert special.wait(_PATIENCE_SECONDS) == _DONE
+    assert special.wait(_TIMEOUT_SECONDS) == _DONE
     assert not other.done()
     farm.start_worker()
-    other.result(_PATIENCE_SECONDS)
+    other.result(_TIMEOUT_SECONDS)
 
 
-def test_a_worker_waits_for_work_that_is_still_to_come() -> None:
+def test_exit_when_idle_waits_while_the_job_may_have_more_tasks() -> None:
     work_left = threading.Event()
     work_left.set()
     settings = WorkerFleetSettings(idle_seconds=0.1)
@@ -241,15 +238,15 @@ def test_a_worker_waits_for_work_that_is_still_to_come() -> None:
             farm.evaluate(request)
         assert worker.poll() is None
         work_left.clear()
-        assert worker.wait(_PATIENCE_SECONDS) == _DONE
+        assert worker.wait(_TIMEOUT_SECONDS) == _DONE
 
 
-def test_a_worker_calls_again_until_its_coordinator_is_back() -> None:
+def test_worker_reconnects_when_its_coordinator_is_back() -> None:
     with WorkerFarm() as first:
         worker = first.start_worker()
         first.wait_for_workers(1)
         port = first.port
-        # Its farm ends it at the end; this one has to outlive the first coordinator.
+        # Without this the first farm would kill the worker when it is closed.
         first.detach(worker)
     assert worker.poll() is None
     with WorkerFarm(port=port) as second:
@@ -259,7 +256,7 @@ def test_a_worker_calls_again_until_its_coordinator_is_back() -> None:
         assert worker.poll() is None
 
 
-def test_a_simulation_for_a_coordinator_that_is_gone_makes_room_for_the_next_one() -> None:
+def test_reconnected_worker_abandons_simulations_of_the_old_coordinator() -> None:
     with WorkerFarm() as first:
         worker = first.start_worker()
         _begin(first, _endless_request())
@@ -270,16 +267,16 @@ def test_a_simulation_for_a_coordinator_that_is_gone_makes_room_for_the_next_one
         second.take_over(worker)
         request = requests("joint", 1)[0]
         running = _begin(second, request)
-        assert running.result(_PATIENCE_SECONDS).outcome == remy_simulator.evaluate_columns(request)
+        assert running.result(_TIMEOUT_SECONDS).outcome == remy_simulator.evaluate_columns(request)
         assert worker.poll() is None
 
 
-def test_a_withdrawn_request_leaves_workers_to_others(farm: WorkerFarm) -> None:
+def test_cancelled_request_frees_its_workers(farm: WorkerFarm) -> None:
     farm.start_worker()
     farm.wait_for_workers(1)
     with ThreadPoolExecutor(1) as pool:
-        abandoned = pool.submit(farm.start_and_cancel, Share("job"), _long_request(), 3)
-        abandoned.result(_PATIENCE_SECONDS)
+        cancelled = pool.submit(farm.start_and_cancel, Share("job"), _long_request(), 3)
+        cancelled.result(_TIMEOUT_SECONDS)
     request = requests("joint", 1)[0]
     assert farm.evaluate(request) == remy_simulator.evaluate_columns(request)
     farm.wait_until(lambda: farm.fleet.snapshot().tasks_running == 0)
@@ -296,7 +293,5 @@ def test_a_withdrawn_request_leaves_workers_to_others(farm: WorkerFarm) -> None:
         ("--tls-cert=/nowhere/cert.pem",),
     ],
 )
-def test_flags_that_cannot_be_right_end_a_worker_at_once(
-    farm: WorkerFarm, flags: tuple[str, ...]
-) -> None:
-    assert farm.start_worker(*flags).wait(_PATIENCE_SECONDS) == _BAD_INPUT
+def test_worker_with_invalid_flags_exits_at_once(farm: WorkerFarm, flags: tuple[str, ...]) -> None:
+    assert farm.start_worker(*flags).wait(_TIMEOUT_SECONDS) == _BAD_INPUT

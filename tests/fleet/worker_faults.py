@@ -1,4 +1,7 @@
-"""Workers that are killed, frozen, told to end, cut off and wrong, by a seeded schedule."""
+"""Injects faults into workers by a seeded schedule.
+
+Workers are killed, stopped, terminated, disconnected, stalled, and made to send corrupt results.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,15 @@ from benchmarks.worker_farm import WorkerFarm
 from tests.fleet.network import Link, Network
 from tests.waiting import wait_until
 
-_PATIENCE_SECONDS = 120.0
+_TIMEOUT_SECONDS = 120.0
 _DONE, _REFUSED = 0, 6
-# Results between two faults: few enough that several workers may be away at once.
-_MOST_RESULTS_BETWEEN = 30
+# The maximum number of results between two faults; it is so small that several workers may be
+# missing at once.
+_MAX_RESULTS_BETWEEN_FAULTS = 30
 
 
-class Place:
-    """Where there is always a worker: who ends is replaced."""
+class WorkerSlot:
+    """A worker behind a proxy, which is replaced when it ends."""
 
     def __init__(self, farm: WorkerFarm, link: Link) -> None:
         self._farm = farm
@@ -29,7 +33,7 @@ class Place:
         self.worker = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        # What it complains of is what is done to it.
+        # Warnings about the injected faults would only fill the log.
         return self._farm.start_worker("--log-level=error", port=self.link.port)
 
     def kill(self) -> None:
@@ -37,63 +41,63 @@ class Place:
         self.worker.wait()
         self.worker = self._start()
 
-    def tell_to_end(self) -> None:
+    def terminate(self) -> None:
         self.worker.terminate()
-        assert self.worker.wait(_PATIENCE_SECONDS) == _DONE
+        assert self.worker.wait(_TIMEOUT_SECONDS) == _DONE
         self.worker = self._start()
 
 
 class Faults:
-    """Does harm to a farm of workers, one thing after another, while it works."""
+    """Injects one fault after another into a working farm."""
 
-    def __init__(self, farm: WorkerFarm, network: Network, places: int, seed: int) -> None:
+    def __init__(self, farm: WorkerFarm, network: Network, workers: int, seed: int) -> None:
         self._farm = farm
-        self._chance = random.Random(seed)
-        self._places = [Place(farm, network.link(farm.port)) for _ in range(places)]
+        self._rng = random.Random(seed)
+        self._slots = [WorkerSlot(farm, network.link(farm.port)) for _ in range(workers)]
         self.counts: Counter[str] = Counter()
 
-    def do(self, faults: int) -> None:
-        """So many faults, each kind equally often, in an order that the seed decides."""
+    def inject(self, faults: int) -> None:
+        """Injects `faults` faults, each kind equally often, in an order that the seed decides."""
         kinds: list[Callable[[], None]] = [
             self._kill,
-            self._freeze,
-            self._tell_to_end,
+            self._stop,
+            self._terminate,
             self._cut,
             self._stall,
             self._corrupt,
         ]
         schedule = [kinds[number % len(kinds)] for number in range(faults)]
-        self._chance.shuffle(schedule)
+        self._rng.shuffle(schedule)
         for fault in schedule:
-            self._wait_for_results(self._chance.randrange(_MOST_RESULTS_BETWEEN))
+            self._wait_for_results(self._rng.randrange(_MAX_RESULTS_BETWEEN_FAULTS))
             fault()
             self.counts[fault.__name__.strip("_")] += 1
 
     def _kill(self) -> None:
-        self._somewhere().kill()
+        self._connected_slot().kill()
 
-    def _tell_to_end(self) -> None:
-        self._somewhere().tell_to_end()
+    def _terminate(self) -> None:
+        self._connected_slot().terminate()
 
     def _cut(self) -> None:
-        self._somewhere().link.cut()
+        self._connected_slot().link.cut()
 
-    def _freeze(self) -> None:
-        """For longer than its lease, so that others have its tasks when it goes on."""
-        place = self._somewhere_joined()
-        place.worker.send_signal(signal.SIGSTOP)
+    def _stop(self) -> None:
+        """Stops a worker until its leases have expired, then continues it."""
+        slot = self._joined_slot()
+        slot.worker.send_signal(signal.SIGSTOP)
         self._wait_for_silence()
-        place.worker.send_signal(signal.SIGCONT)
+        slot.worker.send_signal(signal.SIGCONT)
 
     def _stall(self) -> None:
-        place = self._somewhere_joined()
-        place.link.stall()
+        slot = self._joined_slot()
+        slot.link.stall()
         self._wait_for_silence()
-        place.link.resume()
+        slot.link.resume()
 
     def _corrupt(self) -> None:
-        """A worker more, whose results are damaged, until it is found out."""
-        self._farm.wait_until(lambda: self._serving() >= 1)
+        """Runs another worker, which corrupts its results, until it is rejected."""
+        self._farm.wait_until(lambda: self._responding_workers() >= 1)
         address = f"--coordinator=127.0.0.1:{self._farm.port}"
         with subprocess.Popen(
             [
@@ -104,28 +108,28 @@ class Faults:
             stderr=subprocess.DEVNULL,
         ) as process:
             try:
-                assert process.wait(_PATIENCE_SECONDS) == _REFUSED
+                assert process.wait(_TIMEOUT_SECONDS) == _REFUSED
             finally:
                 process.kill()
 
-    def _somewhere(self) -> Place:
-        """A place whose worker is connected."""
-        return self._chance.choice(
-            wait_until(lambda: [place for place in self._places if place.link.is_used], "a worker")
+    def _connected_slot(self) -> WorkerSlot:
+        """Returns a random slot whose worker is connected."""
+        return self._rng.choice(
+            wait_until(lambda: [slot for slot in self._slots if slot.link.is_used], "a worker")
         )
 
-    def _somewhere_joined(self) -> Place:
-        """A place whose worker has said hello: one that has not is nobody whose silence is told."""
-        self._farm.wait_until(lambda: self._serving() >= len(self._places))
-        return self._somewhere()
+    def _joined_slot(self) -> WorkerSlot:
+        """Returns a random slot whose worker has joined, so that the farm notices its silence."""
+        self._farm.wait_until(lambda: self._responding_workers() >= len(self._slots))
+        return self._connected_slot()
 
-    def _serving(self) -> int:
+    def _responding_workers(self) -> int:
         snapshot = self._farm.fleet.snapshot()
         return snapshot.workers - snapshot.silent_workers
 
     def _wait_for_silence(self) -> None:
         left = self._farm.fleet.snapshot().counts.workers_left.total()
-        # A worker that is not heard of; or one that gave up its connection in the meantime.
+        # The worker may also give up its connection and leave instead of being silent.
         self._farm.wait_until(
             lambda: (
                 self._farm.fleet.snapshot().silent_workers > 0
