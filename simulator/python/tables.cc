@@ -111,7 +111,7 @@ struct Replay {
   std::vector<std::uint32_t> windows_packets;
   std::vector<double> intersends_ms;
   // That the rules were looked up by.
-  std::vector<std::array<double, kUsualSignals>> memories;
+  std::vector<std::array<double, kBasicSignals>> memories;
 };
 
 Replay replay(const RuleTable& table, const std::vector<double>& sent_ms,
@@ -121,11 +121,11 @@ Replay replay(const RuleTable& table, const std::vector<double>& sent_ms,
   if (sent_ms.size() != count || received_ms.size() != count || rtt_ms.size() != count) {
     throw std::invalid_argument("the columns of a replay have different lengths");
   }
-  if (table.has_more_signals()) {
+  if (table.has_extended_signals()) {
     throw std::invalid_argument("ACKs alone do not tell what the table looks at");
   }
   for (const Signal signal : table.signals()) {
-    if (axis_of(signal) >= kUsualSignals) {
+    if (axis_of(signal) >= kBasicSignals) {
       throw InvalidTable("ACKs alone do not tell the signal " +
                          std::string(signal_name(signal, table.rules())));
     }
@@ -140,7 +140,7 @@ Replay replay(const RuleTable& table, const std::vector<double>& sent_ms,
                                                                     rtt_ms[i], packets[i]));
     result.windows_packets.push_back(controller.window_packets());
     result.intersends_ms.push_back(controller.intersend_ms());
-    std::copy_n(controller.memory(), kUsualSignals, result.memories.emplace_back().begin());
+    std::copy_n(controller.memory(), kBasicSignals, result.memories.emplace_back().begin());
   }
   return result;
 }

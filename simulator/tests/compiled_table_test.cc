@@ -18,7 +18,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // leaves rules that are never used; any order of the signals within a node; a domain of any size.
 class RandomTree {
  public:
-  explicit RandomTree(std::uint64_t seed, std::size_t axes = kUsualSignals)
+  explicit RandomTree(std::uint64_t seed, std::size_t axes = kBasicSignals)
       : random_(seed), axes_(axes) {}
 
   RuleTable table() {
@@ -44,7 +44,7 @@ class RandomTree {
       for (const Signal signal : signals_) {
         const auto axis = static_cast<std::size_t>(signal);
         const double lower = region.lower[axis];
-        if (random_.chance(axes_ > kUsualSignals ? 0.3 : 0.6)) {
+        if (random_.chance(axes_ > kBasicSignals ? 0.3 : 0.6)) {
           const double width = std::min(region.upper[axis] - lower, 10.0);
           const double value = random_.chance(0.2) ? lower : lower + width * random_.uniform(0, 1);
           if (value < region.upper[axis]) {
@@ -114,14 +114,14 @@ class CompiledTableAgainstRuleTable : public testing::TestWithParam<std::uint64_
 
 // Also where tables of the usual signals and of others share a network.
 TEST_P(CompiledTableAgainstRuleTable, FindsTheSameRulesWhateverTheSignals) {
-  for (const std::size_t axes : {kUsualSignals, kSignals}) {
+  for (const std::size_t axes : {kBasicSignals, kSignals}) {
     const RuleTable table = RandomTree(GetParam(), axes).table();
     const CompiledTable compiled(table);
-    EXPECT_EQ(compiled.has_more_signals(), table.has_more_signals());
+    EXPECT_EQ(compiled.has_extended_signals(), table.has_extended_signals());
     RandomCase random(GetParam());
     for (int i = 0; i < 100; ++i) {
       alignas(16) const MemoryPoint point = random_point(random, table);
-      ASSERT_EQ(compiled.find_any(point.data()), table.find(point));
+      ASSERT_EQ(compiled.find_extended(point.data()), table.find(point));
     }
   }
 }

@@ -25,7 +25,7 @@ TEST_P(AgainstTheSlowSimulator, SameResultsAndRuleUses) {
   RandomCase random(seed);
   const RuleTable table = random.table(rules, axes);
   Specimen specimen = random.specimen();
-  if (table.has_more_signals() && specimen.buffer_packets != 0U && random.chance(0.5)) {
+  if (table.has_extended_signals() && specimen.buffer_packets != 0U && random.chance(0.5)) {
     const double packets = random.integer(0, 20);
     specimen.bottleneck = {.queue =
                                Choice{"threshold-marking", "", {{"threshold_packets", packets}}}};
@@ -50,7 +50,7 @@ TEST_P(AgainstTheSlowSimulator, SameResultsAndRuleUses) {
 INSTANTIATE_TEST_SUITE_P(Seeds, AgainstTheSlowSimulator,
                          testing::Combine(testing::Values(Rules::kAbsolute, Rules::kScaleFree,
                                                           Rules::kScaleFreeRemembering),
-                                          testing::Values(kUsualSignals, kSignals),
+                                          testing::Values(kBasicSignals, kSignals),
                                           testing::Range<std::uint64_t>(0, random_cases(300, 60))));
 
 // A rule for senders that have measured nothing, then rules by age and queue.

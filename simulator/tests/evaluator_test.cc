@@ -118,7 +118,7 @@ TEST_P(Evaluator, SummarizesTheMemoryOfExactlyTheRulesInUse) {
   for (const SpecimenOutcome& outcome : evaluate(random_request(GetParam()), 1)) {
     std::vector<std::uint64_t> summarized(outcome.rule_uses.size());
     for (const RuleMemory& memory : outcome.rule_memory) {
-      ASSERT_EQ(memory.signals.size(), kUsualSignals);
+      ASSERT_EQ(memory.signals.size(), kBasicSignals);
       for (const SignalSummary& signal : memory.signals) {
         summarized[memory.rule] =
             std::accumulate(signal.counts.begin(), signal.counts.end(), std::uint64_t{0});

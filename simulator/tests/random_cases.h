@@ -41,12 +41,12 @@ class RandomCase {
   }
 
   // Up to a few dozen rules over a random subset of the first signals.
-  RuleTable table(Rules rules = Rules::kAbsolute, std::size_t axes = kUsualSignals) {
+  RuleTable table(Rules rules = Rules::kAbsolute, std::size_t axes = kBasicSignals) {
     const bool is_scale_free = remy::is_scale_free(rules);
     std::vector<Signal> signals;
     for (std::size_t axis = 0; axis < axes; ++axis) {
       const auto signal = static_cast<Signal>(axis);
-      if (chance(axis < kUsualSignals ? 0.7 : 0.4)) {
+      if (chance(axis < kBasicSignals ? 0.7 : 0.4)) {
         signals.push_back(signal);
       }
     }

@@ -251,14 +251,14 @@ void append_halvings(std::vector<Node>& nodes, const Region& region, int levels)
     return;
   }
   Node inner;
-  for (std::size_t axis = 0; axis < kUsualSignals; ++axis) {
+  for (std::size_t axis = 0; axis < kBasicSignals; ++axis) {
     const double middle = (region.lower[axis] + region.upper[axis]) / 2;
     inner.thresholds.push_back({static_cast<Signal>(axis), middle});
   }
   nodes.push_back(inner);
-  for (unsigned child = 0; child < 1U << kUsualSignals; ++child) {
+  for (unsigned child = 0; child < 1U << kBasicSignals; ++child) {
     Region half = region;
-    for (std::size_t axis = 0; axis < kUsualSignals; ++axis) {
+    for (std::size_t axis = 0; axis < kBasicSignals; ++axis) {
       const bool above = (child >> axis & 1U) != 0;
       (above ? half.lower : half.upper)[axis] = inner.thresholds[axis].value;
     }

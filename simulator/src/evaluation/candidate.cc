@@ -18,14 +18,14 @@ constexpr double kMultipleMargin = 0.03;
 constexpr double kIncrementMargin = 1;
 constexpr std::uint32_t kCoordinates = 3;
 
-std::uint64_t stream(std::uint64_t seed, std::uint64_t specimen_key, Purpose purpose) {
+std::uint64_t stream_key(std::uint64_t seed, std::uint64_t specimen_key, Purpose purpose) {
   return derive_key(seed, {specimen_key, static_cast<std::uint64_t>(purpose)});
 }
 
 void perturb(const Perturbation& perturbation, std::uint64_t specimen_key, CompiledTable& table) {
   std::vector<double> noise(table.rule_count() * kCoordinates);
   PerturbationNoise(perturbation.seed, specimen_key).fill(noise);
-  const std::uint64_t rounding = stream(perturbation.seed, specimen_key, Purpose::kRounding);
+  const std::uint64_t rounding = stream_key(perturbation.seed, specimen_key, Purpose::kRounding);
   const ActionBounds& bounds = perturbation.bounds;
   for (std::uint32_t rule = 0; rule < table.rule_count(); ++rule) {
     const double* const epsilon = &noise[std::size_t{rule} * kCoordinates];
@@ -71,26 +71,27 @@ Action to_action(const Coordinates& coordinates, const ActionBounds& bounds) {
 }
 
 PerturbationNoise::PerturbationNoise(std::uint64_t seed, std::uint64_t specimen_key)
-    : key_(stream(seed, specimen_key, Purpose::kPerturbation)) {}
+    : key_(stream_key(seed, specimen_key, Purpose::kPerturbation)) {}
 
 double PerturbationNoise::operator()(std::uint32_t rule, std::uint32_t coordinate) const {
   return sign(std::uint64_t{rule} * kCoordinates + coordinate);
 }
 
-// 64 places share a draw, a bit each.
-double PerturbationNoise::sign(std::uint64_t place) const {
-  return (random_bits(key_, place / 64) >> place % 64 & 1) != 0 ? 1.0 : -1.0;
+// Each draw supplies the bits of 64 coordinates.
+double PerturbationNoise::sign(std::uint64_t coordinate) const {
+  return (random_bits(key_, coordinate / 64) >> coordinate % 64 & 1) != 0 ? 1.0 : -1.0;
 }
 
 void PerturbationNoise::fill(std::span<double> noise) const {
-  std::vector<std::uint64_t> places(noise.size());
-  std::iota(places.begin(), places.end(), std::uint64_t{0});
-  fill(places, noise);
+  std::vector<std::uint64_t> coordinates(noise.size());
+  std::iota(coordinates.begin(), coordinates.end(), std::uint64_t{0});
+  fill(coordinates, noise);
 }
 
-void PerturbationNoise::fill(std::span<const std::uint64_t> places, std::span<double> noise) const {
+void PerturbationNoise::fill(std::span<const std::uint64_t> coordinates,
+                             std::span<double> noise) const {
   for (std::size_t i = 0; i < noise.size(); ++i) {
-    noise[i] = sign(places[i]);
+    noise[i] = sign(coordinates[i]);
   }
 }
 
@@ -105,8 +106,7 @@ void validate(const Candidate& candidate, std::size_t rules) {
           !std::isfinite(action.intersend_ms) || action.window_multiple < 0 ||
           action.intersend_ms < 0) {
         throw std::invalid_argument(
-            "candidate sets an action that is not finite, or whose multiple or intersend is "
-            "negative");
+            "candidate sets an action that is not finite, or has a negative multiple or intersend");
       }
     }
   } else if (const auto* const perturbation = std::get_if<Perturbation>(&candidate)) {
@@ -122,9 +122,8 @@ void validate(const Candidate& candidate, std::size_t rules) {
         !std::isfinite(bounds.window_increment_maximum - bounds.window_increment_minimum) ||
         !std::isfinite(bounds.intersend_maximum_ms)) {
       throw std::invalid_argument(
-          "perturbation needs a finite scale and finite, ordered bounds with a positive intersend "
-          "and a "
-          "whole window increment");
+          "a perturbation needs a finite scale, and finite, ordered bounds with a positive "
+          "intersend and a whole window increment");
     }
   }
 }

@@ -10,7 +10,7 @@
 
 namespace remy {
 
-// The table as it is.
+// The unchanged table.
 struct Unchanged {};
 
 // New actions for one or several rules.
@@ -18,7 +18,7 @@ struct ActionChanges {
   std::vector<std::pair<std::uint32_t, Action>> changes;
 };
 
-// The box that actions are clamped to, in the units of the table's rules.
+// Bounds to which actions are clamped, in the units of the table's rules.
 struct ActionBounds {
   double window_multiple_minimum = 0;
   double window_multiple_maximum = 1;
@@ -28,9 +28,10 @@ struct ActionBounds {
   double intersend_maximum_ms = 10;
 };
 
-// Every rule moved at once: in the coordinates below, x + scale * epsilon, where each coordinate of
-// epsilon is 1 or -1, evenly, drawn from (seed, specimen key). A perturbation costs the same to
-// name whatever the table's size; those that differ in the sign of scale are antithetic.
+// Moves all rules at once: x + scale * epsilon in the coordinates below, where each coordinate of
+// epsilon is 1 or -1 with equal probability, drawn from (seed, specimen key). Its description has
+// the same size for every table. Two perturbations that differ only in the sign of scale are
+// antithetic.
 struct Perturbation {
   std::uint64_t seed = 0;
   double scale = 0;
@@ -39,8 +40,8 @@ struct Perturbation {
 
 using Candidate = std::variant<Unchanged, ActionChanges, Perturbation>;
 
-// Coordinates of an action in which equal steps matter about equally:
-// (log(m_max - m + 0.03), log(b - b_min + 1), log r).
+// Coordinates of an action in which equal steps have roughly equal effects: (log(m_max - m + 0.03),
+// log(b - b_min + 1), log r).
 struct Coordinates {
   double window_multiple = 0;
   double window_increment = 0;
@@ -48,22 +49,23 @@ struct Coordinates {
 };
 
 Coordinates to_coordinates(const Action& action, const ActionBounds& bounds);
-// The inverse, clamped to the bounds; the increment is not rounded.
+// Inverse of to_coordinates(), clamped to the bounds. Does not round the increment.
 Action to_action(const Coordinates& coordinates, const ActionBounds& bounds);
 
-// The epsilon of a perturbation on one specimen.
+// The epsilon of a perturbation on one specimen: 1 or -1 for each coordinate.
 class PerturbationNoise {
  public:
   PerturbationNoise(std::uint64_t seed, std::uint64_t specimen_key);
-  // Of one coordinate (0, 1, 2) of one rule.
+  // Returns it for one coordinate (0, 1, 2) of one rule.
   double operator()(std::uint32_t rule, std::uint32_t coordinate) const;
-  // Of the first rules, three coordinates each.
+  // Fills in the first rules, three coordinates each.
   void fill(std::span<double> noise) const;
-  // Of the places (3 * rule + coordinate); `noise` is as long.
-  void fill(std::span<const std::uint64_t> places, std::span<double> noise) const;
+  // Fills in the given coordinates (3 * rule + coordinate). `noise` must be as long as
+  // `coordinates`.
+  void fill(std::span<const std::uint64_t> coordinates, std::span<double> noise) const;
 
  private:
-  double sign(std::uint64_t place) const;
+  double sign(std::uint64_t coordinate) const;
 
   std::uint64_t key_;
 };
@@ -71,8 +73,8 @@ class PerturbationNoise {
 // Throws std::invalid_argument if the candidate cannot be applied to a table of this many rules.
 void validate(const Candidate& candidate, std::size_t rules);
 
-// Changes the actions of a compiled table. An absolute increment that is not integral is rounded
-// stochastically, by a draw of (seed, specimen key, rule) that antithetic candidates share.
+// Applies a candidate to a compiled table. A fractional absolute increment is rounded
+// stochastically by a draw of (seed, specimen key, rule), which antithetic candidates share.
 void apply(const Candidate& candidate, std::uint64_t specimen_key, CompiledTable& table);
 
 }  // namespace remy

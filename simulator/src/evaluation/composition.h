@@ -1,6 +1,7 @@
 #pragma once
 
-// How simulators are composed. For the files alone that compile those of one kind of rules.
+// Templates that build a simulator from a path, a clock and a controller. Include only from the .cc
+// files that instantiate one kind of rules.
 
 #include <limits>
 #include <type_traits>
@@ -99,8 +100,8 @@ std::vector<SenderResults> run_rules(std::span<const CompiledTable> tables,
 
 }  // namespace remy
 
-// Compiles the simulators of a controller and an observer, in namespace remy.
-#define REMY_COMPOSE(Controller, Observer)                                           \
+// Instantiates run_rules for a controller and an observer. Use inside namespace remy.
+#define REMY_INSTANTIATE_RUN_RULES(Controller, Observer)                             \
   template std::vector<SenderResults> run_rules<Controller, Observer>(               \
       std::span<const CompiledTable>, const CompiledTable&, const Specimen&, double, \
       std::uint64_t, Observer&, Interruption*)

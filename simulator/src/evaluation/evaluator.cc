@@ -20,13 +20,13 @@ namespace remy {
 
 namespace {
 
-bool has_more_signals(std::span<const CompiledTable> tables, const Specimen& specimen) {
+bool has_extended_signals(std::span<const CompiledTable> tables, const Specimen& specimen) {
   return std::any_of(
       specimen.senders.begin(), specimen.senders.end(),
-      [&](const SenderGroup& group) { return tables[group.table].has_more_signals(); });
+      [&](const SenderGroup& group) { return tables[group.table].has_extended_signals(); });
 }
 
-// The senders follow `table` where their group's is the first, and others as they are.
+// Simulates a plain specimen. Senders of table 0 follow `table` instead.
 template <class Observer>
 std::vector<SenderResults> run(std::span<const CompiledTable> tables, const CompiledTable& table,
                                const Specimen& specimen, double duration_ms, std::uint64_t seed,
@@ -34,13 +34,14 @@ std::vector<SenderResults> run(std::span<const CompiledTable> tables, const Comp
   const bool is_absolute = std::all_of(
       specimen.senders.begin(), specimen.senders.end(),
       [&](const SenderGroup& group) { return tables[group.table].rules() == Rules::kAbsolute; });
-  const auto run_with = has_more_signals(tables, specimen) ? run_rules<SignalController, Observer>
+  const auto run_with = has_extended_signals(tables, specimen)
+                            ? run_rules<SignalController, Observer>
                         : is_absolute ? run_rules<RemyController<false>, Observer>
                                       : run_rules<RemyController<true>, Observer>;
   return run_with(tables, table, specimen, duration_ms, seed, observer, interruption);
 }
 
-// Has an observer of the dumbbell's look-ups see those of a network.
+// Adapts an observer of the dumbbell to the general network's interface.
 template <class Observer>
 class NetworkObserver final : public RuleObserver {
  public:
@@ -91,14 +92,14 @@ std::vector<RuleMemory> summarize(const MemoryRecorder& recorder) {
   return rules;
 }
 
-// One candidate on one specimen: picks the simulator that is composed for it and runs it. The
-// arguments must have been validated. Throws Interrupted.
+// Simulates one candidate on one specimen with the simulator that fits it. The arguments must be
+// valid. Throws Interrupted.
 SpecimenOutcome simulate(std::span<const CompiledTable> tables, const Candidate& candidate,
                          const Specimen& specimen, double duration_ms, std::uint64_t seed,
                          Recording recording, Interruption* interruption) {
   const bool plain = is_plain(specimen) || (marking_threshold_packets(specimen).has_value() &&
-                                            has_more_signals(tables, specimen));
-  // The network finds them all in one place.
+                                            has_extended_signals(tables, specimen));
+  // The general network takes all tables; the dumbbell needs only the changed one.
   std::vector<CompiledTable> changed(tables.begin(), plain ? tables.begin() + 1 : tables.end());
   if (!changed.empty()) {
     apply(candidate, specimen.key, changed.front());
@@ -162,9 +163,9 @@ void validate(const EvaluationRequest& request) {
   }
 }
 
-// Longest first, so that no thread is left with a long simulation at the end. The order has no
-// influence on any result.
-std::vector<std::size_t> order_of_work(const EvaluationRequest& request) {
+// Orders simulations by decreasing duration, so that no thread is left with a long one at the end.
+// Does not affect results.
+std::vector<std::size_t> work_order(const EvaluationRequest& request) {
   std::vector<std::size_t> order(request.candidates.size() * request.specimens.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto rate = [&](std::size_t task) {
@@ -175,12 +176,12 @@ std::vector<std::size_t> order_of_work(const EvaluationRequest& request) {
   return order;
 }
 
-// Calls take(number, outcome) for every simulation, on any thread and in any order. The
-// request must have been validated.
-template <class Take>
+// Calls on_outcome(number, outcome) for every simulation, on any thread and in any order. The
+// request must be valid.
+template <class OnOutcome>
 void simulate_all(const EvaluationRequest& request, unsigned threads, Interruption* interruption,
-                  const Take& take) {
-  const std::vector<std::size_t> order = order_of_work(request);
+                  const OnOutcome& on_outcome) {
+  const std::vector<std::size_t> order = work_order(request);
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
   std::mutex failure_mutex;
@@ -191,8 +192,8 @@ void simulate_all(const EvaluationRequest& request, unsigned threads, Interrupti
         const std::size_t task = order[turn];
         const Candidate& candidate = request.candidates[task / request.specimens.size()];
         const Specimen& specimen = request.specimens[task % request.specimens.size()];
-        take(task, simulate(request.tables, candidate, specimen, request.duration_ms, request.seed,
-                            request.recording, interruption));
+        on_outcome(task, simulate(request.tables, candidate, specimen, request.duration_ms,
+                                  request.seed, request.recording, interruption));
       }
     } catch (...) {
       const std::scoped_lock lock(failure_mutex);
@@ -206,9 +207,9 @@ void simulate_all(const EvaluationRequest& request, unsigned threads, Interrupti
     }
   };
   {
-    const std::size_t helpers = std::min<std::size_t>(std::max(threads, 1U), order.size());
+    const std::size_t workers = std::min<std::size_t>(std::max(threads, 1U), order.size());
     std::vector<std::jthread> pool;
-    for (std::size_t i = 1; i < helpers; ++i) {
+    for (std::size_t i = 1; i < workers; ++i) {
       pool.emplace_back(work);
     }
     work();
@@ -226,10 +227,10 @@ std::uint64_t packets_sent(const SpecimenOutcome& outcome) {
   return packets;
 }
 
-// Sums of what outcomes recorded.
-class Sums {
+// Sums of the recordings of all outcomes.
+class RecordingSums {
  public:
-  Sums(const EvaluationRequest& request)
+  RecordingSums(const EvaluationRequest& request)
       : recording_(request.recording),
         rules_(request.tables.empty() ? 0 : request.tables.front().rule_count()),
         uses_(recording_ == Recording::kUses || records_memory() ? rules_ : 0),
@@ -267,12 +268,12 @@ class Sums {
   void move_to(OutcomeColumns& columns) {
     columns.rule_uses = std::move(uses_);
     columns.used_rules = std::move(used_);
-    add_memory(0, kUsualSignals, columns);
-    add_memory(kUsualSignals, kSignals, columns);
+    add_memory(0, kBasicSignals, columns);
+    add_memory(kBasicSignals, kSignals, columns);
   }
 
  private:
-  // The counts of some axes, behind those of the axes before.
+  // Appends the counts of a range of axes.
   void add_memory(std::size_t first_axis, std::size_t end, OutcomeColumns& columns) const {
     for (std::size_t rule = 0; rule < memory_.size(); ++rule) {
       const std::size_t last = memory_[rule] == nullptr ? 0 : std::min(end, memory_[rule]->axes());
@@ -298,7 +299,7 @@ class Sums {
   std::size_t rules_;
   std::vector<std::uint64_t> uses_;
   std::vector<std::uint8_t> used_;
-  std::vector<std::unique_ptr<MemoryCounts>> memory_;  // null where a rule was not used
+  std::vector<std::unique_ptr<MemoryCounts>> memory_;  // null for unused rules
 };
 
 class Digest {
@@ -345,7 +346,7 @@ OutcomeColumns evaluate_columns(const EvaluationRequest& request,
   OutcomeColumns columns;
   columns.packets_sent.resize(simulations);
   columns.scores.resize(objective.has_value() ? simulations : 0);
-  // Where each simulation's senders begin.
+  // Index of each simulation's first sender.
   std::vector<std::size_t> first_sender(simulations);
   if (!objective.has_value()) {
     std::size_t senders = 0;
@@ -356,15 +357,15 @@ OutcomeColumns evaluate_columns(const EvaluationRequest& request,
     columns.senders.resize(senders);
     columns.network.resize(std::ranges::all_of(request.specimens, is_plain) ? 0 : senders);
   }
-  Sums sums(request);
+  RecordingSums sums(request);
   std::mutex sums_mutex;
   simulate_all(request, threads, interruption,
                [&](std::size_t task, const SpecimenOutcome& outcome) {
-                 const std::size_t place = task % request.specimens.size();
+                 const std::size_t specimen = task % request.specimens.size();
                  columns.packets_sent[task] = packets_sent(outcome);
                  if (objective.has_value()) {
                    columns.scores[task] =
-                       specimen_score(*objective, request.specimens[place], outcome.senders,
+                       specimen_score(*objective, request.specimens[specimen], outcome.senders,
                                       request.duration_ms, tallies(outcome.network))
                            .value_or(std::numeric_limits<double>::quiet_NaN());
                  } else {
@@ -378,7 +379,7 @@ OutcomeColumns evaluate_columns(const EvaluationRequest& request,
                    }
                  }
                  const std::scoped_lock lock(sums_mutex);
-                 sums.add(place, outcome);
+                 sums.add(specimen, outcome);
                });
   sums.move_to(columns);
   if (interruption != nullptr) {

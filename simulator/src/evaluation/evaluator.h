@@ -18,18 +18,19 @@
 
 namespace remy {
 
-// What is recorded beside the senders' results: nothing, how often each rule was used, that and a
-// summary of the memory values that triggered each, only whether it was used, or (summed over
-// simulations) uses and memory as shares: each simulation's counts times share_weight of their sum.
+// What is recorded in addition to the senders' results: nothing; how often each rule was used; uses
+// and a summary of the memory values that triggered each rule; only whether each rule was used; or
+// uses and memory as shares, which are each simulation's counts times the share_weight of their
+// sum.
 enum class Recording { kNothing, kUses, kMemory, kUsed, kShares };
 
-// What makes so many uses add up to about 2^36: a whole number, so that sums of shares are exact
-// and come out the same in any order.
+// The weight with which `uses` add up to about 2^36. It is an integer, so that sums of shares are
+// exact and independent of their order.
 constexpr std::uint64_t share_weight(std::uint64_t uses) {
   return uses == 0 ? 0 : std::max<std::uint64_t>((std::uint64_t{1} << 36) / uses, 1);
 }
 
-// Every candidate (a change of the first table) is simulated on every specimen.
+// A request to simulate every candidate (a change of the first table) on every specimen.
 struct EvaluationRequest {
   std::vector<CompiledTable> tables;
   std::vector<Candidate> candidates;
@@ -45,55 +46,56 @@ struct RuleMemory {
   std::vector<SignalSummary> signals;
 };
 
-// What happened on one specimen under one candidate.
+// The outcome of one candidate on one specimen.
 struct SpecimenOutcome {
   std::vector<SenderResults> senders;
   std::vector<std::uint64_t> rule_uses;  // by rule of the first table; empty unless recorded
-  std::vector<RuleMemory> rule_memory;   // used rules by increasing number; empty unless recorded
-  // Beside `senders`, whose traffic is the same; empty where the specimen is plain.
+  std::vector<RuleMemory> rule_memory;   // used rules in order; empty unless recorded
+  // Results of the general network, for the same senders; empty for plain specimens.
   std::vector<NetworkSenderResults> network = {};
 };
 
-// A pure function of the request, bit for bit, whatever the number of threads. Candidate-major,
-// specimens in the request's order. Throws std::invalid_argument for a request that makes no sense,
-// and Interrupted.
+// Simulates a request. A pure function, bit for bit, whatever the number of threads. Outcomes are
+// candidate-major, with specimens in the request's order. Throws std::invalid_argument for an
+// invalid request, and Interrupted.
 std::vector<SpecimenOutcome> evaluate(const EvaluationRequest& request, unsigned threads,
                                       Interruption* interruption = nullptr);
 
-// The same as a structure of arrays. Sums are of integers, so that an outcome is put together from
-// those of parts of its request in any order.
+// The outcomes of a request as a structure of arrays. Sums are of integers, so that outcomes of
+// parts of a request can be combined in any order.
 struct OutcomeColumns {
   std::vector<std::uint64_t> packets_sent;  // by simulation
-  // By simulation, where there is an objective; not a number where no sender could be scored.
+  // By simulation, if there is an objective; NaN if no sender could be scored.
   std::vector<double> scores;
-  // One a sender, simulation by simulation, where there is no objective.
+  // By simulation and sender, if there is no objective.
   std::vector<SenderResults> senders;
-  // Likewise; empty where all specimens are plain.
+  // By simulation and sender; empty if all specimens are plain.
   std::vector<NetworkSenderResults> network = {};
-  // By rule of the first table, over all simulations.
+  // Uses by rule of the first table, summed over all simulations.
   std::vector<std::uint64_t> rule_uses;
-  // By specimen a bit a rule, the lowest first, in whole bytes: whether any candidate used it.
+  // By specimen, in whole bytes, one bit per rule (lowest first): whether any candidate used the
+  // rule.
   std::vector<std::uint8_t> used_rules;
-  // Counts over all simulations that are not 0, by place: of a bucket of an axis of a rule, at
-  // (rule * kUsualSignals + axis) * memory_scale::kBuckets + bucket; behind all of these, likewise,
-  // of the axes of other signals.
+  // Non-zero memory counts over all simulations, by index. The index of a bucket of a basic signal
+  // is (rule * kBasicSignals + axis) * memory_scale::kBuckets + bucket. Extended signals follow in
+  // the same layout.
   std::vector<std::uint64_t> memory_places;
   std::vector<std::uint64_t> memory_counts;
 };
 
-// Simulates, and scores if there is an objective. Likewise a pure function of its arguments.
+// Simulates a request, and scores it if there is an objective. A pure function of its arguments.
 OutcomeColumns evaluate_columns(const EvaluationRequest& request,
                                 const std::optional<Objective>& objective, unsigned threads,
                                 Interruption* interruption = nullptr);
 
-// What the general network says of a sender of the dumbbell.
+// Converts the results of a sender on the dumbbell to those of the general network.
 NetworkSenderResults as_network_results(const SenderResults& sender);
 
-// A 64-bit digest, as 16 hexadecimal digits, of every sender's exact results in order. Equal
-// results have equal digests; it protects against accidents, not against malice.
+// Returns a 64-bit digest, as 16 hexadecimal digits, of the exact results of all senders. It
+// detects accidental differences, not malicious ones.
 std::string digest(const std::vector<SpecimenOutcome>& outcomes);
 
-// Bytes that a mask of this many rules takes.
+// Size in bytes of a mask of `rules` bits.
 constexpr std::size_t mask_bytes(std::size_t rules) { return (rules + 7) / 8; }
 
 }  // namespace remy

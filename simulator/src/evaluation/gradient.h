@@ -10,26 +10,27 @@
 
 namespace remy {
 
-// Samples of the gradient from antithetic perturbations (docs/explanation/algorithm.md): on each
-// specimen, the noise that moved the rules' coordinates times the size of what came of it.
+// Gradient samples from antithetic perturbations (docs/explanation/algorithm.md). The sample of a
+// specimen is the noise of each rule's coordinates times the finite difference of scores.
 struct PairSamples {
-  std::uint64_t seed = 0;               // of the perturbation
-  std::span<const std::uint64_t> keys;  // of the specimens
-  std::span<const double> sizes;        // by specimen; not a number: it has no sample
-  std::span<const std::uint8_t> used;   // by specimen, mask_bytes(rules) each
+  std::uint64_t seed = 0;               // seed of the perturbation
+  std::span<const std::uint64_t> keys;  // specimen keys
+  std::span<const double> sizes;        // finite difference by specimen; NaN: no sample
+  std::span<const std::uint8_t> used;   // masks of used rules by specimen, mask_bytes(rules) each
   std::size_t rules = 0;
 };
 
-// Three coordinates a row.
+// Statistics of samples. Each row has three coordinates.
 struct Moments {
-  std::vector<double> mean;     // of the samples
-  std::vector<double> squares;  // sum of the samples' squares over the square of their number
+  std::vector<double> mean;  // mean of the samples
+  std::vector<double>
+      squares;  // sum of the samples' squares, divided by the square of their number
 };
 
-// By rule, and by range of rules (first, first behind): a range's sample is the sum of its rules'.
-// A rule that was not used has a sample of 0. Sums are made in the order of the specimens and
-// rules, since floating-point addition is not associative: they are the same with any number of
-// threads. Throws std::invalid_argument for sizes that do not fit one another.
+// Returns statistics by rule, and by range of rules (first, end), where a range's sample is the sum
+// of its rules' samples. An unused rule has a sample of 0. Sums are in the order of specimens and
+// rules, so that rounding, and so the result, does not depend on the number of threads. Throws
+// std::invalid_argument if sizes are inconsistent.
 std::pair<Moments, Moments> gradient_moments(
     const PairSamples& samples, std::span<const std::pair<std::size_t, std::size_t>> ranges,
     unsigned threads = 1);

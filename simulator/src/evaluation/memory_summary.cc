@@ -11,20 +11,21 @@ namespace {
 
 constexpr double kLowest = 0x1p-30;
 constexpr double kHighest = 0x1p18;
-constexpr std::uint64_t kFirst = std::bit_cast<std::uint64_t>(kLowest) >> (52 - kOctaveBits);
+constexpr std::uint64_t kFirstBits = std::bit_cast<std::uint64_t>(kLowest) >> (52 - kOctaveBits);
 
-// The signal whose values are told apart from 1; all others are from 0. A comparison takes fewer
-// instructions than a table's entry, in what every packet passes that is recorded.
-constexpr Signal kFrom1 = std::ranges::find(kSignalAxes, 1.0, &SignalAxis::smallest)->signal;
-static_assert(std::ranges::count(kSignalAxes, 0.0, &SignalAxis::smallest) == kSignals - 1);
+// The signal that is measured from 1; all others are measured from 0. A comparison takes fewer
+// instructions than a table look-up for every recorded packet.
+constexpr Signal kMeasuredFrom1 =
+    std::ranges::find(kSignalAxes, 1.0, &SignalAxis::smallest_value)->signal;
+static_assert(std::ranges::count(kSignalAxes, 0.0, &SignalAxis::smallest_value) == kSignals - 1);
 
-double origin(Signal signal) { return signal == kFrom1 ? 1.0 : 0.0; }
+double origin(Signal signal) { return signal == kMeasuredFrom1 ? 1.0 : 0.0; }
 
 }  // namespace
 
 std::uint32_t bucket(Signal signal, double value) {
   const double excess = value - origin(signal);
-  if (signal == kFrom1 ? excess < 0 : excess <= 0) {
+  if (signal == kMeasuredFrom1 ? excess < 0 : excess <= 0) {
     return 0;
   }
   if (excess < kLowest) {
@@ -34,7 +35,7 @@ std::uint32_t bucket(Signal signal, double value) {
     return kBuckets - 1;
   }
   return static_cast<std::uint32_t>(
-      2 + (std::bit_cast<std::uint64_t>(excess) >> (52 - kOctaveBits)) - kFirst);
+      2 + (std::bit_cast<std::uint64_t>(excess) >> (52 - kOctaveBits)) - kFirstBits);
 }
 
 double lower_edge(Signal signal, std::uint32_t bucket) {
@@ -44,12 +45,12 @@ double lower_edge(Signal signal, std::uint32_t bucket) {
   if (bucket == 1) {
     return origin(signal);
   }
-  return origin(signal) + std::bit_cast<double>((bucket - 2 + kFirst) << (52 - kOctaveBits));
+  return origin(signal) + std::bit_cast<double>((bucket - 2 + kFirstBits) << (52 - kOctaveBits));
 }
 
 double upper_edge(Signal signal, std::uint32_t bucket) {
-  // Above the fresh memory there is nothing but the smallest value told apart.
-  return bucket == 0 ? origin(signal) + (signal == kFrom1 ? 0 : kLowest)
+  // Values above those of an empty memory start at the smallest value of the logarithmic scale.
+  return bucket == 0 ? origin(signal) + (signal == kMeasuredFrom1 ? 0 : kLowest)
                      : lower_edge(signal, bucket + 1);
 }
 
@@ -57,14 +58,15 @@ double upper_edge(Signal signal, std::uint32_t bucket) {
 
 double median(const SignalSummary& summary) {
   if (summary.buckets.empty() || summary.buckets.size() != summary.counts.size()) {
-    throw std::invalid_argument("a summary needs as many counts as buckets, and at least one");
+    throw std::invalid_argument(
+        "a summary needs as many counts as buckets, and at least one of each");
   }
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < summary.buckets.size(); ++i) {
     if (summary.buckets[i] >= memory_scale::kBuckets ||
         (i > 0 && summary.buckets[i] <= summary.buckets[i - 1]) || summary.counts[i] == 0) {
       throw std::invalid_argument(
-          "the buckets of a summary must increase, lie on the scale and not be empty");
+          "the buckets of a summary must be strictly increasing, within the scale and not empty");
     }
     total += summary.counts[i];
   }

@@ -10,21 +10,21 @@
 
 namespace remy {
 
-// A fixed scale of buckets for memory values: 32 an octave from 2^-30 to 2^18, so that counts from
-// anywhere add up exactly and in any order, and a median is known to about 1 %. rtt_ratio is
-// measured by its excess over 1, because all that a RemyCC can learn from it lies there.
+// A fixed logarithmic scale of buckets for memory values: 32 per octave from 2^-30 to 2^18. Counts
+// from different simulations add up exactly and in any order, and medians have an error of about 1
+// %. rtt_ratio is measured by its excess over 1, which is what a RemyCC can learn from.
 namespace memory_scale {
 
 inline constexpr int kOctaveBits = 5;
 inline constexpr int kLowestExponent = -30;
 inline constexpr int kHighestExponent = 18;
-// Bucket 0 holds what only a fresh memory holds (0; for rtt_ratio, below 1), bucket 1 what lies
-// between that and the smallest value told apart.
+// Bucket 0 holds the values of an empty memory (0; for rtt_ratio, below 1). Bucket 1 holds values
+// between those and the smallest value of the logarithmic scale.
 inline constexpr std::uint32_t kBuckets =
     2 + (static_cast<std::uint32_t>(kHighestExponent - kLowestExponent) << kOctaveBits);
 
 std::uint32_t bucket(Signal signal, double value);
-// The smallest value above everything in the bucket.
+// The smallest value above all values in the bucket.
 double upper_edge(Signal signal, std::uint32_t bucket);
 double lower_edge(Signal signal, std::uint32_t bucket);
 
@@ -48,16 +48,17 @@ class MemoryCounts {
   std::vector<std::array<std::uint64_t, memory_scale::kBuckets>> counts_;
 };
 
-// One axis of a rule's memory: used buckets, strictly increasing, and their counts.
+// A summary of one axis of a rule's memory: non-empty buckets, strictly increasing, and their
+// counts.
 struct SignalSummary {
   Signal signal = Signal::kSendEwma;
   std::vector<std::uint32_t> buckets;
   std::vector<std::uint64_t> counts;
 };
 
-// The median of summarized values: where half of the counts lie below, interpolated within its
-// bucket but for the two lowest, whose upper edge it takes. Throws std::invalid_argument if there
-// is no value, or if buckets are not strictly increasing or beyond the scale.
+// Returns the median of summarized values, interpolated within its bucket; for buckets 0 and 1,
+// their upper edge. Throws std::invalid_argument if there are no values, or buckets are not
+// strictly increasing or out of range.
 double median(const SignalSummary& summary);
 
 }  // namespace remy

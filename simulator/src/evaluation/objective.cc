@@ -24,7 +24,7 @@ double utility(const Objective& objective, const Performance& measured, double p
              : gained - objective.delta * alpha_fair_utility(objective.beta, measured.delay_ms);
 }
 
-// The group that each sender belongs to; none of a specimen that names no groups.
+// The group of each sender; null if the specimen lists no groups.
 std::vector<const SenderGroup*> groups_of(const Specimen& specimen, std::size_t senders) {
   std::vector<const SenderGroup*> groups;
   groups.reserve(senders);
@@ -35,9 +35,9 @@ std::vector<const SenderGroup*> groups_of(const Specimen& specimen, std::size_t 
   return groups;
 }
 
-// Sums of what one group, or all, scored.
-struct Scored {
-  std::vector<double> values;  // each times its weight
+// Weighted scores of one group, or of all senders.
+struct WeightedScores {
+  std::vector<double> values;  // scores times weights
   std::vector<double> weights;
 
   void add(double score, double weight) {
@@ -47,9 +47,9 @@ struct Scored {
   double mean() const { return exact_sum(values) / exact_sum(weights); }
 };
 
-Tally tally_of(const SenderResults& sender, std::span<const Tally> tallies, std::size_t place) {
+Tally tally_of(const SenderResults& sender, std::span<const Tally> tallies, std::size_t index) {
   return tallies.empty() ? Tally{sender.packets_received, sender.packets_received, 0}
-                         : tallies[place];
+                         : tallies[index];
 }
 
 template <class Score>
@@ -97,8 +97,8 @@ SenderScores objective_scores(const Objective& objective, const Specimen& specim
   SenderScores result;
   result.reserve(senders.size());
   for (std::size_t i = 0; i < senders.size(); ++i) {
-    const bool has_own = groups[i] != nullptr && groups[i]->objective.has_value();
-    const Objective& own = has_own ? *groups[i]->objective : objective;
+    const bool has_group_objective = groups[i] != nullptr && groups[i]->objective.has_value();
+    const Objective& own = has_group_objective ? *groups[i]->objective : objective;
     const auto measured = performance(senders[i], tally_of(senders[i], tallies, i), specimen,
                                       duration_ms, *own.throughput, own.minimum_on_ms);
     result.push_back(measured ? std::optional(utility(own, *measured, packet_bytes))
@@ -123,27 +123,27 @@ std::optional<double> specimen_score(const Objective& objective, const Specimen&
                                      std::span<const Tally> tallies) {
   const auto scores = objective_scores(objective, specimen, senders, duration_ms, tallies);
   const auto groups = groups_of(specimen, senders.size());
-  const bool takes_lowest = objective.over_groups == GroupAggregate::kMinimum;
-  Scored all;
-  std::optional<double> lowest;
+  const bool uses_minimum = objective.over_groups == GroupAggregate::kMinimum;
+  WeightedScores all;
+  std::optional<double> minimum;
   for (std::size_t first = 0; first < senders.size();) {
     const SenderGroup* const group = groups[first];
     const double weight = group == nullptr ? 1 : group->weight;
-    Scored own;
+    WeightedScores own;
     for (; first < senders.size() && groups[first] == group; ++first) {
       if (scores[first].has_value() && weight > 0) {
-        (takes_lowest ? own : all).add(*scores[first], weight);
+        (uses_minimum ? own : all).add(*scores[first], weight);
       }
     }
     if (!own.values.empty()) {
       const double mean = weight * own.mean();
-      lowest = std::min(lowest.value_or(mean), mean);
+      minimum = std::min(minimum.value_or(mean), mean);
     }
   }
-  if (takes_lowest ? !lowest.has_value() : all.values.empty()) {
+  if (uses_minimum ? !minimum.has_value() : all.values.empty()) {
     return std::nullopt;
   }
-  const double score = takes_lowest ? *lowest : all.mean();
+  const double score = uses_minimum ? *minimum : all.mean();
   return std::isfinite(score) ? score : std::numeric_limits<double>::infinity();
 }
 

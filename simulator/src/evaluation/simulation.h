@@ -12,7 +12,7 @@
 
 namespace remy {
 
-// Sees nothing.
+// Records nothing.
 class NoObserver {
  public:
   template <class Controller>
@@ -60,7 +60,7 @@ class MemoryRecorder {
   }
 
   const std::vector<std::uint64_t>& uses() const { return uses_; }
-  // Null where a rule was not used.
+  // By rule; null for unused rules.
   const std::vector<std::unique_ptr<MemoryCounts>>& summaries() const { return summaries_; }
 
  private:
@@ -69,11 +69,11 @@ class MemoryRecorder {
   std::vector<std::unique_ptr<MemoryCounts>> summaries_;
 };
 
-// One specimen, by the simulator that is composed for what it has: a path, a clock, and senders
-// whose rules are of the controller's kind. Those of the first group of tables follow `table`.
-// Throws Interrupted.
+// Simulates one specimen with the simulator for its path, its clock, and senders whose rules are of
+// the controller's kind. Senders of table 0 follow `table` instead. Throws Interrupted.
 //
-// Each kind of rules is compiled by itself (composition.h): there are many simulators of each.
+// Each kind of rules is compiled in its own file (composition.h), as there are many simulators of
+// each.
 template <class Controller, class Observer>
 std::vector<SenderResults> run_rules(std::span<const CompiledTable> tables,
                                      const CompiledTable& table, const Specimen& specimen,

@@ -2,8 +2,8 @@
 
 namespace remy {
 
-REMY_COMPOSE(RemyController<false>, NoObserver);
-REMY_COMPOSE(RemyController<false>, UseCounter);
-REMY_COMPOSE(RemyController<false>, MemoryRecorder);
+REMY_INSTANTIATE_RUN_RULES(RemyController<false>, NoObserver);
+REMY_INSTANTIATE_RUN_RULES(RemyController<false>, UseCounter);
+REMY_INSTANTIATE_RUN_RULES(RemyController<false>, MemoryRecorder);
 
 }  // namespace remy

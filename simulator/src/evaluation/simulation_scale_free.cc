@@ -2,8 +2,8 @@
 
 namespace remy {
 
-REMY_COMPOSE(RemyController<true>, NoObserver);
-REMY_COMPOSE(RemyController<true>, UseCounter);
-REMY_COMPOSE(RemyController<true>, MemoryRecorder);
+REMY_INSTANTIATE_RUN_RULES(RemyController<true>, NoObserver);
+REMY_INSTANTIATE_RUN_RULES(RemyController<true>, UseCounter);
+REMY_INSTANTIATE_RUN_RULES(RemyController<true>, MemoryRecorder);
 
 }  // namespace remy

@@ -2,8 +2,8 @@
 
 namespace remy {
 
-REMY_COMPOSE(SignalController, NoObserver);
-REMY_COMPOSE(SignalController, UseCounter);
-REMY_COMPOSE(SignalController, MemoryRecorder);
+REMY_INSTANTIATE_RUN_RULES(SignalController, NoObserver);
+REMY_INSTANTIATE_RUN_RULES(SignalController, UseCounter);
+REMY_INSTANTIATE_RUN_RULES(SignalController, MemoryRecorder);
 
 }  // namespace remy

@@ -20,7 +20,7 @@ void require(bool condition, const char* field, double value, std::string_view a
 
 constexpr std::string_view kMarkingQueue = "threshold-marking";
 
-bool is_plain_but_for_its_queue(const Specimen& specimen) {
+bool is_plain_apart_from_queue(const Specimen& specimen) {
   return specimen.links.empty() && !specimen.measurement.reorders() &&
          std::ranges::none_of(specimen.senders, [](const SenderGroup& group) {
            return group.protocol.has_value() || group.body.has_value() ||
@@ -41,11 +41,11 @@ std::size_t sender_count(const Specimen& specimen) {
 }
 
 bool is_plain(const Specimen& specimen) {
-  return !specimen.bottleneck.has_value() && is_plain_but_for_its_queue(specimen);
+  return !specimen.bottleneck.has_value() && is_plain_apart_from_queue(specimen);
 }
 
 std::optional<double> marking_threshold_packets(const Specimen& specimen) {
-  if (!specimen.bottleneck.has_value() || !is_plain_but_for_its_queue(specimen)) {
+  if (!specimen.bottleneck.has_value() || !is_plain_apart_from_queue(specimen)) {
     return {};
   }
   const auto& [queue, packet_bytes, ack_bytes] = *specimen.bottleneck;
@@ -69,10 +69,10 @@ NetworkDescription describe(const Specimen& specimen) {
   network.ack_bytes = bottleneck.ack_bytes;
   network.measurement = specimen.measurement;
   network.links = specimen.links;
-  RouteDescription usual;
-  usual.delay_ms = specimen.rtt_ms / 2;
-  usual.return_delay_ms = specimen.rtt_ms - usual.delay_ms;
-  std::vector<std::uint32_t> usual_return;
+  RouteDescription default_route;
+  default_route.delay_ms = specimen.rtt_ms / 2;
+  default_route.return_delay_ms = specimen.rtt_ms - default_route.delay_ms;
+  std::vector<std::uint32_t> default_return_links;
   if (specimen.links.empty()) {
     LinkDescription link;
     link.rate_packets_per_ms = specimen.link_rate_packets_per_ms;
@@ -81,11 +81,11 @@ NetworkDescription describe(const Specimen& specimen) {
     link.loss_probability = specimen.loss_probability;
     network.links.push_back(link);
   }
-  std::vector<std::uint32_t> all(network.links.size());
-  std::iota(all.begin(), all.end(), 0U);
+  std::vector<std::uint32_t> all_links(network.links.size());
+  std::iota(all_links.begin(), all_links.end(), 0U);
   if (specimen.links.empty() && bottleneck.ack_bytes > 0) {
-    // ACKs are not lost on the way back but by its queue.
-    usual_return = {1};
+    // On the return link ACKs are dropped by its queue only.
+    default_return_links = {1};
     network.links.push_back(network.links.front());
     network.links.back().loss_probability = 0;
   }
@@ -102,12 +102,12 @@ NetworkDescription describe(const Specimen& specimen) {
     sender.first_on_ms = group.first_on_ms;
     sender.rtt_offset_ms = group.rtt_offset_ms;
     sender.barrier = number;
-    sender.route = group.route.value_or(usual);
+    sender.route = group.route.value_or(default_route);
     if (sender.route.links.empty()) {
-      sender.route.links = all;
+      sender.route.links = all_links;
     }
     if (sender.route.return_links.empty()) {
-      sender.route.return_links = usual_return;
+      sender.route.return_links = default_return_links;
     }
     network.senders.insert(network.senders.end(), group.count, sender);
   }
@@ -125,7 +125,8 @@ void validate(const Specimen& specimen, std::size_t tables) {
       (specimen.buffer_packets.has_value() || specimen.loss_probability > 0 ||
        (specimen.bottleneck.has_value() && specimen.bottleneck->queue.has_value()))) {
     throw std::invalid_argument(
-        "specimen has links and a buffer, queue or loss of its own; each link has those");
+        "specimen has links, so it cannot have a buffer, queue or loss of its own; each link has "
+        "them");
   }
   for (const SenderGroup& group : specimen.senders) {
     if (!group.protocol.has_value()) {

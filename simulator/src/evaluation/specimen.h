@@ -12,8 +12,8 @@
 
 namespace remy {
 
-// What becomes one score of those of a specimen's groups: the mean over all senders, by their
-// weights; or the lowest of the groups' means, each times its weight.
+// How a specimen's score combines its groups: the mean over all senders by weight, or the minimum
+// of the groups' means, each times its weight.
 enum class GroupAggregate { kMean, kMinimum };
 
 // U_alpha(throughput) - delta * U_beta(delay) (TCP ex Machina, Equation 1), with
@@ -23,69 +23,70 @@ struct Objective {
   double beta = 1;
   double delta = 1;
   const ThroughputMeasure* throughput = &throughput_measure("equal_share");
-  double minimum_on_ms = 0;  // a sender on for less is not scored
+  double minimum_on_ms = 0;  // senders that are on for less are not scored
   GroupAggregate over_groups = GroupAggregate::kMean;
 };
 
-// A number of like senders.
+// A group of identical senders.
 struct SenderGroup {
   std::uint32_t count = 1;
-  std::uint32_t table = 0;  // which of the request's tables they run
+  std::uint32_t table = 0;  // index among the request's tables
   Traffic traffic;
-  std::optional<Choice> protocol = {};      // in place of a table
-  std::optional<Choice> body = {};          // none: datagrams of a table, TCP of a protocol
-  std::optional<double> first_on_ms = {};   // none: after an off time, if there is one
-  double weight = 1;                        // of each in the specimen's score; 0: not scored
-  std::optional<Objective> objective = {};  // none: the request's
-  // None: over all links, the specimen's RTT in equal parts there and back. No links: all, in
-  // order.
+  std::optional<Choice> protocol = {};  // replaces the table
+  std::optional<Choice> body = {};      // transport; none: datagram for a table, TCP for a protocol
+  std::optional<double> first_on_ms =
+      {};  // start of the first on period; none: after an off time, if the traffic has any
+  double weight = 1;  // weight of each sender in the specimen's score; 0: not scored
+  std::optional<Objective> objective = {};  // none: the request's objective
+  // None: over all links, with half of the specimen's RTT each way. A route without links has all
+  // links, in order.
   std::optional<RouteDescription> route = {};
-  std::optional<double> rtt_offset_ms = {};  // none: as the specimen's measurement has it
+  std::optional<double> rtt_offset_ms = {};  // none: as in the specimen's measurement noise
 };
 
-// What a path has beyond the plain dumbbell.
+// Properties of the bottleneck that differ from the plain dumbbell.
 struct Bottleneck {
   std::optional<Choice> queue;  // none: drop-tail
   double packet_bytes = kPacketBytes;
-  // On a link back that is as the one there; 0: there is none. Where there are links, on those of
-  // the way back.
+  // Size of ACKs on a return link equal to the forward link; 0: no return link. If the specimen has
+  // links, size on the links of the return route.
   double ack_bytes = 0;
 };
 
 // One network drawn from the model.
 struct Specimen {
-  std::uint64_t key = 0;  // names the specimen's random streams
+  std::uint64_t key = 0;  // key of the specimen's random streams
   double link_rate_packets_per_ms = 1;
   double rtt_ms = 100;
-  std::optional<std::uint32_t> buffer_packets;  // beyond the one in service; none: infinite
+  std::optional<std::uint32_t>
+      buffer_packets;  // in addition to the packet in transmission; none: infinite
   double loss_probability = 0;
   MeasurementNoise measurement;
   std::vector<SenderGroup> senders;
   std::optional<Bottleneck> bottleneck = {};
-  // In place of the one link that is described above; its rate and RTT stay as what throughput and
-  // delays are compared with.
+  // Replaces the one link described above, whose rate and RTT remain the reference for throughput
+  // and delay.
   std::vector<LinkDescription> links = {};
 };
 
-// Of all groups.
+// Number of senders in all groups.
 std::size_t sender_count(const Specimen& specimen);
 
-// Whether the dumbbell alone simulates it (network/dumbbell.h): RemyCCs on datagrams that meet in
-// one drop-tail queue, stay in order, and begin when each pleases.
+// Returns true if the dumbbell simulator suffices (network/dumbbell.h): RemyCCs on datagrams that
+// share one drop-tail queue, stay in order and start independently.
 bool is_plain(const Specimen& specimen);
 
-// How many packets wait where the queue marks arrivals, if that is all that keeps the specimen from
-// being plain. What looks at marks is simulated by the dumbbell then.
+// Returns the threshold if the specimen is plain apart from a threshold-marking queue. For tables
+// that look at marks, such specimens are simulated by the dumbbell.
 std::optional<double> marking_threshold_packets(const Specimen& specimen);
 
-// What carries the senders of a group.
+// The transport of a group's senders, with the default filled in.
 Choice body_of(const SenderGroup& group);
 
-// Any specimen, as the general network takes it. Tables keep their numbers.
+// Describes any specimen for the general network. Tables keep their numbers.
 NetworkDescription describe(const Specimen& specimen);
 
-// Throws std::invalid_argument with one sentence if the specimen cannot be simulated with this many
-// tables.
+// Throws std::invalid_argument if the specimen cannot be simulated with this many tables.
 void validate(const Specimen& specimen, std::size_t tables);
 
 }  // namespace remy

@@ -10,8 +10,8 @@
 namespace remy {
 namespace {
 
-Performance of_packets(const SenderResults& sender, const Tally& tally, double time_ms,
-                       double duration_ms) {
+Performance packet_performance(const SenderResults& sender, const Tally& tally, double time_ms,
+                               double duration_ms) {
   if (tally.throughput_packets == 0 || tally.delay_samples == 0) {
     return {1 / time_ms, duration_ms - sender.first_on_ms};
   }
@@ -19,10 +19,10 @@ Performance of_packets(const SenderResults& sender, const Tally& tally, double t
           sender.delay_sum_ms / static_cast<double>(tally.delay_samples)};
 }
 
-// A flow that was not completed took the time that it was on; the first, if none was, is taken for
-// completed when time ran out.
-Performance of_flows(const SenderResults& sender, const Tally& tally, double time_ms,
-                     double duration_ms) {
+// The time of unfinished flows counts, too. If no flow is complete, the first counts as completed
+// at the end of the simulation.
+Performance flow_performance(const SenderResults& sender, const Tally& tally, double time_ms,
+                             double duration_ms) {
   const auto flows = static_cast<double>(std::max<std::uint64_t>(tally.flows, 1));
   const double delay_ms = tally.delay_samples == 0
                               ? duration_ms - sender.first_on_ms
@@ -31,18 +31,18 @@ Performance of_flows(const SenderResults& sender, const Tally& tally, double tim
 }
 
 constexpr std::array kMeasures = {
-    // Each instant divided by the number of senders on.
-    ThroughputMeasure{1, "equal_share", false, &SenderResults::share_ms, &of_packets},
-    ThroughputMeasure{2, "on_time", false, &SenderResults::on_ms, &of_packets},
-    ThroughputMeasure{3, "completion", true, &SenderResults::on_ms, &of_flows},
+    // On time in which each instant is divided by the number of senders that are on.
+    ThroughputMeasure{1, "equal_share", false, &SenderResults::share_ms, &packet_performance},
+    ThroughputMeasure{2, "on_time", false, &SenderResults::on_ms, &packet_performance},
+    ThroughputMeasure{3, "completion", true, &SenderResults::on_ms, &flow_performance},
 };
 
 template <class Value>
-const ThroughputMeasure& found(Value ThroughputMeasure::* member, Value value,
-                               const std::string& shown) {
+const ThroughputMeasure& find_measure(Value ThroughputMeasure::* member, Value value,
+                                      const std::string& label) {
   const auto* const measure = std::ranges::find(kMeasures, value, member);
   if (measure == kMeasures.end()) {
-    throw std::invalid_argument("throughput is " + shown + ", which is not one of " +
+    throw std::invalid_argument("throughput is " + label + ", which is not one of " +
                                 names_of(throughput_measures()));
   }
   return *measure;
@@ -53,11 +53,11 @@ const ThroughputMeasure& found(Value ThroughputMeasure::* member, Value value,
 std::span<const ThroughputMeasure> throughput_measures() { return kMeasures; }
 
 const ThroughputMeasure& throughput_measure(std::uint32_t number) {
-  return found(&ThroughputMeasure::number, number, std::to_string(number));
+  return find_measure(&ThroughputMeasure::number, number, std::to_string(number));
 }
 
 const ThroughputMeasure& throughput_measure(std::string_view name) {
-  return found(&ThroughputMeasure::name, name, std::string(name));
+  return find_measure(&ThroughputMeasure::name, name, std::string(name));
 }
 
 }  // namespace remy

@@ -8,35 +8,36 @@
 
 namespace remy {
 
-// Throughput and delay of a sender as every objective sees them.
+// Throughput and delay of a sender, from which every objective is computed.
 struct Performance {
-  double throughput_packets_per_ms = 0;  // flows per ms where flows are what counts
+  double throughput_packets_per_ms = 0;  // flows per ms if ThroughputMeasure::counts_flows
   double delay_ms = 0;
 };
 
-// What a sender's throughput and delay are counted over: packets that count as throughput, and
-// delays that delay_sum_ms is the sum of. On the dumbbell both are the packets received.
+// Counts of one sender: packets that count as throughput, and the number of delay samples in
+// delay_sum_ms. On the dumbbell both are the packets received.
 struct Tally {
   std::uint64_t throughput_packets = 0;
   std::uint64_t delay_samples = 0;
-  std::uint64_t flows = 0;  // by bytes, completed; the dumbbell counts none
+  std::uint64_t flows = 0;  // completed flows of by-bytes traffic; 0 on the dumbbell
 };
 
-// A quantity that an objective may take for throughput.
+// A definition of throughput that an objective can use.
 struct ThroughputMeasure {
-  std::uint32_t number;   // as remy_farm.v1.ThroughputMeasure has it
-  std::string_view name;  // in specifications
-  // Whether it is of flows, 1/s, which loads by bytes alone complete; else of packets, Mbit/s.
+  std::uint32_t number;   // value of the enum remy_farm.v1.ThroughputMeasure
+  std::string_view name;  // name in specifications
+  // True: counts completed flows (1/s), which needs by-bytes traffic. False: counts packets
+  // (Mbit/s).
   bool counts_flows;
-  double SenderResults::* time_ms;  // that it is over
-  // Of a sender that could have received something.
+  double SenderResults::* time_ms;  // the time by which the count is divided
+  // Computes it for a sender that could have received something.
   Performance (*performance)(const SenderResults& sender, const Tally& tally, double time_ms,
                              double duration_ms);
 };
 
 std::span<const ThroughputMeasure> throughput_measures();
 
-// Throw std::invalid_argument where there is none.
+// Throw std::invalid_argument if there is no such measure.
 const ThroughputMeasure& throughput_measure(std::uint32_t number);
 const ThroughputMeasure& throughput_measure(std::string_view name);
 

@@ -18,26 +18,26 @@
 namespace remy {
 namespace {
 
-// Which rule each sender used last.
+// Records the rule that each sender used last.
 class LastRules final : public RuleObserver {
  public:
   struct Use {
     double rule = -1;
-    std::array<double, kUsualSignals> memory{};
+    std::array<double, kBasicSignals> memory{};
   };
 
   void used(std::uint32_t sender, const RemyController<true>& controller,
             std::uint32_t rule) override {
     Use& use = uses[sender];
     use.rule = rule;
-    std::copy_n(controller.memory(), kUsualSignals, use.memory.begin());
+    std::copy_n(controller.memory(), kBasicSignals, use.memory.begin());
   }
 
   std::vector<Use> uses;
 };
 
-struct Stage {
-  std::vector<double> room;
+struct LiveState {
+  std::vector<double> input;
   std::vector<CompiledTable> tables;
   NetworkDescription description;
   LastRules rules;
@@ -48,30 +48,30 @@ struct Stage {
   std::string refusal;
 };
 
-Stage& stage() {
-  static Stage the_stage;
-  return the_stage;
+LiveState& state() {
+  static LiveState live_state;
+  return live_state;
 }
 
-// Reads the numbers of the room, one after the other.
-class Numbers {
+// Reads numbers from the input buffer in order.
+class InputReader {
  public:
-  explicit Numbers(std::size_t count) : left_(count) {
-    if (count > stage().room.size()) {
-      refuse("there are " + std::to_string(count) + " numbers but there is room for " +
-             std::to_string(stage().room.size()));
+  explicit InputReader(std::size_t count) : remaining_(count) {
+    if (count > state().input.size()) {
+      refuse("there are " + std::to_string(count) + " numbers but the buffer holds " +
+             std::to_string(state().input.size()));
     }
   }
 
   double next() {
-    if (left_ == 0) {
-      refuse("the numbers end too early");
+    if (remaining_ == 0) {
+      refuse("the input buffer ends before the last number");
     }
-    --left_;
-    return stage().room[place_++];
+    --remaining_;
+    return state().input[position_++];
   }
 
-  // A whole number that counts or names something.
+  // Reads an integer from 0 to `maximum`.
   std::uint32_t next_count(std::string_view field, std::uint32_t maximum) {
     const double value = next();
     require(value >= 0 && value <= maximum && value == std::floor(value), field, value,
@@ -79,16 +79,16 @@ class Numbers {
     return static_cast<std::uint32_t>(value);
   }
 
-  bool empty() const { return left_ == 0; }
+  bool empty() const { return remaining_ == 0; }
 
  private:
-  std::size_t left_;
-  std::size_t place_ = 0;
+  std::size_t remaining_;
+  std::size_t position_ = 0;
 };
 
-constexpr std::uint32_t kMostSenders = 64;
+constexpr std::uint32_t kMaxSenders = 64;
 
-// Omniscient senders are computed, and cannot be watched.
+// Omniscient senders are excluded: they are computed, not simulated.
 std::vector<std::string_view> protocol_names() {
   std::vector<std::string_view> names;
   for (const Protocol& protocol : protocols()) {
@@ -99,7 +99,7 @@ std::vector<std::string_view> protocol_names() {
   return names;
 }
 
-LinkDescription read_link(Numbers& numbers) {
+LinkDescription read_link(InputReader& numbers) {
   LinkDescription link;
   link.rate_packets_per_ms = numbers.next();
   link.delay_ms = numbers.next();
@@ -133,7 +133,7 @@ SenderDescription read_sender(double runs, double mean_on_ms, double mean_off_ms
   return sender;
 }
 
-RuleTable read_table(Numbers& numbers) {
+RuleTable read_table(InputReader& numbers) {
   const auto rules = static_cast<Rules>(1 + numbers.next_count("the kind of rules", 2));
   const double domain_upper = numbers.next();
   std::vector<Signal> signals(numbers.next_count("the number of signals", kSignals));
@@ -157,32 +157,32 @@ RuleTable read_table(Numbers& numbers) {
   return RuleTable(std::move(signals), std::move(nodes), domain_upper, rules);
 }
 
-void put(double value) {
+void append(double value) {
   constexpr std::uint64_t kPrime = 0x100000001b3;
-  stage().samples.push_back(value);
-  stage().digest = (stage().digest ^ std::bit_cast<std::uint64_t>(value)) * kPrime;
+  state().samples.push_back(value);
+  state().digest = (state().digest ^ std::bit_cast<std::uint64_t>(value)) * kPrime;
 }
 
-void sample() {
-  const LiveLink link = stage().network->link(0);
-  put(stage().now_ms);
-  put(static_cast<double>(link.waiting_packets));
-  put(static_cast<double>(link.dropped));
-  put(static_cast<double>(link.lost));
-  for (std::uint32_t i = 0; i < stage().description.senders.size(); ++i) {
-    const LiveSender sender = stage().network->sender(i);
-    put(sender.is_on ? 1 : 0);
-    put(sender.pace.window_packets);
-    put(sender.pace.intersend_ms);
-    put(sender.rtt_ms);
-    put(static_cast<double>(sender.in_flight));
-    put(static_cast<double>(sender.received));
-    put(static_cast<double>(sender.lost));
-    put(sender.delay_sum_ms);
-    const LastRules::Use& use = stage().rules.uses[i];
-    put(use.rule);
+void take_sample() {
+  const LiveLink link = state().network->link(0);
+  append(state().now_ms);
+  append(static_cast<double>(link.waiting_packets));
+  append(static_cast<double>(link.dropped));
+  append(static_cast<double>(link.lost));
+  for (std::uint32_t i = 0; i < state().description.senders.size(); ++i) {
+    const LiveSender sender = state().network->sender(i);
+    append(sender.is_on ? 1 : 0);
+    append(sender.pace.window_packets);
+    append(sender.pace.intersend_ms);
+    append(sender.rtt_ms);
+    append(static_cast<double>(sender.in_flight));
+    append(static_cast<double>(sender.received));
+    append(static_cast<double>(sender.lost));
+    append(sender.delay_sum_ms);
+    const LastRules::Use& use = state().rules.uses[i];
+    append(use.rule);
     for (const double value : use.memory) {
-      put(value);
+      append(value);
     }
   }
 }
@@ -191,79 +191,80 @@ void sample() {
 
 #if !defined(__cpp_exceptions)
 void end_call(const std::string& sentence) {
-  stage().refusal = sentence;
+  state().refusal = sentence;
   __builtin_trap();
 }
 #endif
 
 REMY_LIVE double* remy_live_room(std::size_t numbers) {
-  stage().room.assign(numbers, 0);
-  return stage().room.data();
+  state().input.assign(numbers, 0);
+  return state().input.data();
 }
 
 REMY_LIVE std::uint32_t remy_live_add_table(std::size_t count) {
-  Numbers numbers(count);
-  stage().tables.emplace_back(read_table(numbers));
-  return static_cast<std::uint32_t>(stage().tables.size() - 1);
+  InputReader numbers(count);
+  state().tables.emplace_back(read_table(numbers));
+  return static_cast<std::uint32_t>(state().tables.size() - 1);
 }
 
 REMY_LIVE void remy_live_start(std::size_t count) {
-  Numbers numbers(count);
+  InputReader numbers(count);
   const auto seed = static_cast<std::uint64_t>(numbers.next_count("the seed", 0xffffffff));
   NetworkDescription description;
   description.links.push_back(read_link(numbers));
   description.measurement.jitter = ExponentialJitter{numbers.next()};
   const double mean_on_ms = numbers.next();
   const double mean_off_ms = numbers.next();
-  const std::uint32_t senders = numbers.next_count("the number of senders", kMostSenders);
+  const std::uint32_t senders = numbers.next_count("the number of senders", kMaxSenders);
   for (std::uint32_t i = 0; i < senders; ++i) {
     description.senders.push_back(read_sender(numbers.next(), mean_on_ms, mean_off_ms));
   }
-  stage().network.reset();
-  stage().description = std::move(description);
-  stage().rules.uses.assign(senders, {});
-  stage().network = make_live_network(stage().description, stage().tables, seed, &stage().rules);
-  stage().now_ms = 0;
-  stage().digest = 0xcbf29ce484222325;
+  state().network.reset();
+  state().description = std::move(description);
+  state().rules.uses.assign(senders, {});
+  state().network = make_live_network(state().description, state().tables, seed, &state().rules);
+  state().now_ms = 0;
+  state().digest = 0xcbf29ce484222325;
   for (std::uint32_t i = 0; i < senders; ++i) {
-    stage().network->hold(i, false);
+    state().network->hold(i, false);
   }
 }
 
 REMY_LIVE void remy_live_change_link(std::size_t count) {
-  Numbers numbers(count);
-  stage().description.links.front() = read_link(numbers);
-  validate(stage().description, stage().tables.size());
-  stage().network->change_link(0, stage().description.links.front());
+  InputReader numbers(count);
+  state().description.links.front() = read_link(numbers);
+  validate(state().description, state().tables.size());
+  state().network->change_link(0, state().description.links.front());
 }
 
 REMY_LIVE void remy_live_switch(std::uint32_t sender, std::uint32_t how) {
-  if (sender >= stage().description.senders.size()) {
-    refuse("there is no sender " + std::to_string(sender) + ", from 0");
+  if (sender >= state().description.senders.size()) {
+    refuse("there is no sender " + std::to_string(sender) + "; there are " +
+           std::to_string(state().description.senders.size()));
   }
   if (how == 2) {
-    stage().network->release(sender);
+    state().network->release(sender);
   } else {
-    stage().network->hold(sender, how == 1);
+    state().network->hold(sender, how == 1);
   }
 }
 
 REMY_LIVE std::uint32_t remy_live_run(double until_ms, double step_ms) {
   require(step_ms > 0, "step_ms", step_ms, kPositive);
-  stage().samples.clear();
+  state().samples.clear();
   std::uint32_t samples = 0;
-  while (stage().now_ms + step_ms <= until_ms) {
-    stage().now_ms += step_ms;
-    stage().network->run_until(stage().now_ms);
-    sample();
+  while (state().now_ms + step_ms <= until_ms) {
+    state().now_ms += step_ms;
+    state().network->run_until(state().now_ms);
+    take_sample();
     ++samples;
   }
   return samples;
 }
 
-REMY_LIVE const double* remy_live_samples() { return stage().samples.data(); }
+REMY_LIVE const double* remy_live_samples() { return state().samples.data(); }
 
-REMY_LIVE std::uint64_t remy_live_digest() { return stage().digest; }
+REMY_LIVE std::uint64_t remy_live_digest() { return state().digest; }
 
 REMY_LIVE const char* remy_live_protocols() {
   static const std::string kLines = [] {
@@ -289,6 +290,6 @@ REMY_LIVE const char* remy_live_queues() {
   return kLines.c_str();
 }
 
-REMY_LIVE const char* remy_live_refusal() { return stage().refusal.c_str(); }
+REMY_LIVE const char* remy_live_refusal() { return state().refusal.c_str(); }
 
 }  // namespace remy

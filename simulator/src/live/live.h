@@ -3,53 +3,52 @@
 #include <cstddef>
 #include <cstdint>
 
-// A network to be watched and changed while it runs, for callers that have nothing but numbers: a
-// browser's worker, by WebAssembly, and Python's ctypes. Numbers are doubles that the caller writes
-// to a room of the stage's, and reads from another. There is one stage; who needs two loads the
-// module twice.
+// A network that can be watched and changed while it runs, for callers that pass only numbers: a
+// browser's worker, by WebAssembly, and Python's ctypes. The caller writes doubles to an input
+// buffer and reads doubles from an output buffer. There is one network per module instance.
 //
-// A call that refuses its numbers ends with a trap in WebAssembly, where nothing can be thrown: the
-// sentence is at remy_live_refusal(), and the module is of no more use. Natively it throws.
+// Invalid input ends a call with a trap in WebAssembly, where exceptions are disabled: the message
+// is at remy_live_refusal(), and the instance must not be used further. Native code throws.
 
 extern "C" {
 
-// Room for so many numbers, until the next call of this function.
+// Returns an input buffer for `numbers` doubles, valid until the next call of this function.
 double* remy_live_room(std::size_t numbers);
 
-// One more RemyCC from the room's numbers: whether rules are scale-free, the upper end of the
-// domain, the number of signals, these, and for each node in pre-order the number of thresholds
-// with (signal, value) each; or 0 and the action's window multiple, window increment and intersend
-// time. Returns its number, from 0.
+// Adds a RemyCC from the input buffer: the kind of rules (0: absolute, 1: scale-free, 2: scale-free
+// remembering), the upper end of the domain, the number of signals, the signals, and for each node
+// in pre-order the number of thresholds with (signal, value) each; or 0 and the action's window
+// multiple, window increment and intersend time. Returns its number, from 0.
 std::uint32_t remy_live_add_table(std::size_t numbers);
 
-// A network of one link at time 0, from the room's numbers: seed, link (as below), mean of the
-// exponential jitter with which RemyCCs see ACKs in ms, mean on and off times in ms, number of
-// senders, and of each what it runs: the number of a table, or -1 - the number of a protocol. All
-// senders are off, and held.
+// Starts a network of one link at time 0, from the input buffer: seed, link (as below), mean of the
+// exponential jitter in ms with which RemyCCs see ACKs, mean on and off times in ms, number of
+// senders, and for each sender the number of its table, or -1 - the number of its protocol. All
+// senders are held off.
 void remy_live_start(std::size_t numbers);
 
-// From the room's numbers: link rate in packets a ms, RTT in ms, buffer in packets (negative: as
-// large as it takes), probability of a loss, number of a queue discipline.
+// Changes the link, from the input buffer: rate in packets per ms, RTT in ms, buffer in packets
+// (negative: unlimited), loss probability, number of a queue discipline.
 void remy_live_change_link(std::size_t numbers);
 
-// 0: held off, 1: held on, 2: left to its traffic.
+// Switches a sender: 0: held off, 1: held on, 2: follows its traffic.
 void remy_live_switch(std::uint32_t sender, std::uint32_t how);
 
-// Runs up to until_ms and takes a sample at the end of every step of so many ms. Returns how many.
-// Of each: time in ms; packets that wait, and that were dropped and lost so far; then of each
-// sender whether it is on, window in packets, intersend in ms, the last RTT in ms, packets in
-// flight, packets received, lost, sum of the RTTs of these in ms; the rule that it used last (-1:
-// none), and the memory by which that was looked up (four numbers).
+// Runs up to until_ms and takes a sample after every step of step_ms. Returns the number of
+// samples. A sample has: time in ms; packets waiting, and packets dropped and lost so far; then for
+// each sender: 1 if it is on, else 0; window in packets; intersend time in ms; last RTT in ms;
+// packets in flight; packets received and lost; sum of the RTTs of the received packets in ms; the
+// rule used last (-1: none), and the four memory values by which it was looked up.
 std::uint32_t remy_live_run(double until_ms, double step_ms);
 const double* remy_live_samples();
 
-// Of the bits of all samples since the start.
+// Digest of all samples since the start, bit by bit.
 std::uint64_t remy_live_digest();
 
-// Lines of "name, tab, title" in the order of their numbers: protocols, queue disciplines.
+// Lines of name, tab, title, in the order of numbers.
 const char* remy_live_protocols();
 const char* remy_live_queues();
 
-// Why a call ended.
+// The message of the call that was ended by a trap.
 const char* remy_live_refusal();
 }

@@ -1276,7 +1276,7 @@ namespace {
 void require_simulable(const NetworkDescription& network, std::span<const CompiledTable> tables) {
   validate(network, tables.size());
   for (const SenderDescription& sender : network.senders) {
-    if (sender.table && tables[*sender.table].has_more_signals()) {
+    if (sender.table && tables[*sender.table].has_extended_signals()) {
       refuse("table " + std::to_string(*sender.table) +
              " looks at signals that only the dumbbell has (docs/reference/signals.md)");
     }

@@ -55,7 +55,7 @@ template <bool kAnyRules, bool kMore = false>
 class RemyController {
  public:
   static constexpr bool kMoreSignals = kMore;
-  static constexpr std::size_t kAxes = kMore ? kSignals : kUsualSignals;
+  static constexpr std::size_t kAxes = kMore ? kSignals : kBasicSignals;
 
   explicit RemyController(const CompiledTable& table) : table_(&table) {}
 
@@ -231,7 +231,7 @@ class RemyController {
 
   [[gnu::always_inline]] std::uint32_t find(const double* memory) const {
     if constexpr (kMore) {
-      return table_->find_any(memory);
+      return table_->find_extended(memory);
     } else {
       return table_->find(memory);
     }

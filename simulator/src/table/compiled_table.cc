@@ -6,14 +6,14 @@
 namespace remy {
 namespace {
 
-// An inner node whose children have not all been seen yet, in a walk in pre-order.
-struct Open {
-  std::size_t inner;
+// An inner node on the path of a pre-order walk.
+struct OpenNode {
+  std::size_t node_index;
   const std::vector<Threshold>* thresholds;
   unsigned next_child;
 };
 
-std::size_t orthant_of(const Open& parent) {
+std::size_t orthant_of(const OpenNode& parent) {
   std::size_t orthant = 0;
   for (std::size_t j = 0; j < parent.thresholds->size(); ++j) {
     orthant |= std::size_t{parent.next_child >> j & 1U}
@@ -22,7 +22,8 @@ std::size_t orthant_of(const Open& parent) {
   return orthant;
 }
 
-// What memory is compared with. Nothing lies below the domain, as memory is clamped to it.
+// The value that memory is compared with. Nothing lies below the domain, to which memory is
+// clamped.
 double lowest_at_or_above(double threshold) {
   return threshold > 0 ? threshold : -std::numeric_limits<double>::infinity();
 }
@@ -34,22 +35,22 @@ CompiledTable::CompiledTable(const RuleTable& table)
       looks_at_age_(is_scale_free(table.rules()) &&
                     std::ranges::find(table.signals(), Signal::kRecEwma) != table.signals().end()) {
   actions_.reserve(table.rule_count());
-  if (table.has_more_signals()) {
-    lay_out_any(table);
+  if (table.has_extended_signals()) {
+    compile_extended(table);
   } else {
-    lay_out(table);
+    compile_basic(table);
   }
 }
 
-void CompiledTable::lay_out(const RuleTable& table) {
-  std::vector<Open> path;
+void CompiledTable::compile_basic(const RuleTable& table) {
+  std::vector<OpenNode> path;
   for (const Node& node : table.nodes()) {
     const bool is_rule = node.thresholds.empty();
     if (!path.empty()) {
-      Open& parent = path.back();
-      inner_[parent.inner].children[orthant_of(parent)] =
+      OpenNode& parent = path.back();
+      basic_nodes_[parent.node_index].children[orthant_of(parent)] =
           is_rule ? ~static_cast<std::int32_t>(actions_.size())
-                  : static_cast<std::int32_t>(inner_.size() * sizeof(Inner));
+                  : static_cast<std::int32_t>(basic_nodes_.size() * sizeof(BasicNode));
       if (++parent.next_child == 1U << parent.thresholds->size()) {
         path.pop_back();
       }
@@ -58,24 +59,24 @@ void CompiledTable::lay_out(const RuleTable& table) {
       actions_.push_back(node.action);
       continue;
     }
-    path.push_back({inner_.size(), &node.thresholds, 0});
-    add_inner(node.thresholds);
+    path.push_back({basic_nodes_.size(), &node.thresholds, 0});
+    add_basic_node(node.thresholds);
   }
-  if (inner_.empty()) {
-    add_inner({});
-    inner_.front().children[0] = ~0;
+  if (basic_nodes_.empty()) {
+    add_basic_node({});
+    basic_nodes_.front().children[0] = ~0;
   }
 }
 
-void CompiledTable::lay_out_any(const RuleTable& table) {
-  std::vector<Open> path;
+void CompiledTable::compile_extended(const RuleTable& table) {
+  std::vector<OpenNode> path;
   for (const Node& node : table.nodes()) {
     const bool is_rule = node.thresholds.empty();
     if (!path.empty()) {
-      Open& parent = path.back();
-      children_[divided_[parent.inner].first_child + parent.next_child] =
+      OpenNode& parent = path.back();
+      children_[extended_nodes_[parent.node_index].first_child + parent.next_child] =
           is_rule ? ~static_cast<std::int32_t>(actions_.size())
-                  : static_cast<std::int32_t>(divided_.size());
+                  : static_cast<std::int32_t>(extended_nodes_.size());
       if (++parent.next_child == 1U << parent.thresholds->size()) {
         path.pop_back();
       }
@@ -84,28 +85,28 @@ void CompiledTable::lay_out_any(const RuleTable& table) {
       actions_.push_back(node.action);
       continue;
     }
-    path.push_back({divided_.size(), &node.thresholds, 0});
-    divided_.push_back({thresholds_.size(), node.thresholds.size(), children_.size()});
+    path.push_back({extended_nodes_.size(), &node.thresholds, 0});
+    extended_nodes_.push_back({thresholds_.size(), node.thresholds.size(), children_.size()});
     children_.resize(children_.size() + (std::size_t{1} << node.thresholds.size()));
     for (const Threshold& threshold : node.thresholds) {
       thresholds_.push_back({threshold.signal, lowest_at_or_above(threshold.value)});
     }
   }
-  if (divided_.empty()) {
-    divided_.push_back({0, 0, 0});
+  if (extended_nodes_.empty()) {
+    extended_nodes_.push_back({0, 0, 0});
     children_.push_back(~0);
   }
 }
 
-void CompiledTable::add_inner(const std::vector<Threshold>& thresholds) {
-  Inner inner{};
-  // Nothing lies at or above what is not a number.
-  inner.thresholds.fill(std::numeric_limits<double>::quiet_NaN());
+void CompiledTable::add_basic_node(const std::vector<Threshold>& thresholds) {
+  BasicNode added{};
+  // Comparisons with NaN are false.
+  added.thresholds.fill(std::numeric_limits<double>::quiet_NaN());
   for (const Threshold& threshold : thresholds) {
-    inner.thresholds[static_cast<std::size_t>(threshold.signal)] =
+    added.thresholds[static_cast<std::size_t>(threshold.signal)] =
         lowest_at_or_above(threshold.value);
   }
-  inner_.push_back(inner);
+  basic_nodes_.push_back(added);
 }
 
 }  // namespace remy

@@ -33,7 +33,7 @@ bool is_metadata(const wire::Field& field) {
   return field.number >= kConfig && field.number <= kConfigVector;
 }
 
-// A WhiskerTree whose children are still encoded.
+// A WhiskerTree whose children are not decoded yet.
 struct EncodedNode {
   MemoryRange domain;
   std::vector<std::string_view> children;
@@ -66,16 +66,16 @@ EncodedNode open_node(std::string_view message, const Place& place) {
   return node;
 }
 
-// What multiplies values on a signal: 1 for those that are not times.
-double unit_of(Signal signal, double unit_ms) {
+// The factor for values of a signal: unit_ms for times, else 1.
+double unit_factor(Signal signal, double unit_ms) {
   return kSignalAxes[axis_of(signal)].absolute.unit == "ms" ? unit_ms : 1;
 }
 
-// The nodes with times in ms.
-std::vector<Node> in_ms(std::vector<Node> nodes, double unit_ms) {
+// Converts the nodes' times to ms.
+std::vector<Node> to_ms(std::vector<Node> nodes, double unit_ms) {
   for (Node& node : nodes) {
     for (Threshold& threshold : node.thresholds) {
-      threshold.value *= unit_of(threshold.signal, unit_ms);
+      threshold.value *= unit_factor(threshold.signal, unit_ms);
     }
     if (node.thresholds.empty()) {
       node.action.intersend_ms *= unit_ms;
@@ -84,19 +84,19 @@ std::vector<Node> in_ms(std::vector<Node> nodes, double unit_ms) {
   return nodes;
 }
 
-// How the children of a node divide its domain.
+// The thresholds at which the children of a node divide its domain.
 struct Division {
-  // In the order that makes the children's order in the file that of Node, if there is one;
-  // otherwise in axis order.
+  // In the order for which the children's file order is that of Node, if there is one; otherwise in
+  // axis order.
   std::vector<Threshold> thresholds;
-  // order[c] is the place in the file of child c in the order of Node.
+  // order[c] is the index in the file of child c in the order of Node.
   std::vector<std::size_t> order;
 };
 
 using Thresholds = std::array<std::optional<double>, dna::kAxes>;
 
-// Where the children divide the axis. One with an empty side hides in the lower bounds, so that
-// every child's upper bound must be looked at too.
+// Returns the threshold at which the children divide an axis. If one side is empty, lower bounds do
+// not show it, so the upper bounds of all children are checked, too.
 std::optional<double> find_threshold(const MemoryRange& parent,
                                      std::span<const MemoryRange> children, std::size_t axis) {
   for (const MemoryRange& child : children) {
@@ -122,7 +122,7 @@ void check_threshold(const MemoryRange& parent, std::size_t axis, double value, 
   }
 }
 
-// The side of every threshold that the child lies on, as bits by axis.
+// Returns on which side of each threshold the child lies, as bits by axis.
 unsigned orthant_of(const MemoryRange& parent, const MemoryRange& child,
                     const Thresholds& thresholds, const Place& place) {
   unsigned orthant = 0;
@@ -144,8 +144,8 @@ unsigned orthant_of(const MemoryRange& parent, const MemoryRange& child,
   return orthant;
 }
 
-// The axes in the order in which the children's places count through the orthants in binary, or in
-// axis order if they do not.
+// Returns the axes in the order in which the children's file order counts through the orthants in
+// binary; in axis order if there is none.
 std::vector<std::size_t> order_axes(std::span<const unsigned> orthants,
                                     const Thresholds& thresholds) {
   std::vector<std::size_t> in_file_order;
@@ -173,8 +173,8 @@ std::vector<std::size_t> order_axes(std::span<const unsigned> orthants,
   return in_axis_order;
 }
 
-// Recovers the thresholds from the children's domains. `node` is the place of the parent. Throws
-// InvalidTable unless the children divide it at one threshold a signal.
+// Recovers the thresholds from the children's domains. `node` is the path of the parent. Throws
+// InvalidTable unless the children divide it at one threshold per signal.
 Division divide(const MemoryRange& parent, std::span<const MemoryRange> children,
                 const Place& node) {
   Thresholds thresholds;
@@ -226,7 +226,7 @@ Division divide(const MemoryRange& parent, std::span<const MemoryRange> children
   return division;
 }
 
-// Turns the tree of the file into nodes in pre-order.
+// Converts the tree of a file to nodes in pre-order.
 class TreeReader {
  public:
   void read(const EncodedNode& node, const Place& place, std::size_t depth) {
@@ -267,8 +267,8 @@ class TreeReader {
 
   std::vector<Node> take_nodes() { return std::move(nodes_); }
 
-  // Files that do not list their axes are older than the list: they have the three of the paper,
-  // and the fourth where they divide on it.
+  // Files without a list of axes predate it: they have the three signals of the paper, and the
+  // fourth if a node splits on it.
   std::vector<Signal> signals(const MemoryRange& root) const {
     std::vector<Signal> signals;
     for (std::size_t axis = 0; axis < dna::kAxes; ++axis) {
@@ -282,7 +282,7 @@ class TreeReader {
   }
 
  private:
-  // Whether the child is a cell of its parent into which nothing falls.
+  // Returns true if the child is an empty cell of its parent.
   static bool is_empty(const MemoryRange& child, const MemoryRange& parent) {
     bool is_empty = false;
     for (std::size_t axis = 0; axis < dna::kAxes; ++axis) {
@@ -294,8 +294,8 @@ class TreeReader {
     return is_empty;
   }
 
-  // How the children that are kept, all or all that are not empty, divide their parent. One that is
-  // left alone divides nothing.
+  // Returns how the kept children (all, or all non-empty ones) divide their parent. A single child
+  // that covers its parent gives no division.
   static Division divide_without_empty(const MemoryRange& parent,
                                        std::span<const MemoryRange> children,
                                        std::vector<std::size_t>& kept, const Place& place) {
@@ -323,7 +323,7 @@ class TreeReader {
       try {
         return divide(parent, domains, place);
       } catch (const InvalidTable&) {
-        throw problem;  // in which children have the numbers that they have in the file
+        throw problem;  // its message counts children as in the file
       }
     }
   }
@@ -332,7 +332,7 @@ class TreeReader {
   std::array<bool, dna::kAxes> divided_{};
 };
 
-// The largest of the root's bounds.
+// Returns the largest upper bound of the root.
 double domain_upper_of(const MemoryRange& root, std::span<const Signal> signals, double unit_ms) {
   const Place place;
   for (std::size_t axis = 0; axis < dna::kAxes; ++axis) {
@@ -348,7 +348,7 @@ double domain_upper_of(const MemoryRange& root, std::span<const Signal> signals,
       refuse(place, "has the upper bound 0 on " + std::string(dna::axis_name(axis_of(signal))) +
                         "; it must be above 0");
     }
-    domain_upper = std::max(domain_upper, upper * unit_of(signal, unit_ms));
+    domain_upper = std::max(domain_upper, upper * unit_factor(signal, unit_ms));
   }
   return domain_upper;
 }
@@ -385,7 +385,7 @@ void check_metadata(std::string_view metadata) {
   }
 }
 
-// Writes the table's nodes, each at the place where its turn in pre-order comes.
+// Encodes the table's nodes in pre-order.
 class TreeWriter {
  public:
   explicit TreeWriter(const RuleTable& table) : table_(table) {}
@@ -433,7 +433,7 @@ DnaFile read_dna(std::string_view bytes, double time_unit_ms) {
   reader.read(node, root, 0);
   std::vector<Signal> signals = reader.signals(node.domain);
   const double domain_upper = domain_upper_of(node.domain, signals, time_unit_ms);
-  return {RuleTable(std::move(signals), in_ms(reader.take_nodes(), time_unit_ms), domain_upper),
+  return {RuleTable(std::move(signals), to_ms(reader.take_nodes(), time_unit_ms), domain_upper),
           read_metadata(bytes)};
 }
 

@@ -7,27 +7,27 @@
 
 namespace remy {
 
-// A table as a .dna file holds it.
+// The content of a .dna file.
 struct DnaFile {
   RuleTable table;
   // The encoded fields 4 (config), 5 (optimizer) and 6 (configvector) of the outermost message, in
-  // the order of the file; written back as they are.
+  // file order. Written back unchanged.
   std::string metadata;
 };
 
-// Reads the Protocol Buffers wire format of the reference tool (message WhiskerTree). Accepts the
-// trees whose children divide their parent at one threshold a signal, in any order. Where they do
-// so only without their empty cells (of zero width on a signal, as medians at a lower edge leave
-// them), those are dropped: bounds are half-open, so that nothing falls into them. If the root's
-// bounds differ by signal, the largest is the domain's: memory beyond a bound is clamped to it, so
-// that no look-up changes.
+// Reads a .dna file of the reference tool (Protocol Buffers message WhiskerTree). Accepts trees in
+// which the children of a node divide it at one threshold per signal, in any order. Empty cells (of
+// zero width on a signal, as medians at a lower edge produce them) are dropped if the children
+// divide their parent only without them: bounds are half-open, so nothing falls into an empty cell.
+// If the root's upper bounds differ by signal, the domain has the largest. Memory beyond a bound is
+// clamped to it, so no look-up changes.
 //
-// The file does not tell its unit of time: it is `time_unit_ms`. Throws InvalidTable with one
+// The file does not record its unit of time, which is `time_unit_ms`. Throws InvalidTable with one
 // sentence that says what is wrong and where.
 DnaFile read_dna(std::string_view bytes, double time_unit_ms = 1);
 
-// The inverse, in ms. Throws InvalidTable if a window increment is not an integer of 32 bits, which
-// is all that the format holds.
+// Writes a .dna file with times in ms. Throws InvalidTable if a window increment is not a 32-bit
+// integer, as the format requires.
 std::string write_dna(const RuleTable& table, std::string_view metadata = {});
 
 }  // namespace remy

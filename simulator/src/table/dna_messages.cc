@@ -83,7 +83,7 @@ void activate(MemoryRange& range, std::uint64_t axis, const Place& place) {
   range.active[static_cast<std::size_t>(axis)] = true;
 }
 
-// Repeated enums come one a field or packed; readers must take both.
+// A repeated enum may be encoded one value per field, or packed.
 void decode_active_axes(const wire::Field& field, const Place& place, MemoryRange& range) {
   if (field.type != wire::Type::kBytes) {
     require(field, wire::Type::kVarint, place);
@@ -157,7 +157,7 @@ MemoryRange::MemoryRange() {
   lower.fill(0);
   upper.fill(RuleTable::kDefaultDomainUpper);
   active.fill(false);
-  std::fill_n(active.begin(), kUsualSignals, true);
+  std::fill_n(active.begin(), kBasicSignals, true);
 }
 
 MemoryRange decode_memory_range(std::string_view message, const Place& place) {
@@ -185,10 +185,9 @@ MemoryRange decode_memory_range(std::string_view message, const Place& place) {
 }
 
 std::string encode_memory_range(const Region& region, std::span<const Signal> signals) {
-  // Bounds of the other two axes are left out where nothing lies on them, as in files that are
-  // older.
-  const bool is_usual = axis_of(signals.back()) < kUsualSignals;
-  const std::size_t axes = is_usual ? kUsualSignals : kAxes;
+  // As in older files, the bounds of the other two axes are omitted if the table does not use them.
+  const bool is_usual = axis_of(signals.back()) < kBasicSignals;
+  const std::size_t axes = is_usual ? kBasicSignals : kAxes;
   std::string message;
   wire::append_bytes(message, kLower, encode_memory(region.lower, axes));
   wire::append_bytes(message, kUpper, encode_memory(region.upper, axes));

@@ -14,7 +14,7 @@ namespace {
 using wire::Field;
 using wire::Type;
 
-// The number of each axis on the wire, where signals are counted from 1.
+// The number of each signal in messages, by axis; numbers start at 1.
 constexpr auto kAbsoluteNumbers =
     by_axis([](const SignalAxis& axis) { return std::uint64_t{axis.form(false).number}; });
 constexpr auto kScaleFreeNumbers =
@@ -105,7 +105,8 @@ Node read_node(std::string_view message, Rules rules, std::size_t index) {
   return node;
 }
 
-// What a table is divided on depends on it, and it comes last.
+// Read before the other fields: the kind of rules determines the signals, but comes last in the
+// message.
 Rules read_rules(std::string_view message) {
   Rules rules = Rules::kAbsolute;
   for_each_field(message, [&](const Field& field) {

@@ -7,11 +7,11 @@
 
 namespace remy {
 
-// A table as a serialized remy_farm.v1.RuleTable, without what came with it from a .dna file.
-// Tables pass from the search to its evaluators at every step.
+// Serializes a table as remy_farm.v1.RuleTable, without .dna metadata. The search sends tables to
+// its evaluators in this form at every step.
 std::string write_message(const RuleTable& table);
 
-// The inverse. Throws InvalidTable.
+// Parses a serialized remy_farm.v1.RuleTable. Throws InvalidTable.
 RuleTable read_message(std::string_view message);
 
 }  // namespace remy

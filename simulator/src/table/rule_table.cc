@@ -12,8 +12,8 @@
 namespace remy {
 namespace {
 
-// An inner node of a walk in pre-order some of whose children have not been seen.
-struct Open {
+// An inner node on the path of a pre-order walk, some of whose children are still to come.
+struct OpenNode {
   const Node* node;
   Region region;
   std::size_t next_child = 0;
@@ -71,7 +71,7 @@ void check_action(std::string_view owner, std::size_t number, const Action& acti
     refuse_part("intersend_ms", action.intersend_ms, " not below 0");
   }
   if (is_scale_free(rules) && std::max({action.window_multiple, std::abs(action.window_increment),
-                                        action.intersend_ms}) > RuleTable::kLargestRelative) {
+                                        action.intersend_ms}) > RuleTable::kMaxRelative) {
     refuse<InvalidTable>(std::string(owner) + " " + std::to_string(number) + " has the action " +
                          text(action.window_multiple) + ", " + text(action.window_increment) +
                          ", " + text(action.intersend_ms) +
@@ -133,7 +133,7 @@ std::string text(double value) {
   const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
   return error == std::errc{} ? std::string(buffer.data(), end) : "?";
 #else
-  // What is shortest needs tables of a hundred kilobytes, which a page must not load.
+  // The shortest representation needs tables of 100 kB, too large for a web page.
   std::snprintf(buffer.data(), buffer.size(), "%.15g", value);
   return buffer.data();
 #endif
@@ -151,7 +151,7 @@ RuleTable::RuleTable(std::vector<Signal> signals, std::vector<Node> preorder, do
   }
   Region region;
   region.upper.fill(domain_upper_);
-  std::vector<Open> path;
+  std::vector<OpenNode> path;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     Node& node = nodes_[i];
     if (i > 0) {

@@ -9,11 +9,11 @@
 
 namespace remy {
 
-// A congestion signal: one axis of a sender's memory (TCP ex Machina, section 4.1). The order is
-// that of the .dna format's axes, then that of docs/reference/signals.md.
+// A congestion signal: one axis of a sender's memory (TCP ex Machina, section 4.1). The first six
+// are in the order of the .dna format's axes, the others in that of docs/reference/signals.md.
 enum class Signal : std::uint8_t {
   kSendEwma,
-  kRecEwma,  // of scale-free rules: age
+  kRecEwma,  // age in scale-free rules
   kRttRatio,
   kSlowRecEwma,
   kRttDiff,
@@ -25,48 +25,49 @@ enum class Signal : std::uint8_t {
   kRttsSinceLoss,
 };
 
-// What tells a sender of the signal.
-enum class ToldBy : std::uint8_t {
+// Where a sender obtains the signal from.
+enum class SignalOrigin : std::uint8_t {
   kAcks,
   kTelemetry,  // the bottleneck, by in-band network telemetry (INT)
   kMarks,      // a queue that marks packets (ECN)
 };
 
-// What divides an absolute value into the ratio that scale-free rules look at.
-enum class Per : std::uint8_t {
+// The divisor that turns an absolute value into the ratio for scale-free rules.
+enum class Divisor : std::uint8_t {
   kNothing,
   kInterval,  // rec_ewma
   kSmallestRtt,
-  kPath,  // packets that the smallest RTT holds at the measured rate, smallest RTT / rec_ewma
+  kPath,  // the BDP in packets: smallest RTT / rec_ewma
 };
 
-// A signal as rules of one kind look at it.
+// A signal as absolute rules, or scale-free rules, look at it.
 struct SignalForm {
-  std::string_view name;     // SIGNAL_SEND_EWMA of rule_table.proto is send_ewma
-  std::uint8_t number;       // that of the enum Signal of rule_table.proto
+  std::string_view name;  // lower-case name without SIGNAL_ of the enum Signal in rule_table.proto
+  std::uint8_t number;    // its number in that enum
   std::string_view formula;  // Markdown, as docs/reference/signals.md prints it
   std::string_view unit = "1";
-  std::string_view printed_in = "";  // of its thresholds in reports: ms, packets, %; else bare
-  // Whether it may be 0 for ever, so that 0 does not tell who has measured nothing.
-  bool may_stay_0 = false;
-  double least_measured = 0;  // no measured value lies below; 0: none is known
-  Per per = Per::kNothing;
-  // Divides what senders measure on usual networks, for the fingerprint of tables that look at it;
-  // 0: only what they measure is in the fingerprint.
-  double usual_value = 0;
+  std::string_view printed_in =
+      "";  // unit of its thresholds in reports: ms, packets or %; empty: none
+  // True if a measured value may be 0, so that 0 does not mean that nothing is measured yet.
+  bool can_stay_zero = false;
+  double min_measured = 0;  // lower bound of measured values; 0: not known
+  Divisor divisor = Divisor::kNothing;
+  // A typical value on common networks, at which the fingerprint's tables split on this signal. 0:
+  // the fingerprint contains only measured values.
+  double typical_value = 0;
 };
 
-// All that there is to say of one signal.
+// The declaration of one signal.
 struct SignalAxis {
   Signal signal;
   SignalForm absolute;
-  // None: the absolute form has no unit, and is for all rules.
+  // None: the absolute form has no unit and serves both kinds of rules.
   std::optional<SignalForm> scale_free = std::nullopt;
-  std::string_view source;  // a section of TCP ex Machina, or another
-  ToldBy told_by = ToldBy::kAcks;
-  double smallest = 0;  // from where summaries of memory tell values apart
-  // Searches divide on signals of a lower turn first, and in the order of axes within one.
-  std::uint8_t turn = 1;
+  std::string_view source;  // a section of TCP ex Machina, or another document
+  SignalOrigin origin = SignalOrigin::kAcks;
+  double smallest_value = 0;  // smallest possible value, from which memory summaries count
+  // Searches split on signals with a lower number first, and in axis order among equal ones.
+  std::uint8_t split_priority = 1;
 
   constexpr const SignalForm& form(bool is_scale_free) const {
     return is_scale_free && scale_free ? *scale_free : absolute;
@@ -85,7 +86,7 @@ inline constexpr SignalAxis kSignalAxes[] = {
         .scale_free = {{.name = "send_ratio",
                         .number = 5,
                         .formula = "over `rec_ewma`",
-                        .per = Per::kInterval}},
+                        .divisor = Divisor::kInterval}},
         .source = "4.1",
     },
     {
@@ -94,15 +95,16 @@ inline constexpr SignalAxis kSignalAxes[] = {
                      .number = 2,
                      .formula = "*a*(1/8, time between the last two ACKs)",
                      .unit = "ms"},
-        .scale_free = {{.name = "age",
-                        .number = 16,
-                        .formula =
-                            "packets of this on period acknowledged after the first; 256 "
-                            "more for who "
-                            "[remembers](../explanation/scale-free-rules.md#age-and-memory) another",
-                        .unit = "packets",
-                        .printed_in = "packets",
-                        .least_measured = 1}},
+        .scale_free =
+            {{.name = "age",
+              .number = 16,
+              .formula =
+                  "packets of this on period acknowledged after the first; 256 "
+                  "more if the sender "
+                  "[remembers](../explanation/scale-free-rules.md#age-and-memory) an earlier one",
+              .unit = "packets",
+              .printed_in = "packets",
+              .min_measured = 1}},
         .source = "4.1",
     },
     {
@@ -110,10 +112,10 @@ inline constexpr SignalAxis kSignalAxes[] = {
         .absolute = {.name = "rtt_ratio",
                      .number = 3,
                      .formula = "last RTT / smallest RTT of this on period",
-                     .least_measured = 1},
+                     .min_measured = 1},
         .source = "4.1",
-        .smallest = 1,
-        .turn = 0,
+        .smallest_value = 1,
+        .split_priority = 0,
     },
     {
         .signal = Signal::kSlowRecEwma,
@@ -121,12 +123,12 @@ inline constexpr SignalAxis kSignalAxes[] = {
                      .number = 4,
                      .formula = "*a*(1/256, time between the last two ACKs)",
                      .unit = "ms"},
-        // No EWMA of weight 1/256 is below 1/32 of one of weight 1/8 of the same times.
+        // An EWMA of weight 1/256 is at least 1/32 of one of weight 1/8 of the same times.
         .scale_free = {{.name = "slow_rec_ratio",
                         .number = 6,
                         .formula = "over `rec_ewma`",
-                        .least_measured = 1.0 / 32,
-                        .per = Per::kInterval}},
+                        .min_measured = 1.0 / 32,
+                        .divisor = Divisor::kInterval}},
         .source = "learnability study, 3.2",
     },
     {
@@ -136,17 +138,17 @@ inline constexpr SignalAxis kSignalAxes[] = {
                      .formula = "last RTT - smallest RTT of this on period",
                      .unit = "ms",
                      .printed_in = "ms",
-                     .may_stay_0 = true,
-                     .usual_value = 8},
+                     .can_stay_zero = true,
+                     .typical_value = 8},
         .scale_free = {{.name = "rtt_diff_ratio",
                         .number = 12,
                         .formula = "over `rec_ewma`, packets of its own that a sender waits for; "
                                    "Vegas' *diff* (Brakmo and Peterson 1995, section 3.2)",
                         .unit = "packets",
                         .printed_in = "packets",
-                        .may_stay_0 = true,
-                        .per = Per::kInterval,
-                        .usual_value = 3}},
+                        .can_stay_zero = true,
+                        .divisor = Divisor::kInterval,
+                        .typical_value = 3}},
         .source = "`.dna` format",
     },
     {
@@ -158,14 +160,14 @@ inline constexpr SignalAxis kSignalAxes[] = {
                          "or lost",
                      .unit = "ms",
                      .printed_in = "ms",
-                     .usual_value = 12},
+                     .typical_value = 12},
         .scale_free = {{.name = "queueing_delay_ratio",
                         .number = 13,
                         .formula = "over the smallest RTT",
                         .printed_in = "%",
-                        .least_measured = 0x1p-20,
-                        .per = Per::kSmallestRtt,
-                        .usual_value = 0.05}},
+                        .min_measured = 0x1p-20,
+                        .divisor = Divisor::kSmallestRtt,
+                        .typical_value = 0.05}},
         .source = "`.dna` format",
     },
     {
@@ -175,10 +177,10 @@ inline constexpr SignalAxis kSignalAxes[] = {
                      .formula = "*a*(1/256, 1 for a lost packet, 0 for one received), packet by "
                                 "packet",
                      .printed_in = "%",
-                     .may_stay_0 = true,
-                     .usual_value = 0.004},
+                     .can_stay_zero = true,
+                     .typical_value = 0.004},
         .source = "R+",
-        .turn = 2,
+        .split_priority = 2,
     },
     {
         .signal = Signal::kQueueLength,
@@ -188,18 +190,18 @@ inline constexpr SignalAxis kSignalAxes[] = {
                                 "bottleneck)",
                      .unit = "packets",
                      .printed_in = "packets",
-                     .may_stay_0 = true,
-                     .usual_value = 3},
+                     .can_stay_zero = true,
+                     .typical_value = 3},
         .scale_free = {{.name = "queue_ratio",
                         .number = 14,
                         .formula = "times `rec_ewma` / smallest RTT, what the path holds at the "
                                    "measured rate",
                         .printed_in = "%",
-                        .may_stay_0 = true,
-                        .per = Per::kPath,
-                        .usual_value = 0.1}},
+                        .can_stay_zero = true,
+                        .divisor = Divisor::kPath,
+                        .typical_value = 0.1}},
         .source = "INT; R+",
-        .told_by = ToldBy::kTelemetry,
+        .origin = SignalOrigin::kTelemetry,
     },
     {
         .signal = Signal::kUtilization,
@@ -209,10 +211,10 @@ inline constexpr SignalAxis kSignalAxes[] = {
                          "*a*(1/8, share of the time since the last acknowledged packet left "
                          "the bottleneck for which it was busy)",
                      .printed_in = "%",
-                     .least_measured = 0x1p-20,
-                     .usual_value = 0.6},
+                     .min_measured = 0x1p-20,
+                     .typical_value = 0.6},
         .source = "INT; HPCC, 3.2; R+",
-        .told_by = ToldBy::kTelemetry,
+        .origin = SignalOrigin::kTelemetry,
     },
     {
         .signal = Signal::kEcnFraction,
@@ -222,10 +224,10 @@ inline constexpr SignalAxis kSignalAxes[] = {
                          "*a*(1/16, share of the packets that the ACK is for which the queue "
                          "marked)",
                      .printed_in = "%",
-                     .may_stay_0 = true,
-                     .usual_value = 0.05},
+                     .can_stay_zero = true,
+                     .typical_value = 0.05},
         .source = "DCTCP (RFC 8257, 3.3); R+",
-        .told_by = ToldBy::kMarks,
+        .origin = SignalOrigin::kMarks,
     },
     {
         .signal = Signal::kRttsSinceLoss,
@@ -234,20 +236,21 @@ inline constexpr SignalAxis kSignalAxes[] = {
                      .formula =
                          "1 + time since the ACK that told of the last loss / smallest RTT; 0 "
                          "before any loss of this on period",
-                     .may_stay_0 = true},
+                     .can_stay_zero = true},
         .source = "CUBIC (RFC 9438, 4.2)",
-        .turn = 2,
+        .split_priority = 2,
     },
 };
 
 inline constexpr std::size_t kSignals = std::size(kSignalAxes);
-// Those that every sender's memory has. Tables that look at others have a simulator of their own.
-inline constexpr std::size_t kUsualSignals = 4;
+// The basic signals, which every sender's memory has. Tables with extended signals, the others, are
+// run by a simulator of their own.
+inline constexpr std::size_t kBasicSignals = 4;
 
 constexpr std::size_t axis_of(Signal signal) { return static_cast<std::size_t>(signal); }
 
-// By axis, one thing that is declared of it. What is evaluated when it is compiled leaves all else
-// out of what is linked.
+// An array, by axis, of one property of the declarations. Evaluated at compile time, so that the
+// other properties need not be linked.
 template <class Get>
 constexpr auto by_axis(const Get& get) {
   std::array<decltype(get(kSignalAxes[0])), kSignals> found{};
