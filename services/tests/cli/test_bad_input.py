@@ -36,13 +36,13 @@ CASES = {
     "too many senders": (SIMULATE + " --sender cubic=10001", "1 to 10000"),
     "fewer senders than none": (SIMULATE + " --sender cubic=-1", "asks for -1 senders"),
     "a RemyCC without a file": (SIMULATE + " --sender remycc:=1", "remycc:FILE"),
-    "a protocol on datagrams": (SIMULATE + " --sender cubic,transport=datagram", "on tcp"),
-    "no such body": (SIMULATE + " --transport udp", "datagram"),
-    "a body that no sender can be on": (
+    "a protocol on datagrams": (SIMULATE + " --sender cubic,transport=datagram", "protocols need tcp"),
+    "an unknown transport": (SIMULATE + " --transport udp", "datagram"),
+    "a transport that no sender can use": (
         SIMULATE.replace("--remycc {remycc} --senders 2", "--sender cubic --transport datagram"),
         "--transport datagram carries RemyCCs only",
     ),
-    "another body that no sender can be on": (
+    "another transport that no sender can use": (
         EVALUATE.replace("--remycc {remycc}", "--sender cubic --transport ns2"),
         "--transport ns2 carries RemyCCs only",
     ),
@@ -61,7 +61,7 @@ CASES = {
     "XCP without its router": (SIMULATE + " --sender xcp", "XCP router"),
     "omniscient beside others": (
         SIMULATE + " --sender omniscient",
-        "with nobody else",
+        "cannot share its link with other senders",
     ),
     "recording in no format": (SIMULATE + " --record {folder}/run.txt", ".csv"),
     "plot in no format": (SIMULATE + " --plot {folder}/run.pdf", ".png"),

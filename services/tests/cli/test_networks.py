@@ -206,7 +206,7 @@ BAD = {
     ),
     "arrivals by time": (
         ONE_LINK.replace("mean_off_ms: 300", "poisson: {mean_interval_ms: 10}"),
-        "only flows by bytes come so",
+        "must have flows by bytes",
     ),
     "unknown flow lengths": (
         ONE_LINK.replace("exponential_time: {mean_ms: 900}", "empirical_bytes: {name: caida}"),
@@ -223,7 +223,7 @@ BAD = {
     "nobody in a group": (ONE_LINK.replace("count: 2", "count: 0"), "senders[0].count is 0"),
     "two links of one name": (
         ONE_LINK.replace("rtt_ms: 80", "  - {name: '0', rate_mbps: 1}\nrtt_ms: 80"),
-        "links[1].name is '0' as another's is",
+        "links[1].name is '0', but another link has that name",
     ),
     "a trace": (ONE_LINK.replace("rate_mbps: 12", "trace: {ends: true}"), "semantics is missing"),
     "a policer that holds nothing": (
