@@ -36,7 +36,10 @@ CASES = {
     "too many senders": (SIMULATE + " --sender cubic=10001", "1 to 10000"),
     "fewer senders than none": (SIMULATE + " --sender cubic=-1", "asks for -1 senders"),
     "a RemyCC without a file": (SIMULATE + " --sender remycc:=1", "remycc:FILE"),
-    "a protocol on datagrams": (SIMULATE + " --sender cubic,transport=datagram", "protocols need tcp"),
+    "a protocol on datagrams": (
+        SIMULATE + " --sender cubic,transport=datagram",
+        "protocols need tcp",
+    ),
     "an unknown transport": (SIMULATE + " --transport udp", "datagram"),
     "a transport that no sender can use": (
         SIMULATE.replace("--remycc {remycc} --senders 2", "--sender cubic --transport datagram"),
