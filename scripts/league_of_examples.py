@@ -23,10 +23,10 @@ from remy_laboratory.studies.league import (
     LeagueSet,
     SetResult,
     plan_set,
-    play_set,
     read_set,
+    run_set,
 )
-from remy_laboratory.studies.standings import entrant_of, rival_protocols
+from remy_laboratory.studies.standings import parse_entrant, rival_protocols
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "data" / "remyccs"
@@ -52,19 +52,19 @@ class League:
 
     def of(self, table: Path) -> list[SetResult]:
         """Returns a table's result per set, among those of the protocols, as the last entrant."""
-        return [self._with(protocols, entrant_of(str(table))) for protocols in self.protocols]
+        return [self._with(protocols, parse_entrant(str(table))) for protocols in self.protocols]
 
     def _play(self, league: LeagueSet, entrants: Sequence[Entrant]) -> SetResult:
         plan = plan_set(league, entrants, quick=False)
-        return play_set(plan, self._runner, lambda _: None)
+        return run_set(plan, self._runner, lambda _: None)
 
     def _with(self, protocols: SetResult, entrant: Entrant) -> SetResult:
         own = self._play(protocols.league, [entrant])
-        places = [
-            replace(place, scores={**place.scores, **mine.scores})
-            for place, mine in zip(protocols.places, own.places, strict=True)
+        networks = [
+            replace(network, scores={**network.scores, **mine.scores})
+            for network, mine in zip(protocols.networks, own.networks, strict=True)
         ]
-        return replace(protocols, entrants=[*protocols.entrants, entrant], places=places)
+        return replace(protocols, entrants=[*protocols.entrants, entrant], networks=networks)
 
 
 def row_of(table: Path, results: Sequence[SetResult]) -> str:
@@ -89,7 +89,7 @@ def page(results: Mapping[Path, Sequence[SetResult]], protocols: Sequence[SetRes
         "",
         "| set | networks | what is on them |",
         "|---|---|---|",
-        *(_line(each.league.name, len(each.places), each.league.title) for each in protocols),
+        *(_line(each.league.name, len(each.networks), each.league.title) for each in protocols),
         "",
         "## Winning rates",
         "",
@@ -131,10 +131,10 @@ def _rates(results: Sequence[SetResult], entrant: str | None = None) -> list[str
 def _worst_line(table: Path, results: Sequence[SetResult]) -> str:
     entrant = results[0].entrants[-1].name
     behind = [
-        (place.relative(entrant), result.league.name, place.name)
+        (network.relative_score(entrant), result.league.name, network.name)
         for result in results
         if result.league.rival is None
-        for place in result.places
+        for network in result.networks
     ]
     relative, league, network = min(behind)
     return _line(_name(table), league, network, f"{relative:.2g}")

@@ -7,13 +7,13 @@ from remy_laboratory.search_benchmark import (
     QUOTED,
     BenchmarkScore,
     CurvePoint,
-    Published,
+    IntermediateTable,
     SeedCurve,
     best_groups,
+    curve_dict,
     groups_below,
     plot_curves,
-    summary_tree,
-    thinned,
+    thin,
     to_csv,
 )
 from remy_simulator import RuleTable
@@ -50,7 +50,7 @@ CURVE = SeedCurve(
 )
 
 
-def test_a_score_is_passed_when_both_means_are_above() -> None:
+def test_threshold_is_passed_when_both_means_exceed_it() -> None:
     passing = CURVE.first_passed(-0.43)
     assert passing is not None
     assert (passing.cpu_seconds, passing.wall_seconds) == (20, 10)
@@ -58,32 +58,32 @@ def test_a_score_is_passed_when_both_means_are_above() -> None:
     assert CURVE.first_passed(-0.25) is None
 
 
-def test_groups_are_compared_with_the_best_published_table_of_each() -> None:
+def test_groups_are_compared_with_the_best_published_score_of_each_group() -> None:
     assert best_groups(QUOTED) == (-0.43, -0.35, -0.38, -0.35)
     assert groups_below(CURVE.final.score, QUOTED) == ["2-4"]
     assert groups_below(CURVE.final.score, ()) == []
 
 
-def test_the_summary_has_the_final_table_and_the_passings() -> None:
-    tree = summary_tree(CURVE, [-0.43, -0.22], QUOTED)
-    assert (tree["seed"], tree["steps"], tree["mean"]) == (3, 50, -0.28)
-    assert [each["cpu_seconds"] for each in tree["first_passed"]] == [20, None]
+def test_curve_dict_has_the_final_score_and_the_passed_thresholds() -> None:
+    result = curve_dict(CURVE, [-0.43, -0.22], QUOTED)
+    assert (result["seed"], result["steps"], result["mean"]) == (3, 50, -0.28)
+    assert [each["cpu_seconds"] for each in result["first_passed"]] == [20, None]
 
 
-def test_csv_has_a_line_for_each_point() -> None:
+def test_csv_has_a_line_per_point() -> None:
     rows = list(csv.DictReader(io.StringIO(to_csv(CURVE.points))))
     assert [float(row["cpu_seconds"]) for row in rows] == [1, 10, 20, 40]
     assert float(rows[-1]["senders_2-4"]) == -0.36
     assert rows[-1]["senders_2-4_stderr"] == ""
 
 
-def test_curves_have_a_plot() -> None:
+def test_curves_are_plotted() -> None:
     assert_is_png(plot_curves([CURVE, CURVE], QUOTED, delta=1))
     assert_is_png(plot_curves([], (), delta=0.1))
 
 
-def test_tables_too_close_together_are_left_out_but_never_the_last() -> None:
-    tables = [Published(TABLE, steps, 0, 0) for steps in (0, 3, 10, 12, 19, 21, 22)]
-    assert [each.steps for each in thinned(tables, 10)] == [0, 10, 21, 22]
-    assert [each.steps for each in thinned(tables, 1)] == [0, 3, 10, 12, 19, 21, 22]
-    assert [each.steps for each in thinned(tables[:1], 5)] == [0]
+def test_thin_drops_tables_that_are_too_close_but_never_the_last() -> None:
+    tables = [IntermediateTable(TABLE, steps, 0, 0) for steps in (0, 3, 10, 12, 19, 21, 22)]
+    assert [each.steps for each in thin(tables, 10)] == [0, 10, 21, 22]
+    assert [each.steps for each in thin(tables, 1)] == [0, 3, 10, 12, 19, 21, 22]
+    assert [each.steps for each in thin(tables[:1], 5)] == [0]

@@ -26,7 +26,7 @@ from remy_simulator.objective import normalized_sender_scores
 TABLE = RuleTable([0, 1, 2], [([], (0.9, 3.0, 3.0))])
 
 
-def test_a_score_is_throughput_and_delay_in_bits() -> None:
+def test_normalized_score_weighs_throughput_and_delay_in_bits() -> None:
     request = held_out_request(TABLE, 6)
     outcome = remy_simulator.evaluate_columns(request)
     for specimen, result in zip(
@@ -35,19 +35,19 @@ def test_a_score_is_throughput_and_delay_in_bits() -> None:
         strict=True,
     ):
         plain = normalized_sender_scores(MINIMUM_ON_MS, specimen, result, request.duration_ms)
-        ours = normalized_scores(1.0, specimen, result, request.duration_ms)
-        assert ours == pytest.approx(plain, abs=1e-12)
+        scores = normalized_scores(1.0, specimen, result, request.duration_ms)
+        assert scores == pytest.approx(plain, abs=1e-12)
         throughputs = normalized_scores(0.0, specimen, result, request.duration_ms)
-        tenth = normalized_scores(0.1, specimen, result, request.duration_ms)
-        for whole, throughput, weighted in zip(ours, throughputs, tenth, strict=True):
-            if whole is None or throughput is None:
+        delay_tenth = normalized_scores(0.1, specimen, result, request.duration_ms)
+        for score, throughput, weighted in zip(scores, throughputs, delay_tenth, strict=True):
+            if score is None or throughput is None:
                 assert weighted is None
             else:
-                delay = throughput - whole
+                delay = throughput - score
                 assert weighted == pytest.approx(throughput - 0.1 * delay)
 
 
-def test_a_specimen_counts_once_and_in_the_pooled_mean_with_each_sender() -> None:
+def test_mean_counts_specimens_and_pooled_mean_counts_senders() -> None:
     score = summarize([[-1.0], [-0.5, None], [-0.2, -0.4, -0.6], [None]])
     assert score.mean is not None
     assert score.mean.count == 3
@@ -66,8 +66,8 @@ def test_a_specimen_counts_once_and_in_the_pooled_mean_with_each_sender() -> Non
     assert more == [None, None]
 
 
-def test_the_pooled_error_knows_that_senders_of_one_specimen_go_together() -> None:
-    """Ten copies of a sender in each specimen tell no more than one of them."""
+def test_pooled_error_accounts_for_senders_of_the_same_specimen() -> None:
+    """Ten copies of a sender in each specimen give the same error as one."""
     values = [-0.1, -0.7, -0.3, -0.2]
     single = summarize([[value] for value in values]).pooled
     copied = summarize([[value] * 10 for value in values]).pooled
@@ -78,27 +78,27 @@ def test_the_pooled_error_knows_that_senders_of_one_specimen_go_together() -> No
     assert single.standard_error == pytest.approx(statistics.stdev(values) / math.sqrt(4))
 
 
-def test_nothing_scored_is_no_score() -> None:
+def test_summary_of_unscored_specimens_is_none() -> None:
     score = summarize([[None], [None, None]])
     assert (score.mean, score.pooled) == (None, None)
 
 
-def test_groups_have_names() -> None:
+def test_group_names() -> None:
     assert [group_name(group) for group in GROUPS] == ["1", "2-4", "5-9", "10-16"]
 
 
 @needs_reference
 @pytest.mark.parametrize("published", QUOTED[:2], ids=lambda published: published.name)
-def test_published_tables_score_what_is_quoted(published: PublishedScore) -> None:
-    """On fewer and other specimens: within three standard errors of the difference."""
+def test_published_tables_have_the_quoted_scores(published: PublishedScore) -> None:
+    """The scores are on fewer and other specimens, so they differ within three standard errors."""
     remycc = read_remycc(REFERENCE / f"RemyCC-{published.name}.dna")
     evaluator = LocalEvaluator(2)
     score = measure_table(remycc.table, evaluator.evaluate, Benchmark(specimens=128))
     evaluator.close()
     assert remycc.table.rule_count == published.rules
     quoted = published.score
-    for estimate, figure in ((score.mean, quoted.mean), (score.pooled, quoted.pooled)):
+    for estimate, expected in ((score.mean, quoted.mean), (score.pooled, quoted.pooled)):
         assert estimate is not None
-        assert figure is not None
+        assert expected is not None
         assert estimate.standard_error is not None
-        assert abs(estimate.mean - figure.mean) < 3 * math.hypot(estimate.standard_error, 0.007)
+        assert abs(estimate.mean - expected.mean) < 3 * math.hypot(estimate.standard_error, 0.007)

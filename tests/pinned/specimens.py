@@ -15,9 +15,9 @@ from benchmarks.programs import ROOT
 from remy_farm.specification import Networks, load_spec
 from remy_farm.specification.network_files import read_topology
 from remy_farm.specification.senders import parse_sender
-from remy_laboratory.studies.cells import Tables, cells_of, cells_on
+from remy_laboratory.studies.cells import Tables, network_cells, row_cells
 from remy_laboratory.studies.league import Entrant, read_set
-from remy_laboratory.studies.networks import follows_recordings
+from remy_laboratory.studies.networks import uses_traces
 from remy_laboratory.studies.study import find_studies, read_study
 from tests.pinned.records import Record
 
@@ -39,7 +39,7 @@ def _of_specification(path: Path) -> Iterator[bytes]:
 def _follows_recordings(path: Path) -> bool:
     """Whether a study needs published recordings."""
     study = read_study(path)
-    return follows_recordings(study.network, *(row.network for row in study.rows))
+    return uses_traces(study.network, *(row.network for row in study.rows))
 
 
 def _of_study(path: Path) -> Iterator[bytes]:
@@ -47,7 +47,7 @@ def _of_study(path: Path) -> Iterator[bytes]:
     for row in study.rows:
         # Rows of other simulators draw the specimens of ours, whatever those simulators are.
         others = {row.simulator: _Elsewhere()} if row.simulator else {}
-        for cell in cells_of(study, row, _NO_TABLES, quick=True, others=others):  # type: ignore[arg-type]
+        for cell in row_cells(study, row, _NO_TABLES, quick=True, others=others):  # type: ignore[arg-type]
             yield cell.specimen.SerializeToString(deterministic=True)
 
 
@@ -59,7 +59,7 @@ def _of_set(path: Path) -> Iterator[bytes]:
     league = read_set(path)
     row = Entrant("cubic", parse_sender("cubic")).row(league)
     for _, network in league.networks(quick=True):
-        for cell in cells_on(row, _NO_TABLES, network, _RUNS, league.seconds):
+        for cell in network_cells(row, _NO_TABLES, network, _RUNS, league.seconds):
             yield cell.specimen.SerializeToString(deterministic=True)
 
 

@@ -1,7 +1,7 @@
-"""The benchmark: tables and searches measured on one network model with specimens set apart.
+"""The search benchmark: scores tables and searches on held-out specimens of one network model.
 
-The usual model is the general-purpose one of "TCP ex Machina" (section 5.1), for which tables were
-published: a search is as good as the table that it publishes after so many seconds.
+The default model is the general-purpose one of "TCP ex Machina" (section 5.1), for which tables are
+published. A search is scored by the table that it has published after a given time.
 """
 
 from __future__ import annotations
@@ -49,12 +49,13 @@ __all__ = [
     "BenchmarkNetwork",
     "BenchmarkScore",
     "CurvePoint",
-    "Published",
+    "IntermediateTable",
     "PublishedScore",
     "SearchRun",
     "SeedCurve",
     "benchmark_spec",
     "best_groups",
+    "curve_dict",
     "group_name",
     "groups_below",
     "held_out_request",
@@ -64,16 +65,15 @@ __all__ = [
     "plot_curves",
     "published_files",
     "run_search",
-    "score_tree",
+    "score_dict",
     "summarize",
-    "summary_tree",
-    "thinned",
+    "thin",
     "to_csv",
 ]
 
 SPECIMENS = 512
 SIMULATED_SECONDS = 100.0
-#: A sender on for less is left out: no candidate can influence its score by much.
+#: Senders that are on for less are excluded, as no table can influence their score much.
 MINIMUM_ON_MS = 500.0
 
 _MODEL: Tree = {
@@ -89,30 +89,35 @@ _MODEL: Tree = {
     "search": {"mode": "joint"},
 }
 
-# Names the held-out specimens. The streams of a search are named by its seed and small numbers, in
-# paths of another length.
+# Seed of the held-out specimens. A search cannot draw them, because its streams have keys of
+# another
+# length, which consist of its seed and small numbers.
 _HELD_OUT = 0x7961726473746963
-# What `remy-farm evaluate --seed 20130812` draws.
+# Seed of the specimens that `remy-farm evaluate --seed 20130812` draws.
 _EVALUATION = 20130812
 
 
 @dataclass(frozen=True)
 class BenchmarkNetwork:
-    """Networks that tables and searches are measured on."""
+    """A network model on which tables and searches are scored."""
 
     model: Tree
-    #: Held-out specimens, how long they are simulated, and what names them.
+    #: Number of held-out specimens, their simulated time, and their seed.
     specimens: int
     seconds: float
     held_out: int
-    #: Whether scores are in bits above those of a sender with a fair share of the link and no
-    #: queueing, rather than in the objective's own unit.
+    #: Whether scores are in bits relative to a sender with a fair share of the link and no
+    #: queueing,
+    #: instead of in the objective's unit.
     is_normalized: bool = False
 
 
 def _learnability(lowest_mbps: float, highest_mbps: float) -> BenchmarkNetwork:
-    """A range of link rates of "An Experimental Study of the Learnability of Congestion Control"
-    (Table 2), measured as `evaluate` does it: 256 specimens of 30 s, natural logarithms."""
+    """Returns a range of link rates of "An Experimental Study of the Learnability of Congestion
+    Control" (Table 2).
+
+    Scores are those of `evaluate`: 256 specimens of 30 s, natural logarithms.
+    """
     model: Tree = {
         "name": "learnability",
         "network": {
@@ -127,7 +132,7 @@ def _learnability(lowest_mbps: float, highest_mbps: float) -> BenchmarkNetwork:
     return BenchmarkNetwork(model, 256, 30.0, _EVALUATION)
 
 
-# The ranges of the learnability study (Tables 2 to 4) at once, with clocks as kernels have them.
+# The combined ranges of the learnability study (Tables 2 to 4), with clocks like those of kernels.
 _GENERALIST: Tree = {
     "name": "generalist",
     "network": {
@@ -148,7 +153,7 @@ _GENERALIST: Tree = {
 }
 
 GENERAL_PURPOSE: Final = "general-purpose"
-#: By name.
+#: Network models by name.
 NETWORKS: Final = {
     GENERAL_PURPOSE: BenchmarkNetwork(_MODEL, SPECIMENS, SIMULATED_SECONDS, _HELD_OUT, True),
     "general-purpose-noise": BenchmarkNetwork(
@@ -179,10 +184,9 @@ def benchmark_spec(
     network: str = GENERAL_PURPOSE,
     source: str = "the benchmark",
 ) -> spec_pb2.DesignSpec:
-    """A design for the benchmark's networks of that name.
+    """Returns the specification of a design for a benchmark network.
 
-    `settings` are (path, value) pairs as `vary` takes them. Raises SpecError; `source` is what it
-    names.
+    `settings` are (path, value) pairs as for `vary`. Raises SpecError, which names `source`.
     """
     tree = vary(NETWORKS[network].model, "objective.delta", delta)
     for path, value in settings:
@@ -193,7 +197,7 @@ def benchmark_spec(
 def held_out_request(
     table: RuleTable, specimens: int, *, network: str = GENERAL_PURPOSE
 ) -> evaluation_pb2.EvaluationRequest:
-    """The table on the first of the held-out specimens, which are the same for every table."""
+    """Returns the request that evaluates a table on the first `specimens` held-out specimens."""
     measured = NETWORKS[network]
     return evaluation_request(
         benchmark_spec(network=network),
@@ -204,7 +208,7 @@ def held_out_request(
     )
 
 
-#: Numbers of senders that are told apart: first and last of each group.
+#: Groups of specimens by number of senders: first and last of each group.
 GROUPS: Final = ((1, 1), (2, 4), (5, 9), (10, 16))
 
 _NATURAL_LOGARITHM_OF_2: Final = remy_simulator.log(2.0)
@@ -212,49 +216,51 @@ _NATURAL_LOGARITHM_OF_2: Final = remy_simulator.log(2.0)
 
 @dataclass(frozen=True)
 class BenchmarkScore:
-    """Means with their standard errors; None where nothing could be scored."""
+    """Mean scores with standard errors; None if nothing was scored."""
 
-    #: Over specimens; a specimen's score is the mean over its senders.
+    #: Over specimens, with the mean over senders as the specimen's score.
     mean: Estimate | None
     #: Over the senders of all specimens.
     pooled: Estimate | None
-    #: Over the specimens of each of GROUPS.
+    #: Over the specimens of each group in GROUPS.
     groups: tuple[Estimate | None, ...]
 
 
 def group_name(group: tuple[int, int]) -> str:
-    """As in "2-4"."""
+    """Returns a name such as "2-4"."""
     first, last = group
     return str(first) if first == last else f"{first}-{last}"
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What tables are measured on, and how they are scored."""
+    """The networks on which tables are scored, and the weight of delay."""
 
     #: Weight of delay in the score, and in the objective of searches.
     delta: float = 1.0
-    #: Only so many of the held-out specimens; None: all of them.
+    #: Number of held-out specimens; None for all.
     specimens: int | None = None
-    #: One of NETWORKS.
+    #: A key of NETWORKS.
     network: str = GENERAL_PURPOSE
 
     @property
     def specimen_count(self) -> int:
-        """On how many specimens tables are measured."""
+        """The number of specimens on which tables are scored."""
         return self.specimens or NETWORKS[self.network].specimens
 
     @property
     def is_quoted(self) -> bool:
-        """Whether the scores in QUOTED are of this benchmark."""
+        """Whether the scores in QUOTED belong to this benchmark."""
         return self.delta == QUOTED_DELTA and self.network == GENERAL_PURPOSE
 
 
 def measure_table(
     table: RuleTable, evaluate: Evaluate, benchmark: Benchmark = Benchmark()
 ) -> BenchmarkScore:
-    """Simulates a table on the held-out specimens, and scores it by `normalized_scores`, or by the
-    objective where scores are not normalized."""
+    """Evaluates a table on the held-out specimens and scores it.
+
+    Scores are those of `normalized_scores` or, if the network is not normalized, of the objective.
+    """
     delta, network = benchmark.delta, benchmark.network
     request = held_out_request(table, benchmark.specimen_count, network=network)
     objective = benchmark_spec(delta, network=network).objective
@@ -277,10 +283,10 @@ def normalized_scores(
     outcome: evaluation_pb2.SpecimenOutcome,
     duration_ms: float,
 ) -> list[float | None]:
-    """log2(equal-share throughput / link rate) - delta * log2(delay / RTT) of each sender.
+    """Returns each sender's log2(equal-share throughput / link rate) - delta * log2(delay / RTT).
 
-    That is the objective with alpha = beta = 1 in units of 1 bit, zero for a sender that has its
-    fair share of the link at no queueing. None for a sender that is left out.
+    This is the objective with alpha = beta = 1 in bits. It is zero for a sender with its fair share
+    of the link and no queueing, and None for an excluded sender.
     """
     objective = spec_pb2.Objective(
         alpha=1,
@@ -299,7 +305,7 @@ def normalized_scores(
 
 
 def summarize(scores: Sequence[Sequence[float | None]]) -> BenchmarkScore:
-    """The means of scores by specimen and sender; None is left out."""
+    """Summarizes scores by specimen and sender; None is excluded."""
     means = [mean_of_scored(senders) for senders in scores]
     return BenchmarkScore(
         mean=estimate(means),
@@ -318,8 +324,11 @@ def summarize(scores: Sequence[Sequence[float | None]]) -> BenchmarkScore:
 
 
 def _pooled(scores: Sequence[Sequence[float | None]]) -> Estimate | None:
-    """The mean over senders. Those of one specimen share their fate: the error is that of a ratio
-    of two sums over independent specimens."""
+    """Estimates the mean over senders.
+
+    Senders of the same specimen are not independent, so the standard error is that of a ratio of
+    two sums over independent specimens.
+    """
     scored = [[score for score in senders if score is not None] for senders in scores]
     counts = [len(senders) for senders in scored if senders]
     sums = [math.fsum(senders) for senders in scored if senders]
@@ -349,12 +358,12 @@ class PublishedScore:
 
 
 def _quoted(name: str, rules: int, *means: float) -> PublishedScore:
-    """Mean, pooled mean, and those of the groups."""
+    """Creates a score from the mean, the pooled mean and the means of the groups."""
     mean, pooled, *groups = (Estimate(value, None, SPECIMENS) for value in means)
     return PublishedScore(name, rules, BenchmarkScore(mean, pooled, tuple(groups)))
 
 
-#: For delta = 1, quoted from a measurement on other specimens (standard errors .005 to .027).
+#: Scores at delta = 1, quoted from other specimens, with standard errors from .005 to .027.
 QUOTED: Final = (
     _quoted("2013-delta0.1", 162, -0.436, -0.476, -0.43, -0.35, -0.38, -0.52),
     _quoted("2013-delta1", 190, -0.485, -0.436, -0.84, -0.59, -0.43, -0.42),
@@ -364,38 +373,38 @@ QUOTED_DELTA: Final = 1.0
 
 
 def best_groups(published: tuple[PublishedScore, ...]) -> tuple[float, ...]:
-    """The best published score of each group; empty of none."""
+    """Returns the best published score of each group; empty without published scores."""
     by_group = zip(*(each.score.groups for each in published), strict=True)
     return tuple(max(each.mean if each else -math.inf for each in group) for group in by_group)
 
 
 def published_files() -> list[Path]:
-    """The .dna files of the published tables. Raises FileError if there are none."""
+    """Returns the .dna files of the published tables. Raises FileError if there are none."""
     folder = os.environ.get(REFERENCE_VARIABLE)
     files = sorted(Path(folder, "remyccs").glob("*.dna")) if folder else []
     if not files:
         raise FileError(
-            f"{REFERENCE_VARIABLE} is {folder!r}, but must name the folder whose subfolder remyccs "
-            "holds the published .dna files"
+            f"{REFERENCE_VARIABLE} is {folder!r}, but must name the directory whose subdirectory "
+            "remyccs has the published .dna files"
         )
     return files
 
 
 @dataclass(frozen=True)
-class Published:
-    """A table that a design published, and what it had cost."""
+class IntermediateTable:
+    """A table that a design published, with the time spent until then."""
 
     table: RuleTable
-    #: Steps made; 0 for the table that a search begins with.
+    #: Number of steps; 0 for the initial table.
     steps: int
-    #: Of the process since the design began: no table has been measured in between.
+    #: CPU time of the process since the design started, without any scoring of tables.
     cpu_seconds: float
     wall_seconds: float
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """What a search had reached."""
+    """The score of a search at one time."""
 
     seed: int
     steps: int
@@ -407,38 +416,38 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class SearchRun:
-    """A design that went to its end."""
+    """A finished design and the tables that it published."""
 
     result: DesignResult
     cpu_seconds: float
     wall_seconds: float
-    published: tuple[Published, ...]
+    published: tuple[IntermediateTable, ...]
 
 
 class _Recorder(DesignObserver):
-    """Keeps every table with the time at which it was published."""
+    """Records every published table with its time."""
 
     def __init__(self) -> None:
         self._cpu_origin = time.process_time()
         self._wall_origin = time.monotonic()
-        self.tables: list[Published] = []
+        self.tables: list[IntermediateTable] = []
 
     def elapsed(self) -> tuple[float, float]:
-        """CPU-seconds and wall-seconds."""
+        """Returns CPU seconds and wall seconds since the start."""
         return time.process_time() - self._cpu_origin, time.monotonic() - self._wall_origin
 
     def published(self, table: RuleTable, steps: int) -> None:
-        self.tables.append(Published(table, steps, *self.elapsed()))
+        self.tables.append(IntermediateTable(table, steps, *self.elapsed()))
 
 
 def run_search(
     spec: spec_pb2.DesignSpec, folder: str | os.PathLike[str], *, threads: int
 ) -> SearchRun:
-    """Designs as `DesignRun` does, and keeps each table that is published on the way.
+    """Runs a design and records each table that it publishes.
 
-    Measuring is left for afterwards, so that it takes nothing from the design. The times count
-    everything that the design does, also what its budget of CPU time buys being found out. Raises
-    KeyboardInterrupt if the run is interrupted, and what DesignRun raises.
+    Tables are scored later, so that scoring takes no time from the design. The times include all
+    work of the design, also the work of converting a CPU-time budget to steps. Raises
+    KeyboardInterrupt if the run is interrupted, and the errors of DesignRun.
     """
     recorder = _Recorder()
     result = DesignRun(spec, folder, threads=threads).run(recorder)
@@ -448,21 +457,21 @@ def run_search(
     return SearchRun(result, cpu_seconds, wall_seconds, tuple(recorder.tables))
 
 
-def thinned(tables: Iterable[Published], every: int) -> list[Published]:
-    """The tables that are at least `every` steps apart, and the last one."""
+def thin(tables: Iterable[IntermediateTable], every: int) -> list[IntermediateTable]:
+    """Returns tables that are at least `every` steps apart, and the last table."""
     *earlier, last = tables
-    kept: list[Published] = []
+    selected: list[IntermediateTable] = []
     for each in earlier:
-        if not kept or each.steps >= kept[-1].steps + every:
-            kept.append(each)
-    return [*kept, last]
+        if not selected or each.steps >= selected[-1].steps + every:
+            selected.append(each)
+    return [*selected, last]
 
 
 def measure_curve(
     run: SearchRun, evaluate: Evaluate, benchmark: Benchmark, *, every: int = 1
 ) -> Iterator[CurvePoint]:
-    """The points of a search's curve, one after the other as they are measured."""
-    for each in thinned(run.published, every):
+    """Scores the tables of a search and yields the points of its curve."""
+    for each in thin(run.published, every):
         yield CurvePoint(
             seed=run.result.spec.search.seed,
             steps=each.steps,
@@ -475,7 +484,7 @@ def measure_curve(
 
 @dataclass(frozen=True)
 class SeedCurve:
-    """One search: what it took in all, and its points by increasing time."""
+    """The curve of one search, with its points by increasing time."""
 
     seed: int
     steps: int
@@ -485,11 +494,11 @@ class SeedCurve:
 
     @property
     def final(self) -> CurvePoint:
-        """The table that the search ended with."""
+        """The last point, for the final table."""
         return self.points[-1]
 
     def first_passed(self, threshold: float) -> CurvePoint | None:
-        """The first table whose mean and pooled mean were both above `threshold`, if any was."""
+        """Returns the first point whose mean and pooled scores both exceed `threshold`, or None."""
         for point in self.points:
             mean, pooled = point.score.mean, point.score.pooled
             if mean and pooled and min(mean.mean, pooled.mean) > threshold:
@@ -498,7 +507,7 @@ class SeedCurve:
 
 
 def groups_below(score: BenchmarkScore, published: tuple[PublishedScore, ...]) -> list[str]:
-    """The numbers of senders for which a published table is better."""
+    """Returns the names of groups in which a published table scores higher."""
     return [
         group_name(group)
         for group, ours, best in zip(GROUPS, score.groups, best_groups(published), strict=False)
@@ -506,8 +515,8 @@ def groups_below(score: BenchmarkScore, published: tuple[PublishedScore, ...]) -
     ]
 
 
-def score_tree(score: BenchmarkScore) -> dict[str, Any]:
-    """A score as JSON."""
+def score_dict(score: BenchmarkScore) -> dict[str, Any]:
+    """Returns a score as a JSON object."""
     return {
         **estimate_tree(score.mean, "mean"),
         **estimate_tree(score.pooled, "pooled"),
@@ -522,10 +531,10 @@ def score_tree(score: BenchmarkScore) -> dict[str, Any]:
     }
 
 
-def summary_tree(
+def curve_dict(
     curve: SeedCurve, thresholds: Sequence[float], published: tuple[PublishedScore, ...]
 ) -> dict[str, Any]:
-    """One search as JSON."""
+    """Returns the results of a search as a JSON object."""
     passings = [(threshold, curve.first_passed(threshold)) for threshold in thresholds]
     return {
         "seed": curve.seed,
@@ -533,7 +542,7 @@ def summary_tree(
         "wall_seconds": curve.wall_seconds,
         "steps": curve.steps,
         "rules": curve.final.rules,
-        **score_tree(curve.final.score),
+        **score_dict(curve.final.score),
         "groups_below_the_best_published": groups_below(curve.final.score, published),
         "first_passed": [
             {
@@ -547,7 +556,7 @@ def summary_tree(
 
 
 def to_csv(points: Iterable[CurvePoint]) -> str:
-    """A line with the names of the columns, then one a point."""
+    """Returns CSV with a line per point."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     names = ["mean", "pooled", *(f"senders_{group_name(group)}" for group in GROUPS)]
@@ -565,17 +574,17 @@ def to_csv(points: Iterable[CurvePoint]) -> str:
     return text.getvalue()
 
 
-# Scores below this are those of a search that has only begun; drawing them would flatten the rest.
-_LOWEST = -1.6
-_ROOM_ABOVE = 0.05
+# Lower limit of the plot; scores of early steps below it would compress the rest.
+_MIN_SCORE = -1.6
+_MARGIN = 0.05
 _LINEAR_SECONDS = 10.0
 
 
 def plot_curves(
     curves: Sequence[SeedCurve], published: Sequence[PublishedScore], *, delta: float
 ) -> bytes:
-    """A PNG: a line for each search, a horizontal one for each published table."""
-    # Only a run that draws waits for matplotlib to load.
+    """Plots each search as a line and each published table as a horizontal line; returns a PNG."""
+    # Imported here because matplotlib is slow to import.
     from matplotlib.ticker import FuncFormatter, SymmetricalLogLocator
 
     from remy_farm.analysis.plots import COLORS, INK, MUTED, label_axes, new_figure, to_png
@@ -620,7 +629,7 @@ def plot_curves(
                 fontsize=8.5,
                 color=MUTED,
             )
-    axes.set_ylim(max(lowest - _ROOM_ABOVE, _LOWEST), highest + _ROOM_ABOVE)
+    axes.set_ylim(max(lowest - _MARGIN, _MIN_SCORE), highest + _MARGIN)
     axes.set_xscale("symlog", linthresh=_LINEAR_SECONDS)
     axes.xaxis.set_major_locator(
         SymmetricalLogLocator(base=10, linthresh=_LINEAR_SECONDS, subs=(1, 2, 5))

@@ -1,10 +1,10 @@
-"""Studies that take a moment."""
+"""Studies that are simulated in a second."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-#: One protocol over another at two rates, one of them with a RemyCC that is not here.
+#: Two protocols at two link rates, and a RemyCC whose file does not exist.
 SMALL = """\
 title: Two protocols
 source: nobody
@@ -25,9 +25,9 @@ picture: {drawing: curves, logarithmic_x: true}
 
 
 def write_studies(folder: Path, **texts: str) -> Path:
-    """A folder of one study, `small`, with these figures by name."""
-    place = folder / "studies"
-    (place / "small").mkdir(parents=True)
+    """Writes a study called `small` with these figures by name; returns the studies' directory."""
+    studies = folder / "studies"
+    (studies / "small").mkdir(parents=True)
     for name, text in texts.items():
-        (place / "small" / f"{name}.yaml").write_text(text, encoding="utf-8")
-    return place
+        (studies / "small" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    return studies

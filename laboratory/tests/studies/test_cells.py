@@ -1,4 +1,4 @@
-"""Cells are simulated once, and are the networks that a study names."""
+"""Tests that cells are simulated once, on the networks that a study describes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from remy_farm.specification.schema import SpecError
 from remy_laboratory.studies.cells import (
     CellRunner,
     CellStore,
-    cells_of,
     read_tables,
     remycc_path,
+    row_cells,
 )
 from remy_laboratory.studies.networks import REFERENCE_VARIABLE, study_network
 from remy_laboratory.studies.study import parse_study
@@ -29,8 +29,8 @@ ROW = STUDY.rows[0]
 TABLES = read_tables(ROW, Path())
 
 
-class _Counting:
-    """An evaluator that says how many simulations it was asked for."""
+class _CountingEvaluator:
+    """An evaluator that counts the simulations."""
 
     def __init__(self) -> None:
         self._evaluator = LocalEvaluator()
@@ -47,26 +47,28 @@ class _Counting:
 
 
 @pytest.fixture
-def evaluator() -> Iterator[_Counting]:
-    with closing(_Counting()) as found:
-        yield found
+def evaluator() -> Iterator[_CountingEvaluator]:
+    with closing(_CountingEvaluator()) as counting:
+        yield counting
 
 
-def test_what_is_kept_is_not_simulated_again(tmp_path: Path, evaluator: _Counting) -> None:
-    cells = list(cells_of(STUDY, ROW, TABLES, quick=True))
-    seen: list[float] = []
+def test_stored_cells_are_not_simulated_again(
+    tmp_path: Path, evaluator: _CountingEvaluator
+) -> None:
+    cells = list(row_cells(STUDY, ROW, TABLES, quick=True))
+    progress: list[float] = []
     with closing(CellStore(tmp_path / "cells.db")) as store:
         runner = CellRunner(evaluator.evaluate, store)
-        first = runner.run(TABLES, cells, STUDY.seconds, seen.append)
+        first = runner.run(TABLES, cells, STUDY.seconds, progress.append)
     assert evaluator.simulations == len(cells) == 4
-    assert seen == sorted(seen)
-    assert seen[-1] == pytest.approx(STUDY.seconds * sum(cell.packets for cell in cells))
+    assert progress == sorted(progress)
+    assert progress[-1] == pytest.approx(STUDY.seconds * sum(cell.packets for cell in cells))
     with closing(CellStore(tmp_path / "cells.db")) as store:
         runner = CellRunner(evaluator.evaluate, store)
-        again = runner.run(TABLES, cells, STUDY.seconds, seen.append)
-        # The longer study begins with the runs of the quick one.
-        longer = list(cells_of(STUDY, ROW, TABLES, quick=False))
-        runner.run(TABLES, longer, STUDY.seconds, seen.append)
+        again = runner.run(TABLES, cells, STUDY.seconds, progress.append)
+        # The full study includes the runs of the quick one.
+        longer = list(row_cells(STUDY, ROW, TABLES, quick=False))
+        runner.run(TABLES, longer, STUDY.seconds, progress.append)
     assert [each.SerializeToString() for each in again] == [
         each.SerializeToString() for each in first
     ]
@@ -74,24 +76,26 @@ def test_what_is_kept_is_not_simulated_again(tmp_path: Path, evaluator: _Countin
     assert (runner.simulated, runner.found) == (2, 8)
 
 
-def test_parts_of_a_row_come_to_what_the_whole_does(tmp_path: Path, evaluator: _Counting) -> None:
-    cells = list(cells_of(STUDY, ROW, TABLES, quick=True))
+def test_cells_have_the_same_outcomes_in_parts_as_in_one_run(
+    tmp_path: Path, evaluator: _CountingEvaluator
+) -> None:
+    cells = list(row_cells(STUDY, ROW, TABLES, quick=True))
     outcomes = []
     for parts in ([cells], [[cell] for cell in cells]):
         with closing(CellStore(tmp_path / f"{len(parts)}.db")) as store:
             runner = CellRunner(evaluator.evaluate, store)
-            found = [
+            outcomes_of_parts = [
                 each
                 for part in parts
                 for each in runner.run(TABLES, part, STUDY.seconds, lambda _: None)
             ]
-        outcomes.append([each.SerializeToString(deterministic=True) for each in found])
+        outcomes.append([each.SerializeToString(deterministic=True) for each in outcomes_of_parts])
     assert outcomes[0] == outcomes[1]
 
 
-def test_runs_differ_and_rows_have_the_same_runs() -> None:
-    cells = list(cells_of(STUDY, ROW, TABLES, quick=False))
-    others = list(cells_of(STUDY, STUDY.rows[1], TABLES, quick=False))
+def test_runs_differ_and_rows_share_the_draws_of_a_run() -> None:
+    cells = list(row_cells(STUDY, ROW, TABLES, quick=False))
+    others = list(row_cells(STUDY, STUDY.rows[1], TABLES, quick=False))
     assert len({cell.digest for cell in (*cells, *others)}) == 12
     assert [cell.specimen.key for cell in cells] == [0, 1, 2, 0, 1, 2]
     assert [cell.specimen.key for cell in others] == [0, 1, 2, 0, 1, 2]
@@ -107,14 +111,14 @@ def test_runs_differ_and_rows_have_the_same_runs() -> None:
         ("infinite", None),
     ],
 )
-def test_a_buffer_in_each_unit(limit: object, packets: int | None) -> None:
+def test_buffer_in_each_unit(limit: object, packets: int | None) -> None:
     always = {"traffic": {"always": {}}, "senders": 1}
     network = {"rate_mbps": 12, "rtt_ms": 40, "buffer": limit, **always}
     specimen = study_network(ROW.senders, network).specimen
     assert (specimen.buffer_packets if specimen.HasField("buffer_packets") else None) == packets
 
 
-def test_a_load_says_how_long_senders_pause() -> None:
+def test_load_determines_the_mean_off_time() -> None:
     network = {
         "rate_mbps": 8,
         "rtt_ms": 10,
@@ -122,12 +126,12 @@ def test_a_load_says_how_long_senders_pause() -> None:
         "senders": 10,
     }
     specimen = study_network(ROW.senders, network).run(0)
-    # Ten flows of 100 ms of the link's time in 2 s.
+    # Ten flows of 100 ms at the link rate in 2 s are a load of 0.5.
     assert specimen.senders[0].traffic.mean_off_ms == pytest.approx(2000)
     assert specimen.senders[0].count == 10
 
 
-def test_flow_lengths_may_be_measured_ones() -> None:
+def test_flow_lengths_may_be_empirical() -> None:
     network = {
         "rate_mbps": 8,
         "rtt_ms": 10,
@@ -138,7 +142,7 @@ def test_flow_lengths_may_be_measured_ones() -> None:
     assert (traffic.empirical_bytes.name, traffic.empirical_bytes.extra_bytes) == ("icsi", 40)
 
 
-def test_senders_begin_one_after_the_other_or_at_random() -> None:
+def test_senders_start_apart_or_at_random_times() -> None:
     network = {
         "rate_mbps": 8,
         "rtt_ms": 10,
@@ -158,7 +162,7 @@ def test_senders_begin_one_after_the_other_or_at_random() -> None:
     assert sum(drawn) / 600 == pytest.approx(100, rel=0.15)
 
 
-def test_published_tables_are_looked_for_where_the_variable_says(
+def test_published_tables_are_read_from_the_reference_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(REFERENCE_VARIABLE, str(tmp_path))
@@ -169,13 +173,13 @@ def test_published_tables_are_looked_for_where_the_variable_says(
         remycc_path("published/a.dna", Path("x"))
 
 
-def test_a_file_that_is_no_store_is_told(tmp_path: Path) -> None:
+def test_file_that_is_not_a_store_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cells.db").write_bytes(b"not a database, and longer than its head" * 9)
-    with pytest.raises(FileError, match="give another --out"):
+    with pytest.raises(FileError, match="use another --out"):
         CellStore(tmp_path / "cells.db")
 
 
-def test_the_first_sender_alone_may_take_its_smallest_rtt_for_shorter() -> None:
+def test_first_rtt_offset_applies_to_the_first_sender_only() -> None:
     dumbbell = {
         "rate_mbps": 8,
         "rtt_ms": 10,
@@ -186,7 +190,7 @@ def test_the_first_sender_alone_may_take_its_smallest_rtt_for_shorter() -> None:
     plain = study_network(ROW.senders, network).run(0)
     assert [group.HasField("rtt_offset_ms") for group in plain.senders] == [False]
     apart = study_network(ROW.senders, {**network, "first_rtt_offset_ms": 4}).run(0)
-    found = [(group.count, group.rtt_offset_ms) for group in apart.senders]
-    assert found == [(1, 4), (1, 0), (1, 0)]
-    with pytest.raises(SpecError, match="first_rtt_offset_ms needs links"):
+    offsets = [(group.count, group.rtt_offset_ms) for group in apart.senders]
+    assert offsets == [(1, 4), (1, 0), (1, 0)]
+    with pytest.raises(SpecError, match="first_rtt_offset_ms requires the key links"):
         study_network(ROW.senders, {**dumbbell, "first_rtt_offset_ms": 4})

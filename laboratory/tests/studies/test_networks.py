@@ -1,4 +1,4 @@
-"""Studies and sets of the league have networks of links, by the reader of networks' files."""
+"""Tests networks with links in studies and in sets of the league."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from remy_farm.specification.senders import parse_sender
 from remy_laboratory.studies.cells import CellRunner, CellStore
 from remy_laboratory.studies.league import (
     Entrant,
-    Place,
+    NetworkResult,
     SetResult,
     draw_set,
     network_files,
     plan_set,
-    play_set,
     read_set,
+    run_set,
 )
-from remy_laboratory.studies.networks import REFERENCE_VARIABLE, study_network, varied
-from remy_laboratory.studies.pictures import pictures_of
+from remy_laboratory.studies.networks import REFERENCE_VARIABLE, study_network, with_value
+from remy_laboratory.studies.pictures import figure_files
 from remy_laboratory.studies.study import FigureStudy, Measure, parse_study
 from remy_laboratory.studies.verdicts import FigureVerdict, measure_figure, plan_figure
 
 _ON: dict[str, Any] = {"traffic": {"exponential_time": {"mean_ms": 10}, "mean_off_ms": 20}}
-#: A flow over both links, and one over the second.
+#: A network with one route over both links and one over the second.
 _TWO_LINKS: dict[str, Any] = {
     **_ON,
     "rate_mbps": 12,
@@ -46,44 +46,45 @@ _TWO_LINKS: dict[str, Any] = {
 _SENDERS = [parse_sender("newreno"), parse_sender("cubic=2")]
 
 
-def test_a_link_has_of_the_network_what_it_does_not_say() -> None:
+def test_link_inherits_missing_keys_from_the_network() -> None:
     first, second = study_network(_SENDERS, _TWO_LINKS).specimen.links
     assert (first.rate_packets_per_ms, second.rate_packets_per_ms) == (2, 1)
     assert (first.loss_probability, second.loss_probability) == (0.01, 0)
-    # Two products of each link's own rate.
+    # The first buffer is 2 BDP at the first link's own rate.
     assert (first.buffer_packets, second.buffer_packets) == (160, 7)
     assert (first.HasField("queue"), second.queue.name) == (False, "codel")
 
 
-def test_kinds_of_senders_have_their_routes() -> None:
+def test_each_kind_of_senders_has_its_route() -> None:
     first, second = study_network(_SENDERS, _TWO_LINKS).specimen.senders
     assert (first.count, list(first.route.links)) == (1, [0, 1])
     assert (second.count, list(second.route.links)) == (2, [1])
-    # Those of one kind have one each where there are several.
-    alike = study_network([parse_sender("newreno=3")], _TWO_LINKS).specimen.senders
-    assert [(group.count, list(group.route.links)) for group in alike] == [
+    # With a single kind and several routes, each sender has its own route.
+    groups = study_network([parse_sender("newreno=3")], _TWO_LINKS).specimen.senders
+    assert [(group.count, list(group.route.links)) for group in groups] == [
         (1, [0, 1]),
         (1, [1]),
         (1, [1]),
     ]
 
 
-def test_a_link_that_is_varied_changes_that_alone() -> None:
-    changed = varied(_TWO_LINKS, "links[1].jitter_box.periodic.period_ms", 8)
+def test_sweep_of_a_link_changes_only_that_link() -> None:
+    changed = with_value(_TWO_LINKS, "links[1].jitter_box.periodic.period_ms", 8)
     first, second = study_network(_SENDERS, changed).specimen.links
     assert second.jitter_box.periodic.period_ms == 8
     assert not first.HasField("jitter_box")
     assert "jitter_box" not in _TWO_LINKS["links"][1]
 
 
-def test_measures_know_the_rate_that_only_links_say() -> None:
+def test_rate_and_rtt_of_links_are_known_to_measures() -> None:
     walk = {"every_ms": 100, "rate_mbps": {"low": 12, "high": 36}}
     links = [{"rate_mbps": 24, "walk": walk}]
-    found = study_network(_SENDERS, {**_ON, "links": links, "routes": [{"delay_ms": 9}]})
-    assert (found.fields["rate_mbps"], found.fields["rtt_ms"]) == (24, 9)
+    network = {**_ON, "links": links, "routes": [{"delay_ms": 9}]}
+    fields = study_network(_SENDERS, network).fields
+    assert (fields["rate_mbps"], fields["rtt_ms"]) == (24, 9)
 
 
-def test_one_link_may_have_measurement_and_traffic_by_their_fields() -> None:
+def test_plain_network_may_have_measurement_and_traffic() -> None:
     network = {
         "rate_mbps": 12,
         "rtt_ms": 40,
@@ -118,7 +119,7 @@ def _parse(text: str) -> FigureStudy:
     return parse_study(text, "small.yaml", study="small", name="figure")
 
 
-def test_a_recording_is_where_the_variable_says_or_its_rows_are_left_out(
+def test_rows_with_a_published_trace_are_left_out_if_it_is_unavailable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = _parse(_RECORDED)
@@ -134,15 +135,15 @@ def test_a_recording_is_where_the_variable_says_or_its_rows_are_left_out(
         result = measure_figure(plan, CellRunner(evaluator.evaluate, store), lambda _: None)
     assert result.verdict()[0] == FigureVerdict.REPRODUCED
     (cell,) = result.rows["NewReno"].cells
-    # A packet of 1500 bytes in each ms, but for the moment after the last.
+    # The trace has a packet of 1,500 bytes per ms, except after its last line.
     assert cell.network["rate_mbps"] == pytest.approx(12, rel=0.01)
     assert cell.values(Measure.RTT_MS)[0] >= 20
 
 
-def test_a_recording_of_one_s_own_is_beside_the_study(
+def test_own_trace_path_is_relative_to_the_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wherever the command is called."""
+    """The working directory does not matter."""
     (tmp_path / "traces").mkdir()
     (tmp_path / "traces" / "some.down").write_text("1\n2\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path.root)
@@ -161,10 +162,10 @@ def test_a_recording_of_one_s_own_is_beside_the_study(
             "delay_ms: x",
             "'x'",
         ),
-        ("  rtt_ms: 20\n", "", "says no rtt_ms or routes for 'NewReno'"),
+        ("  rtt_ms: 20\n", "", "lacks rtt_ms or routes for 'NewReno'"),
     ],
 )
-def test_a_mistake_in_a_link_is_told_when_the_study_is_read(
+def test_invalid_link_is_refused_when_the_study_is_read(
     right: str, wrong: str, sentence: str
 ) -> None:
     text = _RECORDED.replace(right, wrong)
@@ -198,14 +199,14 @@ runs: 1
 """
 
 
-def test_the_network_that_a_page_names_is_the_one_that_was_played(tmp_path: Path) -> None:
+def test_network_files_of_the_page_describe_the_simulated_networks(tmp_path: Path) -> None:
     path = tmp_path / "late.yaml"
     path.write_text(_SET, encoding="utf-8")
     league = read_set(path)
     entrant = Entrant("newreno", parse_sender("newreno"))
     plan = plan_set(league, [entrant], quick=True)
     with closing(LocalEvaluator()) as evaluator, closing(CellStore(tmp_path / "c.db")) as store:
-        result = play_set(plan, CellRunner(evaluator.evaluate, store), lambda _: None)
+        result = run_set(plan, CellRunner(evaluator.evaluate, store), lambda _: None)
     assert [name for name, _ in plan.networks] == [
         "2 ms between releases",
         "64 ms between releases",
@@ -223,10 +224,10 @@ def test_the_network_that_a_page_names_is_the_one_that_was_played(tmp_path: Path
         assert read_topology(file).specimen in specimens
 
 
-def test_long_names_of_networks_leave_room_for_the_only_entrant(tmp_path: Path) -> None:
-    """Where they do not, matplotlib warns, which fails here."""
+def test_heat_map_has_room_for_long_network_names(tmp_path: Path) -> None:
+    """Matplotlib warns if the labels leave no room, and a warning fails the test."""
     path = tmp_path / "late.yaml"
     path.write_text(_SET, encoding="utf-8")
     entrant = Entrant("newreno", parse_sender("newreno"))
-    places = [Place(f"{number} " + 44 * "x", {}, {"newreno": 1.0}) for number in range(8)]
-    assert pictures_of(draw_set(SetResult(read_set(path), [entrant], 1, places)))
+    networks = [NetworkResult(f"{number} " + 44 * "x", {}, {"newreno": 1.0}) for number in range(8)]
+    assert figure_files(draw_set(SetResult(read_set(path), [entrant], 1, networks)))

@@ -1,4 +1,4 @@
-"""Rows in another simulator: schedules as given times, and the same senders in ns-3."""
+"""Tests rows in ns-3: the same schedule of senders, and comparable results."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from remy_farm.files import FileError
 from remy_farm.specification.senders import parse_sender
 from remy_laboratory.studies.networks import study_network
 from remy_laboratory.studies.ns3 import (
-    FOLDER,
+    NS3_VARIABLE,
     Ns3,
-    body_flags,
-    outcome_of,
+    parse_outcome,
     senders_text,
+    transport_flags,
     with_intervals,
 )
 from remy_proto.v1 import evaluation_pb2
@@ -37,7 +37,7 @@ NETWORK: dict[str, Any] = {
     "traffic": {"exponential_time": {"mean_ms": 800}, "mean_off_ms": 400},
 }
 SECONDS = 20.0
-#: Divided on every signal, so that all of them are looked at.
+#: A table that divides on all four signals.
 TABLE = (
     RuleTable([0, 1, 2, 3], [([], (0.8, 5.0, 2.0))])
     .split(0, [(2, 1.2)])
@@ -56,16 +56,16 @@ ON_TCP = "remycc:table.json,transport=tcp"
 
 
 def _specimen(
-    run: int, words: str = "remycc:table.json", network: Any = NETWORK
+    run: int, sender: str = "remycc:table.json", network: Any = NETWORK
 ) -> evaluation_pb2.Specimen:
-    return with_intervals(study_network([parse_sender(words)], network).run(run), SECONDS)
+    return with_intervals(study_network([parse_sender(sender)], network).run(run), SECONDS)
 
 
-def _ours(run: int, *what: Any) -> evaluation_pb2.SpecimenOutcome:
+def _simulate(run: int, *arguments: Any) -> evaluation_pb2.SpecimenOutcome:
     request = evaluation_pb2.EvaluationRequest(
         tables=[from_native(TABLE)],
         candidates=[evaluation_pb2.Candidate()],
-        specimens=[_specimen(run, *what)],
+        specimens=[_specimen(run, *arguments)],
         duration_ms=SECONDS * 1000,
         seed=1,
     )
@@ -75,20 +75,22 @@ def _ours(run: int, *what: Any) -> evaluation_pb2.SpecimenOutcome:
 
 
 def _read_senders(text: str) -> list[tuple[str, list[tuple[float, float]]]]:
-    """As the scenario reads them."""
+    """Parses the senders' schedules as the scenario does."""
     first, *lines = text.splitlines()
     assert first == f"senders {len(lines)}"
-    found = []
+    schedules = []
     for line in lines:
         kind, count, *numbers = line.split()
         pairs = list(zip(map(float, numbers[::2]), map(float, numbers[1::2]), strict=True))
         assert len(pairs) == int(count)
-        found.append((kind, pairs))
-    return found
+        schedules.append((kind, pairs))
+    return schedules
 
 
-def _seen(senders: list[tuple[str, list[tuple[float, float]]]]) -> dict[str, Any]:
-    """What the scenario prints of senders that are on and send nothing."""
+def _scenario_output(
+    senders: list[tuple[str, list[tuple[float, float]]]],
+) -> dict[str, Any]:
+    """Returns the scenario's output for senders that are on but send nothing."""
     counts = ("sent", "lost", "received", "rtt_samples", "repeated", "timeouts")
     return {
         **{name: [0] * len(senders) for name in counts},
@@ -99,15 +101,16 @@ def _seen(senders: list[tuple[str, list[tuple[float, float]]]]) -> dict[str, Any
 
 @settings(max_examples=20, deadline=None)
 @given(run=st.integers(0, 10**6))
-def test_times_on_are_those_that_the_simulator_counts(run: int) -> None:
-    ours = _ours(run)
-    told = outcome_of(_seen(_read_senders(senders_text(_specimen(run), SECONDS))), SECONDS)
-    assert list(told.on_ms) == pytest.approx(list(ours.on_ms))
-    assert list(told.share_ms) == pytest.approx(list(ours.share_ms))
-    assert list(told.first_on_ms) == pytest.approx(list(ours.first_on_ms))
+def test_on_times_in_ns3_equal_those_of_the_simulator(run: int) -> None:
+    native = _simulate(run)
+    schedule = _read_senders(senders_text(_specimen(run), SECONDS))
+    outcome = parse_outcome(_scenario_output(schedule), SECONDS)
+    assert list(outcome.on_ms) == pytest.approx(list(native.on_ms))
+    assert list(outcome.share_ms) == pytest.approx(list(native.share_ms))
+    assert list(outcome.first_on_ms) == pytest.approx(list(native.first_on_ms))
 
 
-def test_senders_are_on_at_times_of_their_own_in_every_run() -> None:
+def test_each_sender_and_run_has_its_own_on_times() -> None:
     begins = [
         tuple(group.traffic.intervals.begin_ms)
         for run in (0, 1)
@@ -121,22 +124,22 @@ def test_senders_are_on_at_times_of_their_own_in_every_run() -> None:
         assert sorted([*periods.begin_ms, *periods.end_ms])[::2] == list(periods.begin_ms)
 
 
-def test_without_ns3_a_sentence_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(FOLDER, str(tmp_path))
-    with pytest.raises(FileError, match="REMY_NS3 does not name the folder site-packages/ns3"):
+def test_missing_ns3_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(NS3_VARIABLE, str(tmp_path))
+    with pytest.raises(FileError, match="REMY_NS3 must name the directory site-packages/ns3"):
         Ns3(ROOT / "data" / "studies")
 
 
-def test_flows_by_bytes_are_as_many_and_as_long_as_asked_for() -> None:
+def test_flows_limited_by_bytes_have_the_requested_number_and_length() -> None:
     senders = _read_senders(senders_text(_specimen(0, ON_TCP, BY_BYTES), SECONDS))
     assert [kind for kind, _ in senders] == ["flows"] * 3
     flows = [flow for run in range(40) for flow in _flows_of(run)]
     off_ms, packets = (statistics.fmean(each) for each in zip(*flows, strict=True))
     assert off_ms == pytest.approx(400, rel=0.05)
-    # Rounded up to whole packets, half of one more on average.
+    # Rounding up to whole packets adds half a packet on average.
     assert packets == pytest.approx(60_000 / 1260 + 0.5, rel=0.05)
     for _, pairs in senders:
-        # None is missing, as each takes an RTT at least.
+        # There are enough flows for the whole time, as each takes at least one RTT.
         assert sum(off + NETWORK["rtt_ms"] for off, _ in pairs) >= SECONDS * 1000
         assert all(count >= 1 and count == int(count) for _, count in pairs)
     firsts = [group.first_on_ms for group in _specimen(0, ON_TCP, BY_BYTES).senders]
@@ -149,39 +152,41 @@ def _flows_of(run: int) -> list[tuple[float, float]]:
 
 
 @pytest.mark.parametrize(
-    ("words", "flags"),
+    ("sender", "flags"),
     [
         ("remycc:table.json", ["--body=datagram", "--keep-state=0"]),
         (ON_TCP, ["--body=tcp", "--keep-state=0"]),
         (f"{ON_TCP},keep_state=1", ["--body=tcp", "--keep-state=1"]),
     ],
 )
-def test_what_carries_senders_is_told(words: str, flags: list[str]) -> None:
-    assert body_flags(_specimen(0, words)) == flags
+def test_transport_becomes_scenario_flags(sender: str, flags: list[str]) -> None:
+    assert transport_flags(_specimen(0, sender)) == flags
 
 
 @pytest.mark.parametrize(
-    "body",
+    "transport",
     ["ns2", "tcp,transport_variant=linux", "tcp,delayed_ack_ms=40", "tcp,minimum_rto_ms=300"],
 )
-def test_a_body_that_ns3_does_not_know_is_refused(body: str) -> None:
-    with pytest.raises(FileError, match="on datagram, or on tcp without settings but keep_state"):
-        body_flags(_specimen(0, f"remycc:table.json,transport={body}"))
+def test_transport_that_ns3_lacks_is_refused(transport: str) -> None:
+    with pytest.raises(FileError, match="must use datagram, or tcp with no setting other than"):
+        transport_flags(_specimen(0, f"remycc:table.json,transport={transport}"))
 
 
-def test_flows_by_bytes_are_on_tcp_alone() -> None:
-    with pytest.raises(FileError, match="on for exponential times, on tcp also by bytes"):
+def test_flows_limited_by_bytes_need_tcp() -> None:
+    with pytest.raises(FileError, match="exponential on times, and on tcp also exponential bytes"):
         senders_text(_specimen(0, "remycc:table.json", BY_BYTES), SECONDS)
 
 
-def test_what_the_scenario_saw_counts_as_on_our_tcp() -> None:
-    seen = _seen([("time", [(0.0, 4000.0), (6000.0, 1e300)]), ("time", [(2000.0, 8000.0)])])
-    seen |= {"sent": [9, 5], "received": [7, 5], "rtt_samples": [6, 5], "repeated": [1, 0]}
-    seen |= {"timeouts": [1, 0], "rtt_sum_ms": [60.0, 40.0], "lost": [1, 0]}
-    outcome = outcome_of(seen, 10.0)
+def test_scenario_output_becomes_an_outcome_on_tcp() -> None:
+    output = _scenario_output(
+        [("time", [(0.0, 4000.0), (6000.0, 1e300)]), ("time", [(2000.0, 8000.0)])]
+    )
+    output |= {"sent": [9, 5], "received": [7, 5], "rtt_samples": [6, 5], "repeated": [1, 0]}
+    output |= {"timeouts": [1, 0], "rtt_sum_ms": [60.0, 40.0], "lost": [1, 0]}
+    outcome = parse_outcome(output, 10.0)
     assert list(outcome.packets_lost) == [1, 0]
     assert list(outcome.on_ms) == [8000.0, 6000.0]
-    # Alone for 2 s and 2 s, together for 4 s.
+    # Each sender is on alone for some time, and together with the other for 4 s.
     assert list(outcome.share_ms) == [2000 + 1000 + 1000 + 2000, 1000 + 2000 + 1000]
     first, second = transport_results(outcome.transport)
     assert (first.packets_in_order, second.packets_in_order) == (7, 5)
@@ -192,7 +197,7 @@ def test_what_the_scenario_saw_counts_as_on_our_tcp() -> None:
     assert (first.delay_samples, second.delay_samples) == (6, 5)
 
 
-in_ns3 = pytest.mark.skipif(FOLDER not in os.environ, reason=f"{FOLDER} names no wheel of ns-3")
+needs_ns3 = pytest.mark.skipif(NS3_VARIABLE not in os.environ, reason=f"{NS3_VARIABLE} is not set")
 
 
 @pytest.fixture(scope="module")
@@ -201,49 +206,52 @@ def ns3() -> Iterator[Ns3]:
         yield compiled
 
 
-@in_ns3
-@pytest.mark.parametrize("words", ["remycc:table.json", ON_TCP, f"{ON_TCP},keep_state=1"])
-def test_a_table_does_the_same_in_ns3(ns3: Ns3, words: str) -> None:
-    ours, theirs = _ours(0, words), _theirs(ns3, words, NETWORK)
-    assert sum(ours.packets_received) > 1000
-    assert list(ours.packets_received) == pytest.approx(list(theirs.packets_received), rel=0.01)
-    for our_ms, their_ms, received in zip(
-        ours.delay_sum_ms, theirs.delay_sum_ms, ours.packets_received, strict=True
+@needs_ns3
+@pytest.mark.parametrize("sender", ["remycc:table.json", ON_TCP, f"{ON_TCP},keep_state=1"])
+def test_table_gives_the_same_results_in_ns3(ns3: Ns3, sender: str) -> None:
+    native, in_ns3 = _simulate(0, sender), _run_ns3(ns3, sender, NETWORK)
+    assert sum(native.packets_received) > 1000
+    assert list(native.packets_received) == pytest.approx(list(in_ns3.packets_received), rel=0.01)
+    for native_ms, ns3_ms, received in zip(
+        native.delay_sum_ms, in_ns3.delay_sum_ms, native.packets_received, strict=True
     ):
-        assert our_ms / received == pytest.approx(their_ms / received, abs=1)
+        assert native_ms / received == pytest.approx(ns3_ms / received, abs=1)
 
 
-def _theirs(ns3: Ns3, words: str, network: Any, window: int = 0) -> evaluation_pb2.SpecimenOutcome:
+def _run_ns3(
+    ns3: Ns3, sender: str, network: Any, window: int = 0
+) -> evaluation_pb2.SpecimenOutcome:
     message = from_native(TABLE).SerializeToString(deterministic=True)
-    return ns3.outcome([message], _specimen(0, words, network), SECONDS, window)
+    return ns3.outcome([message], _specimen(0, sender, network), SECONDS, window)
 
 
-@in_ns3
-def test_flows_by_bytes_get_as_much_in_ns3(ns3: Ns3) -> None:
-    ours, theirs = (
+@needs_ns3
+def test_flows_limited_by_bytes_have_the_same_throughput_in_ns3(ns3: Ns3) -> None:
+    native, in_ns3 = (
         sum(outcome.packets_received) / sum(outcome.on_ms)
-        for outcome in (_ours(0, ON_TCP, BY_BYTES), _theirs(ns3, ON_TCP, BY_BYTES))
+        for outcome in (_simulate(0, ON_TCP, BY_BYTES), _run_ns3(ns3, ON_TCP, BY_BYTES))
     )
-    # Other draws of the same flows.
-    assert theirs == pytest.approx(ours, rel=0.1)
+    # Each simulator draws its own flows.
+    assert in_ns3 == pytest.approx(native, rel=0.1)
 
 
-@in_ns3
-def test_what_is_lost_is_repaired_in_ns3(ns3: Ns3) -> None:
+@needs_ns3
+def test_lost_packets_are_retransmitted_in_ns3(ns3: Ns3) -> None:
     shallow = {**BY_BYTES, "buffer": {"packets": 4}, "senders": 8}
-    theirs = _theirs(ns3, ON_TCP, shallow, 60)
-    lost, repeated = (
-        sum(each) for each in (theirs.packets_lost, theirs.transport.packets_repeated)
+    outcome = _run_ns3(ns3, ON_TCP, shallow, 60)
+    lost, retransmitted = (
+        sum(each) for each in (outcome.packets_lost, outcome.transport.packets_repeated)
     )
-    assert 0 < lost <= repeated
-    # All else came in order, but what is still under way at the end or was needlessly repeated.
-    missing = sum(theirs.packets_sent) - sum(theirs.packets_received) - lost
-    assert 0 <= missing <= repeated - lost + 8 * 200
+    assert 0 < lost <= retransmitted
+    # All other packets are received, except those in flight at the end and spurious
+    # retransmissions.
+    missing = sum(outcome.packets_sent) - sum(outcome.packets_received) - lost
+    assert 0 <= missing <= retransmitted - lost + 8 * 200
 
 
-@in_ns3
-def test_a_window_before_the_first_ack_slows_the_first_flight_in_ns3(ns3: Ns3) -> None:
+@needs_ns3
+def test_small_initial_window_slows_flows_in_ns3(ns3: Ns3) -> None:
     narrow, wide = (
-        sum(_theirs(ns3, ON_TCP, BY_BYTES, window).packets_received) for window in (1, 60)
+        sum(_run_ns3(ns3, ON_TCP, BY_BYTES, window).packets_received) for window in (1, 60)
     )
     assert narrow < wide

@@ -1,4 +1,4 @@
-"""Files of studies are read strictly."""
+"""Tests the strict reader of study files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from laboratory.tests.studies.small_studies import SMALL
 from remy_farm.specification import SpecError
 from remy_laboratory.studies.league import read_set
-from remy_laboratory.studies.networks import layered, paths_in, value_at, varied, varied_field
+from remy_laboratory.studies.networks import (
+    key_paths,
+    merge_networks,
+    value_at,
+    value_check,
+    with_value,
+)
 from remy_laboratory.studies.study import (
     FigureStudy,
     Measure,
@@ -32,31 +38,31 @@ def _parse(text: str) -> FigureStudy:
 
 
 @pytest.mark.parametrize("path", _STUDIES, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_every_study_reads(path: Path) -> None:
+def test_installed_study_is_valid(path: Path) -> None:
     study = read_study(path)
     assert study.rows or study.not_reproducible
     assert study.source
-    # Nothing is drawn or said of what is held to nothing.
+    # A study with rows must have expectations.
     assert study.expectations or not study.rows
 
 
 @pytest.mark.parametrize("path", _STUDIES, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_our_tables_are_there(path: Path) -> None:
+def test_tables_of_installed_studies_exist(path: Path) -> None:
     for row in read_study(path).rows:
-        for words in row.senders:
-            if words.remycc is not None and words.remycc not in row.published_tables():
-                assert (_DATA / words.remycc).exists()
+        for sender in row.senders:
+            if sender.remycc is not None and sender.remycc not in row.published_tables():
+                assert (_DATA / sender.remycc).exists()
 
 
 @pytest.mark.parametrize("path", _SETS, ids=lambda path: path.stem)
-def test_every_set_of_the_league_reads(path: Path) -> None:
+def test_installed_league_set_is_valid(path: Path) -> None:
     league = read_set(path)
     quick, full = (league.networks(quick=length) for length in (True, False))
     assert len(quick) <= len(full)
     assert len({name for name, _ in full}) == len(full)
 
 
-def test_all_studies_are_there() -> None:
+def test_all_studies_are_found() -> None:
     assert {path.parent.name for path in _STUDIES} == {
         "learnability",
         "ns3",
@@ -67,33 +73,34 @@ def test_all_studies_are_there() -> None:
     }
 
 
-def test_figures_are_in_the_order_of_their_numbers() -> None:
+def test_figures_are_sorted_by_number() -> None:
     names = [path.stem for path in _STUDIES if path.parent.name == "pcc"]
     assert names.index("figure-9") < names.index("figure-10")
 
 
-def test_a_study_says_what_its_file_says() -> None:
+def test_study_has_the_values_of_its_file() -> None:
     study = _parse(SMALL)
     assert study.key == "small/figure"
     assert [row.name for row in study.rows] == ["NewReno", "Vegas", "other"]
-    assert study.runs.of(quick=True) == (2,)
-    assert study.runs.of(quick=False) == (3,)
+    assert study.runs.select(quick=True) == (2,)
+    assert study.runs.select(quick=False) == (3,)
     assert study.sweep is not None
-    assert study.sweep.values.of(quick=False) == (2, 8)
+    assert study.sweep.values.select(quick=False) == (2, 8)
     assert study.rows[2].published_tables() == ["published/none.dna"]
     sends, faster = study.expectations
-    assert (sends.quantity.measure, sends.least, sends.most) == (Measure.UTILIZATION, 0.1, None)
+    assert sends.quantity.measure == Measure.UTILIZATION
+    assert (sends.minimum, sends.maximum) == (0.1, None)
     assert (faster.quantity.at, faster.quantity.over_at) == (8, 2)
 
 
-def test_a_value_is_held_to_a_share_or_to_a_number() -> None:
+def test_margin_is_a_percentage_or_a_number() -> None:
     line = "- {row: NewReno, value: 20, within: %s, source: x}\npicture:"
     for within, bounds in (("5 %", (19, 21)), ("0.5", (19.5, 20.5))):
         (*_, last) = _parse(SMALL.replace("picture:", line % within)).expectations
-        assert (last.least, last.most) == pytest.approx(bounds)
+        assert (last.minimum, last.maximum) == pytest.approx(bounds)
 
 
-def test_what_comes_out_is_told_with_the_error_of_what_was_measured() -> None:
+def test_expectation_holds_within_two_standard_errors() -> None:
     (sends, _) = _parse(SMALL).expectations
     assert sends.holds(0.11, 0.0)
     assert not sends.holds(0.09, 0.001)
@@ -113,22 +120,28 @@ _MISTAKES = {
         "network.off_ms is not a known key; it is traffic.mean_off_ms now",
     ),
     "runs: {quick: 2, full: 3}": ("runs: 0", "runs is 0, but must be 1 to 100000"),
-    "{field: rate_mbps": ("{field: queue", "sweep.field is 'queue', which cannot be varied"),
+    "{field: rate_mbps": ("{field: queue", "sweep.field is 'queue', which cannot be swept"),
     "values: [2, 8]": ("values: []", "sweep.values is empty"),
     "name: Vegas": ("name: NewReno", "rows has 'NewReno' twice"),
     "sender: vegas": ("sender: vega", "rows[1].sender is 'vega'"),
     "queue: codel": ("queue: kodel", "rows[1].network.queue is 'kodel'"),
-    "row: NewReno, measure": ("row: newreno, measure", "which is no row; did you mean NewReno?"),
+    "row: NewReno, measure": (
+        "row: newreno, measure",
+        "which is not a row; did you mean NewReno?",
+    ),
     "measure: utilization": ("measure: use", "expect[0].measure is 'use', but must be one of"),
     "at_least: 0.1, ": ("", "expect[0] must have value and within, or at_least, or at_most"),
-    "at_least: 1.5": ("value: 1.5", "expect[1].within is empty, but must be as 5 %, or a number"),
-    "drawing: curves": ("drawing: queue", "record_every_ms is not given"),
+    "at_least: 1.5": (
+        "value: 1.5",
+        "expect[1].within is empty, but must be a percentage, e.g. 5 %",
+    ),
+    "drawing: curves": ("drawing: queue", "record_every_ms is missing"),
     "seconds: 4": ("seconds: many", "seconds is 'many', but must be a number above 0"),
 }
 
 
 @pytest.mark.parametrize("right", _MISTAKES)
-def test_a_mistake_is_told_in_a_sentence(right: str) -> None:
+def test_invalid_field_is_refused_in_one_sentence(right: str) -> None:
     wrong, sentence = _MISTAKES[right]
     assert right in SMALL
     with pytest.raises(SpecError) as caught:
@@ -141,11 +154,11 @@ def test_a_mistake_is_told_in_a_sentence(right: str) -> None:
 @pytest.mark.parametrize(
     ("simulator", "sentence"),
     [
-        ("ns3", "network has buffer.bdp; beside rows in ns-3 it may have rate_mbps, rtt_ms,"),
+        ("ns3", "network has buffer.bdp; figures with rows in ns-3 allow rate_mbps, rtt_ms,"),
         ("ns4", "rows[2].simulator is 'ns4', but must be ns3"),
         (
             "ns3, initial_window_packets: 2",
-            "rows[2].initial_window_packets is only for rows on tcp in ns3",
+            "rows[2].initial_window_packets is only allowed for rows on tcp in ns3",
         ),
         (
             "ns3, initial_window_packets: 2.5",
@@ -153,15 +166,15 @@ def test_a_mistake_is_told_in_a_sentence(right: str) -> None:
         ),
     ],
 )
-def test_rows_in_another_simulator_ask_for_what_it_knows(simulator: str, sentence: str) -> None:
+def test_rows_in_ns3_are_refused_if_ns3_lacks_a_feature(simulator: str, sentence: str) -> None:
     row = 'sender: "remycc:published/none.dna"'
     with pytest.raises(SpecError) as caught:
         _parse(SMALL.replace(row, f"{row}, simulator: {simulator}"))
     assert sentence in str(caught.value)
 
 
-def test_a_figure_without_rows_says_why() -> None:
-    with pytest.raises(SpecError, match="not_reproducible says why none"):
+def test_figure_without_rows_needs_a_reason() -> None:
+    with pytest.raises(SpecError, match="give the reason in not_reproducible"):
         _parse("title: a\nsource: b\n")
     study = _parse("title: a\nsource: b\nnot_reproducible: it is lost\n")
     assert study.not_reproducible == "it is lost"
@@ -185,7 +198,7 @@ _TREES = st.recursive(
 
 
 @given(_TREES)
-def test_whatever_a_file_holds_is_read_or_refused_in_one_sentence(tree: object) -> None:
+def test_any_file_is_read_or_refused_in_one_sentence(tree: object) -> None:
     try:
         study = _parse(json.dumps(tree))
     except SpecError as refused:
@@ -202,8 +215,8 @@ _PATHS = (
     *("traffic.exponential_time.mean_ms", "traffic.exponential_bytes.mean_bytes"),
     *("traffic.mean_off_ms", "traffic.load"),
 )
-#: Of each of these a network has one.
-_ONE_OF = (
+#: Keys that exclude each other.
+_ALTERNATIVES = (
     {path for path in _PATHS if path.startswith("buffer.")},
     {"traffic.exponential_time.mean_ms", "traffic.exponential_bytes.mean_bytes"},
     {"traffic.mean_off_ms", "traffic.load"},
@@ -213,7 +226,7 @@ _ONE_OF = (
 def _layer(values: dict[str, float]) -> dict[str, Any]:
     network: dict[str, Any] = {}
     for path, value in values.items():
-        network = varied(network, path, value)
+        network = with_value(network, path, value)
     return network
 
 
@@ -221,29 +234,29 @@ _LAYERS = st.dictionaries(st.sampled_from(_PATHS), st.floats(1, 9), max_size=6).
 
 
 @given(_LAYERS, _LAYERS)
-def test_a_layer_replaces_what_says_the_same_otherwise(
+def test_layer_overrides_equal_and_alternative_keys(
     below: dict[str, Any], above: dict[str, Any]
 ) -> None:
-    whole = layered(below, above)
-    said, own = set(paths_in(whole)), set(paths_in(above))
-    assert own <= said <= own | set(paths_in(below))
-    for alternatives in _ONE_OF:
-        assert len(said & alternatives) <= 1
-    assert all(value_at(whole, path) == value_at(above, path) for path in own)
-    untouched = set(paths_in(below)) - own
-    for alternatives in _ONE_OF:
-        if own & alternatives:
-            untouched -= alternatives
-    assert untouched <= said
+    merged = merge_networks(below, above)
+    merged_paths, upper_paths = set(key_paths(merged)), set(key_paths(above))
+    assert upper_paths <= merged_paths <= upper_paths | set(key_paths(below))
+    for alternatives in _ALTERNATIVES:
+        assert len(merged_paths & alternatives) <= 1
+    assert all(value_at(merged, path) == value_at(above, path) for path in upper_paths)
+    kept_paths = set(key_paths(below)) - upper_paths
+    for alternatives in _ALTERNATIVES:
+        if upper_paths & alternatives:
+            kept_paths -= alternatives
+    assert kept_paths <= merged_paths
 
 
 @pytest.mark.parametrize("path", [*_PATHS, "links[0].jitter_box.periodic.period_ms"])
-def test_numbers_of_a_network_can_be_varied(path: str) -> None:
-    check = varied_field(path)
+def test_numbers_of_a_network_can_be_swept(path: str) -> None:
+    check = value_check(path)
     assert check is not None
     assert not check[0](-1)
 
 
 @pytest.mark.parametrize("path", ["queue", "links", "traffic", "rate", "links[0].queue", "buffer"])
-def test_nothing_else_can_be_varied(path: str) -> None:
-    assert varied_field(path) is None
+def test_other_keys_cannot_be_swept(path: str) -> None:
+    assert value_check(path) is None

@@ -1,4 +1,4 @@
-"""Samples, quantities of them, and what is said of a figure."""
+"""Tests samples, quantities computed from them, and verdicts on figures."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from remy_laboratory.studies.study import (
 )
 from remy_laboratory.studies.verdicts import (
     CellSamples,
-    Checked,
+    CheckedExpectation,
     FigureResult,
     FigureVerdict,
     Recorded,
     RowResult,
     SenderSample,
-    error_of,
     jain_by_records,
-    quantity_of,
+    measure_quantity,
+    standard_error,
 )
 
 STUDY = parse_study(SMALL, "small.yaml", study="small", name="figure")
@@ -38,7 +38,7 @@ NETWORK = {
 
 
 def _sample(run: int, sender: int, mbps: float, rtt_ms: float = 110.0) -> SenderSample:
-    # On a body that samples RTTs in the first run only.
+    # Only senders on TCP sample RTTs; here those of the first run.
     sampled = (rtt_ms - 1, rtt_ms - 2) if run == 0 else (None, None)
     return SenderSample(run, sender, sender, mbps, rtt_ms, 0.5, 1000, 110, 10, (5.0, 7.0), *sampled)
 
@@ -71,7 +71,7 @@ CELL = _cell(None, _sample(0, 0, 2), _sample(0, 1, 4), _sample(1, 0, 6), _sample
         (Measure.ON_FRACTION, [0.5] * 4),
         (Measure.SHARE, [1 / 3, 2 / 3, 0.5, 0.5]),
         (Measure.COMPLETION_MS, [5, 7] * 4),
-        # Two senders that are on half of the time: 3/4 of the link is a fair share.
+        # With two senders that are on half of the time, the fair share is 3/4 of the link.
         (Measure.OBJECTIVE, [math.log(4.5 / 9) - math.log(1.2)]),
         (Measure.OBJECTIVE_OVER_LINK, [math.log(4.5 / 12) - math.log(1.2)]),
     ],
@@ -85,7 +85,7 @@ def test_samples_of_one_kind_of_senders() -> None:
 
 
 def _recording(*seconds: tuple[int, int], together_from: int = 0) -> Recorded:
-    """What two senders received in each second; the later one is on from then."""
+    """Builds a recording of two senders, by packets per second; the second starts later."""
     packets = np.array([(0, 0), *seconds], dtype=float)
     on = np.ones_like(packets)
     on[:together_from, 1] = 0
@@ -96,24 +96,24 @@ def _recording(*seconds: tuple[int, int], together_from: int = 0) -> Recorded:
     }
 
 
-def test_jain_s_index_is_of_what_was_received_within_a_time_while_all_are_on() -> None:
+def test_recorded_jain_counts_intervals_in_which_all_senders_are_on() -> None:
     recording = _recording((9, 0), (3, 0), (1, 3), (3, 1), together_from=2)
     assert jain_by_records(recording, 1) == pytest.approx([0.8, 0.8])
-    # In each two seconds both have the same, but the first two seconds have one sender.
+    # Over two seconds both receive the same; the first two seconds have only one sender.
     assert jain_by_records(recording, 2) == pytest.approx([1.0])
     cell = dataclasses.replace(CELL, recordings=(recording,))
     assert cell.values(Measure.RECORDED_JAIN) == pytest.approx([0.8])
 
 
-def test_shares_are_equal_once_six_records_in_a_row_are_near() -> None:
-    # A half of 12 Mbit/s is 500 packets a second, and 400 are within a quarter of it.
+def test_convergence_needs_six_consecutive_records_near_equal_shares() -> None:
+    # Half of 12 Mbit/s is 500 packets per second; 400 is within a quarter of that.
     late = [(950, 50), (600, 400), (300, 700)]
     recording = _recording((1000, 0), *late, *[(600, 400)] * 6, (1000, 0), together_from=1)
     cell = dataclasses.replace(CELL, recordings=(recording, _recording(*[(700, 300)] * 8)))
     assert cell.values(Measure.CONVERGENCE_S) == [3.0, 8.0]
 
 
-def test_a_rate_alone_over_one_beside_another() -> None:
+def test_rate_alone_is_compared_with_the_rate_of_shared_time() -> None:
     steps = 400
     on = np.zeros((steps, 2))
     on[:, 0] = 1
@@ -130,7 +130,7 @@ def test_a_rate_alone_over_one_beside_another() -> None:
 
 
 def _quantity(**fields: object) -> MeasuredQuantity:
-    usual = {
+    defaults = {
         "row": "a",
         "over": None,
         "measure": Measure.THROUGHPUT_MBPS,
@@ -143,7 +143,7 @@ def _quantity(**fields: object) -> MeasuredQuantity:
         "high": None,
         "is_difference": False,
     }
-    return MeasuredQuantity(**{**usual, **fields})  # type: ignore[arg-type]
+    return MeasuredQuantity(**{**defaults, **fields})  # type: ignore[arg-type]
 
 
 SWEPT = {
@@ -158,7 +158,7 @@ SWEPT = {
         (_quantity(at=10), 20),
         (_quantity(at=0), 0),
         (_quantity(at=9), 20),
-        # Nothing was simulated near to it.
+        # No simulated x is near 4.
         (_quantity(at=4), None),
         (_quantity(low=0.5, high=20), 11),
         (_quantity(at=1, statistic=Statistic.DEVIATION), math.sqrt(2)),
@@ -170,44 +170,44 @@ SWEPT = {
         (_quantity(row="c"), None),
     ],
 )
-def test_quantities(quantity: MeasuredQuantity, value: float | None) -> None:
-    found = quantity_of(quantity, SWEPT)
-    assert found == (None if value is None else pytest.approx(value))
+def test_quantity_values(quantity: MeasuredQuantity, value: float | None) -> None:
+    measured = measure_quantity(quantity, SWEPT)
+    assert measured == (None if value is None else pytest.approx(value))
 
 
 def test_objectives_are_compared_by_their_difference() -> None:
     rows = {"a": _row(_cell(None, _sample(0, 0, 3))), "b": _row(_cell(None, _sample(0, 0, 6)))}
     quantity = _quantity(over="b", measure=Measure.OBJECTIVE)
-    assert quantity_of(quantity, rows) == pytest.approx(-math.log(2))
+    assert measure_quantity(quantity, rows) == pytest.approx(-math.log(2))
 
 
-def test_an_error_is_how_parts_of_the_runs_differ() -> None:
+def test_standard_error_is_computed_from_parts_of_the_runs() -> None:
     rows = {"a": _row(_cell(None, *(_sample(run, 0, 5 + run % 2) for run in range(8))))}
-    assert error_of(_quantity(), rows, 8) == pytest.approx(math.sqrt(8 / 28) / math.sqrt(8))
-    assert error_of(_quantity(), rows, 1) is None
-    # Runs are paired: a row over itself is exactly 1.
-    assert error_of(_quantity(over="a"), rows, 8) == 0
+    assert standard_error(_quantity(), rows, 8) == pytest.approx(math.sqrt(8 / 28) / math.sqrt(8))
+    assert standard_error(_quantity(), rows, 1) is None
+    # Runs are paired, so a row divided by itself is exactly 1.
+    assert standard_error(_quantity(over="a"), rows, 8) == 0
 
 
 def _result(*measured: float | None) -> FigureResult:
     result = FigureResult(STUDY, 2)
     result.checked = [
-        Checked(expectation, value, 0.0)
+        CheckedExpectation(expectation, value, 0.0)
         for expectation, value in zip(STUDY.expectations, measured, strict=True)
     ]
     return result
 
 
-def test_verdicts() -> None:
+def test_verdict_depends_on_the_expectations_that_were_measured() -> None:
     assert _result(0.5, 2.0).verdict() == (FigureVerdict.REPRODUCED, "")
     finding, why = _result(0.5, 1.0).verdict()
     assert finding == FigureVerdict.DIFFERS
     assert "more at a faster link" in why
-    # A reason says how it was tested, or that it was not.
+    # The verdict says whether the reason was tested.
     for tested, ends in (("", "slow (untested)"), ("a run", "slow (tested: a run)")):
         reasoned = dataclasses.replace(STUDY.expectations[0], unless="slow", tested=tested)
-        result = FigureResult(STUDY, 2, checked=[Checked(reasoned, 0.0, 0.0)])
+        result = FigureResult(STUDY, 2, checked=[CheckedExpectation(reasoned, 0.0, 0.0)])
         assert result.verdict() == (FigureVerdict.DIFFERS, ends)
-    # What could not be measured is no proof, either way.
+    # An expectation that was not measured does not count.
     assert _result(0.5, None).verdict() == (FigureVerdict.REPRODUCED, "")
     assert _result(None, None).verdict()[0] == FigureVerdict.NOT_REPRODUCIBLE

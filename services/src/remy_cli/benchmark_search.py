@@ -48,6 +48,7 @@ from remy_laboratory.search_benchmark import (
     SearchRun,
     SeedCurve,
     benchmark_spec,
+    curve_dict,
     group_name,
     groups_below,
     measure_curve,
@@ -55,8 +56,7 @@ from remy_laboratory.search_benchmark import (
     plot_curves,
     published_files,
     run_search,
-    score_tree,
-    summary_tree,
+    score_dict,
     to_csv,
 )
 from remy_proto.v1 import spec_pb2
@@ -115,7 +115,7 @@ def scores_dict(tables: Sequence[MeasuredFile], benchmark: Benchmark) -> dict[st
         "specimens": benchmark.specimen_count,
         "simulated_seconds": NETWORKS[benchmark.network].seconds,
         "tables": [
-            {"file": str(each.path), "rules": each.rules, **score_tree(each.score)}
+            {"file": str(each.path), "rules": each.rules, **score_dict(each.score)}
             for each in tables
         ],
     }
@@ -157,7 +157,7 @@ def benchmark_seeds(
         results = {
             **scores_dict(tables, benchmark),
             "threads": threads,
-            "searches": [summary_tree(curve, thresholds, published) for curve in curves],
+            "searches": [curve_dict(curve, thresholds, published) for curve in curves],
         }
         _write_results(out, curves, results, published, benchmark.delta)
     if as_json:

@@ -70,7 +70,7 @@ class Farm:
             if job.state != job_pb2.JOB_STATE_SUCCEEDED:
                 raise Failure(f"{job_label(job)} is {state(job)}", ExitCode.JOB_FAILED)
             for number, part in enumerate(parts):
-                runner.take(part, client.outcome(job.id, number))
+                runner.store_outcome(part, client.outcome(job.id, number))
 
     def _submit(self, client: DesignClient, name: str, parts: Sequence[CellBatch]) -> job_pb2.Job:
         from remy_services.client import upload_trace
@@ -149,6 +149,6 @@ def simulate_missing(
     farm: Farm | None, name: str, batches: Iterable[CellBatch], runner: CellRunner, progress: Meter
 ) -> None:
     """Simulates the cells that the store lacks on the farm; does nothing if `farm` is None."""
-    parts = [] if farm is None else runner.requests(batches)
+    parts = [] if farm is None else runner.parts_for_farm(batches)
     if farm is not None and parts:
         farm.simulate(name, parts, runner, progress)

@@ -207,14 +207,14 @@ def _write_markdown(
 
 
 def _results_dict(results: Sequence[FigureResult], runner: Any, *, quick: bool) -> dict[str, Any]:
-    from remy_laboratory.studies import data_digest, figure_tree
+    from remy_laboratory.studies import data_digest, figure_dict
 
     return {
         "quick": quick,
         "data_sha256": data_digest(results),
         "cells_simulated": runner.simulated,
         "cells_found": runner.found,
-        "figures": [figure_tree(result) for result in results],
+        "figures": [figure_dict(result) for result in results],
     }
 
 
@@ -280,14 +280,14 @@ def league_command(
     from remy_laboratory.studies import CellRunner, CellStore, LeagueRun, read_sets, rivals
 
     leagues = read_sets(sets, selected)
-    entrants = [entrant_of(name) for name in names]
+    entrants = [parse_entrant(name) for name in names]
     make_folder(out)
     with local_evaluator(threads) as evaluator, closing(CellStore(out / CELLS)) as store:
         runner = CellRunner(evaluator.evaluate, store)
         run = LeagueRun(leagues, entrants, [] if alone else rivals(), runner, quick=quick)
         with progress_meter(run.weight, quiet=quiet) as progress:
             simulate_missing(farm, "league", run.batches, runner, progress)
-            league = run.play(progress.start_task, progress.set_done)
+            league = run.run(progress.start_task, progress.set_done)
     league.save(out)
     if as_json:
         print_json(league.to_dict())
@@ -295,17 +295,17 @@ def league_command(
     table = PlainTable("entrant", *league.sets, left=1)
     for row in league.winning_rates().to_dicts():
         name, *rates = row.values()
-        style = "bold" if name in league.asked else ""
+        style = "bold" if name in league.contenders else ""
         table.add_row(name, *(f"{rate:.0%}" for rate in rates), style=style)
     print_table(table)
     print_status(f"the page is {out / 'index.html'}")
 
 
-def entrant_of(text: str, time_unit_ms: float = 1.0) -> Entrant:
+def parse_entrant(text: str, time_unit_ms: float = 1.0) -> Entrant:
     """Parses a RemyCC file name or a protocol. Raises UsageError."""
-    from remy_laboratory.studies import entrant_of
+    from remy_laboratory.studies import parse_entrant
 
     try:
-        return entrant_of(text, time_unit_ms)
+        return parse_entrant(text, time_unit_ms)
     except ValueError as problem:
         raise click.UsageError(str(problem)) from problem

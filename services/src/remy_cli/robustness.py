@@ -24,7 +24,7 @@ from remy_cli.common import (
     time_unit_option,
 )
 from remy_cli.failures import ExitCode, Failure
-from remy_cli.reproduce import FOLDER, entrant_of
+from remy_cli.reproduce import FOLDER, parse_entrant
 from remy_cli.senders import SENDER, TRANSPORT
 from remy_cli.views import progress_meter
 from remy_farm.analysis import with_error
@@ -61,7 +61,7 @@ def certify_table(
     """
     from remy_laboratory.studies import certify_entrant
 
-    entrant = entrant_of(remycc_path, time_unit_ms)
+    entrant = parse_entrant(remycc_path, time_unit_ms)
     table = rf.load_table(Path(remycc_path), time_unit_ms=time_unit_ms)
     with progress_meter(1.0, quiet=quiet) as progress:
         progress.start_task("robustness")
@@ -94,14 +94,14 @@ def certify_design(design: rf.Design, requirements: Path, *, threads: int, quiet
 
 def show_certificate(certificate: Certificate, out: Path, *, as_json: bool) -> None:
     """Prints a certificate for `inspect --certify`. Raises Failure if the table is refused."""
-    from remy_laboratory.studies import certificate_tree
+    from remy_laboratory.studies import certificate_dict
 
     if as_json:
-        print_json(certificate_tree(certificate))
+        print_json(certificate_dict(certificate))
     else:
         table = PlainTable("requirement", "lowest", "required", "networks", "below", left=1)
         for requirement, result in certificate.results:
-            scores = [certificate.score(place) for place in result.places]
+            scores = [certificate.score(network) for network in result.networks]
             table.add_row(
                 requirement.league.title,
                 f"{min(scores):.3g}",
@@ -213,9 +213,9 @@ def attack_command(
 
 def _print_attack(result: AttackResult, rival: str, out: str | None) -> None:
     table = PlainTable("network", "loss", "score", f"score of {rival}", left=1)
-    for each in result.found:
+    for each in result.networks:
         table.add_row(
-            each.words, with_error(each.loss), with_error(each.score), with_error(each.rival_score)
+            each.name, with_error(each.loss), with_error(each.score), with_error(each.rival_score)
         )
     print_table(table)
     note = "A negative loss means that the table is better. The draws differ from the search's."

@@ -111,9 +111,9 @@ class SpecChanges:
             tree = vary(tree, setting, value, source=path)
         if self.harden is None:
             return tree
-        from remy_laboratory.studies import hardened
+        from remy_laboratory.studies import add_attack_networks
 
-        return hardened(tree, Path(self.harden), self.harden_share)
+        return add_attack_networks(tree, Path(self.harden), self.harden_share)
 
     def _settings(self, path: str) -> Iterator[tuple[str, Tree]]:
         for text in self.settings:

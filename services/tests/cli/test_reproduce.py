@@ -199,7 +199,7 @@ def test_the_league_says_who_wins_and_how_to_see_it(
     assert score == pytest.approx(min(rates) / max(rates))
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert "RFC 9743" in page
-    assert "Where small is farthest behind" in page
+    assert "Networks where small is farthest behind" in page
     assert (tmp_path / "out" / "power.png").exists()
 
 
@@ -215,9 +215,9 @@ def test_the_league_has_rivals_unless_one_is_alone(tmp_path: Path, run: Any) -> 
     ("words", "sentence"),
     [
         (["vega"], "vega"),
-        (["vegas=2"], "a set says how many there are"),
+        (["vegas=2"], "which the set determines"),
         (["nowhere.json"], "nowhere.json: cannot be read"),
-        (["vegas", "--set", "other"], "set other is not among beside, power"),
+        (["vegas", "--set", "other"], "set other does not exist; the sets are beside, power"),
     ],
 )
 def test_mistakes_in_the_league_are_told(
@@ -252,7 +252,7 @@ def test_figures_in_ns3_are_made_where_that_is_asked_for_and_there(
     assert "small/there" not in without.stdout
     skipped = run(*words, "--with", "ns3")
     assert skipped.exit_code == 0
-    assert "figures that need ns3 are skipped: REMY_NS3 does not name" in skipped.stderr
+    assert "figures that need ns3 are skipped: REMY_NS3 must name" in skipped.stderr
     assert "small/there" not in skipped.stdout
     named = run(*words, "small/there")
     assert named.exit_code == 2

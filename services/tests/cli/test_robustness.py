@@ -13,7 +13,7 @@ import pytest
 
 from remy_farm.specification import load_spec
 from remy_laboratory.studies.league import read_set
-from remy_laboratory.studies.networks import layered
+from remy_laboratory.studies.networks import merge_networks
 from remy_laboratory.studies.robustness import certificate_text, read_requirements
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -68,7 +68,7 @@ def test_a_table_that_holds_gets_a_certificate_of_the_same_bytes_each_time(
         words = ("--certify", tmp_path / name, "--robustness", requirements)
         result = run("inspect", remycc_file, *words, "--threads", threads)
         assert result.exit_code == 0, result.stderr
-        assert result.stdout.splitlines()[-1] == "small holds 2 requirements on 4 networks."
+        assert result.stdout.splitlines()[-1] == "small meets 2 requirements on 4 networks."
         files = [path for path in (tmp_path / name).rglob("*") if path.suffix in (".json", ".html")]
         return {str(path.relative_to(tmp_path / name)): path.read_bytes() for path in files}
 
@@ -98,7 +98,7 @@ def test_a_table_that_fails_is_refused_with_the_network_on_which_it_does(
     result = run("inspect", remycc_file, *words)
     assert result.exit_code == 6
     assert "small is refused: use: utilization" in result.stderr
-    assert "but must be at least 2 (2 networks below it)" in result.stderr
+    assert "but must be at least 2 (2 networks below)" in result.stderr
     tree = json.loads((out / "certificate.json").read_text())
     assert tree["holds"] is False
     worst = min(tree["requirements"][1]["networks"], key=lambda each: each["score"])
@@ -129,7 +129,7 @@ def test_a_design_is_refused_once_it_is_written(
     ("change", "words", "sentence"),
     [
         (None, ["--signals"], "--certify has its own networks"),
-        ("at_least: 0.01\n", [], "at_least is missing, the score that a table must have"),
+        ("at_least: 0.01\n", [], "at_least is missing, the score that a table must reach"),
         ("", ["--robustness", "/nonexistent"], "has no requirements"),
     ],
 )
@@ -154,7 +154,7 @@ def test_mistakes_are_told(
 def test_the_requirements_of_the_examples_are_on_networks_of_no_set_of_the_league() -> None:
     def networks(folder: str) -> set[str]:
         return {
-            json.dumps(layered(network, {}), sort_keys=True, default=str)
+            json.dumps(merge_networks(network, {}), sort_keys=True, default=str)
             for path in sorted((ROOT / "data" / folder).glob("*.yaml"))
             for _, network in read_set(path).networks(quick=False)
         }

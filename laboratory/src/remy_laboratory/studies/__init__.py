@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from remy_laboratory.studies.attack import AttackResult as AttackResult
     from remy_laboratory.studies.attack import Effort as Effort
     from remy_laboratory.studies.attack import Space as Space
+    from remy_laboratory.studies.attack import add_attack_networks as add_attack_networks
     from remy_laboratory.studies.attack import attack_yaml as attack_yaml
-    from remy_laboratory.studies.attack import hardened as hardened
-    from remy_laboratory.studies.attack import read_found as read_found
+    from remy_laboratory.studies.attack import read_attack_file as read_attack_file
     from remy_laboratory.studies.cells import CellBatch as CellBatch
     from remy_laboratory.studies.cells import CellRunner as CellRunner
     from remy_laboratory.studies.cells import CellStore as CellStore
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from remy_laboratory.studies.league import league_page as league_page
     from remy_laboratory.studies.league import network_files as network_files
     from remy_laboratory.studies.league import plan_set as plan_set
-    from remy_laboratory.studies.league import play_set as play_set
     from remy_laboratory.studies.league import read_set as read_set
-    from remy_laboratory.studies.league import simulate_words as simulate_words
+    from remy_laboratory.studies.league import run_set as run_set
+    from remy_laboratory.studies.league import simulate_command as simulate_command
     from remy_laboratory.studies.networks import reference_folder as reference_folder
     from remy_laboratory.studies.ns3 import Ns3 as Ns3
     from remy_laboratory.studies.page import counts_sentence as counts_sentence
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from remy_laboratory.studies.page import markdown_page as markdown_page
     from remy_laboratory.studies.page import verdict_sentence as verdict_sentence
     from remy_laboratory.studies.page import write_figure as write_figure
-    from remy_laboratory.studies.pictures import pictures_of as pictures_of
-    from remy_laboratory.studies.reproduction import figure_tree as figure_tree
+    from remy_laboratory.studies.pictures import figure_files as figure_files
+    from remy_laboratory.studies.reproduction import figure_dict as figure_dict
     from remy_laboratory.studies.robustness import Certificate as Certificate
+    from remy_laboratory.studies.robustness import certificate_dict as certificate_dict
     from remy_laboratory.studies.robustness import certificate_files as certificate_files
-    from remy_laboratory.studies.robustness import certificate_tree as certificate_tree
     from remy_laboratory.studies.robustness import certify as certify
     from remy_laboratory.studies.robustness import read_requirements as read_requirements
     from remy_laboratory.studies.standings import LeagueRun as LeagueRun
-    from remy_laboratory.studies.standings import entrant_of as entrant_of
+    from remy_laboratory.studies.standings import parse_entrant as parse_entrant
     from remy_laboratory.studies.standings import read_sets as read_sets
     from remy_laboratory.studies.standings import rivals as rivals
     from remy_laboratory.studies.study import FigureStudy as FigureStudy

@@ -1,9 +1,9 @@
-"""Search for counter-examples: networks of a space on which a table loses most against a rival.
+"""Searches the networks of a specification for those where a table loses most against a rival.
 
-The space is a specification: what varies in it are the coordinates of a unit cube, by the quantiles
-of its distributions. A first round spreads over the cube; each later one looks around the worst
-networks so far, in half the width of the round before. What was chosen by its loss is measured
-again on draws of its own. All is decided by the seed.
+The quantities that vary in the specification are the coordinates of a unit cube, through the
+quantile functions of their distributions. The first round spreads points over the cube. Each later
+round searches around the worst networks so far, within half the width of the round before. The
+networks found are measured again with fresh random draws. The seed determines everything.
 """
 
 from __future__ import annotations
@@ -37,52 +37,52 @@ from remy_simulator import columns
 from remy_simulator.objective import specimen_score
 
 _MS_PER_SECOND = 1000.0
-_LARGEST_FILE = 1_000_000
-# The last elements of streams' paths.
+_MAX_FILE_BYTES = 1_000_000
+# Last elements of the random streams' keys.
 _SPREAD, _ORDER, _STEP, _IS_MOVED, _DRAWS, _SIMULATION, _FRESH = range(7)
-#: How many of the worst so far a round looks around.
+#: Number of the worst networks so far around which a round searches.
 _PARENTS = 8
-#: How far a coordinate moves at most in the second round.
+#: Maximum change of a coordinate in the second round.
 _WIDTH = 0.25
-#: Networks that are reported are so far apart, in the coordinate that tells them apart most.
-_APART = 0.1
+#: Minimum distance of reported networks, in the coordinate in which they differ most.
+_MIN_DISTANCE = 0.1
 _BELOW_ONE = 1 - 2**-53
 _DIGITS = 4
 
 
 Point = tuple[float, ...]
-"""A network: a number of [0, 1) for each quantity that varies."""
+"""A network: a number in [0, 1) for each quantity that varies."""
 
 
 class Space:
-    """The networks of a specification. Raises SpecError where they are of several models."""
+    """The networks of a specification with a single model. Raises SpecError for several models."""
 
     def __init__(self, spec: spec_pb2.DesignSpec, source: str) -> None:
         if spec.models:
-            _refuse(source, "models", "is given, but an attack is on networks of one model")
+            _refuse(source, "models", "is given, but an attack needs a single network model")
         if any(link.HasField("trace") for link in spec.network.links):
-            _refuse(source, "network.links", "follow a recording, but an attack draws networks")
+            _refuse(source, "network.links", "follow a trace, but an attack needs drawn networks")
         self.spec = spec
-        #: What varies, by path, in the order of a point's numbers.
+        #: The quantities that vary, as (path, distribution), in the order of a point's numbers.
         self.quantities = [
             (path, each)
             for path, each in _distributions(spec.network, "network")
             if is_varied(each)
         ]
         if not self.quantities:
-            _refuse(source, "network", "has nothing that varies, so that there is nothing to find")
+            _refuse(source, "network", "has no quantity that varies, so there is nothing to search")
 
     def values(self, point: Point) -> list[float]:
-        """Of what varies, to a few digits and never outside of its ends."""
-        found = []
+        """Returns the values of the quantities at a point, rounded to 4 digits."""
+        values = []
         for (_, distribution), coordinate in zip(self.quantities, point, strict=True):
             low, high = extent(distribution)
             value = float(f"{quantile(distribution, coordinate):.{_DIGITS}g}")
-            found.append(min(max(value, low), high))
-        return found
+            values.append(min(max(value, low), high))
+        return values
 
-    def at(self, point: Point) -> spec_pb2.DesignSpec:
-        """The specification of one network."""
+    def spec_at(self, point: Point) -> spec_pb2.DesignSpec:
+        """Returns the specification of the network at a point."""
         spec = spec_pb2.DesignSpec()
         spec.CopyFrom(self.spec)
         varied = [each for _, each in _distributions(spec.network, "network") if is_varied(each)]
@@ -90,8 +90,8 @@ class Space:
             distribution.exact = value
         return spec
 
-    def words(self, point: Point) -> str:
-        """What tells the network from others."""
+    def network_name(self, point: Point) -> str:
+        """Returns a name that lists the values of the varied quantities."""
         return ", ".join(
             f"{path.rpartition('.')[2]} {value:g}"
             for (path, _), value in zip(self.quantities, self.values(point), strict=True)
@@ -103,58 +103,58 @@ def _refuse(source: str, path: str, problem: str) -> None:
 
 
 def _distributions(message: Message, path: str) -> Iterator[tuple[str, spec_pb2.Distribution]]:
-    """Those in a message, in the order of fields."""
+    """Yields the distributions in a message with their paths, in the order of fields."""
     if isinstance(message, spec_pb2.Distribution):
         yield path, message
         return
     for field, value in message.ListFields():
         if field.message_type is None:
             continue
-        parts = enumerate(value) if field.is_repeated else ((None, value),)
-        for place, part in parts:
-            where = field.name if place is None else f"{field.name}[{place}]"
-            yield from _distributions(part, f"{path}.{where}")
+        elements = enumerate(value) if field.is_repeated else ((None, value),)
+        for index, element in elements:
+            name = field.name if index is None else f"{field.name}[{index}]"
+            yield from _distributions(element, f"{path}.{name}")
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long an attack is."""
+    """The effort of an attack."""
 
     networks: int
-    """In all rounds."""
+    """Number of networks over all rounds."""
     rounds: int
     runs: int
-    """Of each network while it is searched for."""
-    found: int
-    """Networks to report."""
+    """Runs per network during the search."""
+    reported: int
+    """Number of networks to report."""
     fresh_runs: int
-    """Of each of these."""
+    """Runs per reported network."""
 
 
 @dataclass(frozen=True)
 class FoundNetwork:
-    """A network, and how the table did there on draws that it was not chosen by."""
+    """A network, and the table's scores on it with fresh random draws."""
 
-    words: str
+    name: str
     network: spec_pb2.NetworkModel
     score: Estimate | None
     rival_score: Estimate | None
     loss: Estimate | None
-    """The rival's score less the table's; None where neither could be scored."""
+    """The rival's score minus the table's; None if no run was scored for both."""
 
 
 @dataclass(frozen=True)
 class AttackResult:
-    """What an attack came to."""
+    """The result of an attack."""
 
     spread: Estimate | None
-    """Mean loss over the networks of the first round, which nothing chose; None of no search."""
-    found: Sequence[FoundNetwork]
-    """The worst first."""
+    """Mean loss over the networks of the first round; None without a search."""
+    networks: Sequence[FoundNetwork]
+    """The networks found, worst first."""
 
 
 class Attack:
-    """A table, its rival, and who simulates. Both have the same draws on every network."""
+    """A table and its rival, which are evaluated on every network with the same random draws."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class Attack:
         *,
         seed: int,
     ) -> None:
-        """`senders` has what carries the table, if that is other than the specification says."""
+        """Creates an attack. `senders` overrides the transport of the table's senders."""
         self._space = space
         self._tables = [table, *fixed_tables(space.spec)]
         self._senders = senders
@@ -175,61 +175,65 @@ class Attack:
         self._seed = seed
 
     def run(self, effort: Effort, on_round: Callable[[int, float], None]) -> AttackResult:
-        """Searches. `on_round` hears the number of each round that is done and the worst loss."""
-        a_round = max(1, effort.networks // effort.rounds)
-        tried: dict[Point, float] = {}
+        """Searches for the worst networks. `on_round` gets a round's number and the worst loss."""
+        networks_per_round = max(1, effort.networks // effort.rounds)
+        losses_by_point: dict[Point, float] = {}
         spread: list[float | None] = []
         for number in range(effort.rounds):
-            points = self._spread(a_round) if number == 0 else self._around(tried, number, a_round)
+            points = (
+                self._spread(networks_per_round)
+                if number == 0
+                else self._around(losses_by_point, number, networks_per_round)
+            )
             draws = remy_simulator.mix(self._seed, _DRAWS)
-            specs = [self._space.at(point) for point in points]
-            losses = [_loss(pairs) for pairs in self._measured(specs, draws, effort.runs)]
+            specs = [self._space.spec_at(point) for point in points]
+            losses = [_loss(pairs) for pairs in self._score_pairs(specs, draws, effort.runs)]
             if number == 0:
                 spread = [None if each is None else each.mean for each in losses]
             for point, loss in zip(points, losses, strict=True):
-                tried[point] = -math.inf if loss is None else loss.mean
-            on_round(number + 1, max(tried.values()))
+                losses_by_point[point] = -math.inf if loss is None else loss.mean
+            on_round(number + 1, max(losses_by_point.values()))
         chosen = [
-            (self._space.words(point), self._space.at(point))
-            for point in _apart(tried, effort.found)
+            (self._space.network_name(point), self._space.spec_at(point))
+            for point in _worst_apart(losses_by_point, effort.reported)
         ]
-        found = self.measure(chosen, effort.fresh_runs)
-        found.sort(key=lambda each: -(each.loss.mean if each.loss else -math.inf))
-        return AttackResult(estimate(spread), found)
+        networks = self.measure(chosen, effort.fresh_runs)
+        networks.sort(key=lambda each: -(each.loss.mean if each.loss else -math.inf))
+        return AttackResult(estimate(spread), networks)
 
     def measure(
         self, networks: Sequence[tuple[str, spec_pb2.DesignSpec]], runs: int
     ) -> list[FoundNetwork]:
-        """How the table does on networks by name, on draws that no search has."""
+        """Measures the table on named networks, with draws that no search uses."""
         draws = remy_simulator.mix(self._seed, _FRESH)
-        measured = self._measured([spec for _, spec in networks], draws, runs)
+        pairs_by_network = self._score_pairs([spec for _, spec in networks], draws, runs)
         return [
             FoundNetwork(
-                words,
+                name,
                 spec.network,
                 score=estimate([own for own, _ in pairs]),
                 rival_score=estimate([rival for _, rival in pairs]),
                 loss=_loss(pairs),
             )
-            for (words, spec), pairs in zip(networks, measured, strict=True)
+            for (name, spec), pairs in zip(networks, pairs_by_network, strict=True)
         ]
 
     def _spread(self, count: int) -> list[Point]:
-        """Each coordinate once in each of so many equal parts."""
+        """Returns a Latin hypercube: each axis has one point in each of `count` equal intervals."""
         axes = []
         for axis in range(len(self._space.quantities)):
             order = remy_simulator.shuffled(count, self._seed, _ORDER, axis)
             axes.append(
                 [
-                    min((place + self._uniform(_SPREAD, axis, number)) / count, _BELOW_ONE)
-                    for number, place in enumerate(order)
+                    min((interval + self._uniform(_SPREAD, axis, number)) / count, _BELOW_ONE)
+                    for number, interval in enumerate(order)
                 ]
             )
         return list(zip(*axes, strict=True))
 
-    def _around(self, tried: Mapping[Point, float], number: int, count: int) -> list[Point]:
-        """Steps from the worst; each coordinate moves with an even chance, one of them always."""
-        parents = _apart(tried, _PARENTS)
+    def _around(self, losses: Mapping[Point, float], number: int, count: int) -> list[Point]:
+        """Returns points near the worst ones. Each coordinate moves with p = 0.5, one always."""
+        parents = _worst_apart(losses, _PARENTS)
         width = _WIDTH * 0.5 ** (number - 1)
         points = []
         for child in range(count):
@@ -237,7 +241,7 @@ class Attack:
             always = int(self._uniform(_IS_MOVED, number, child) * len(parent))
             points.append(
                 tuple(
-                    _folded(each + width * (2 * self._uniform(_STEP, number, child, axis) - 1))
+                    _reflect(each + width * (2 * self._uniform(_STEP, number, child, axis) - 1))
                     if axis == always or self._uniform(_IS_MOVED, number, child, axis) < 0.5
                     else each
                     for axis, each in enumerate(parent)
@@ -248,8 +252,10 @@ class Attack:
     def _uniform(self, *path: int) -> float:
         return remy_simulator.uniform(self._seed, *path)
 
-    def _measured(self, specs: Sequence[spec_pb2.DesignSpec], seed: int, runs: int) -> list[_Pairs]:
-        """Of each network the scores of table and rival, a pair for each run."""
+    def _score_pairs(
+        self, specs: Sequence[spec_pb2.DesignSpec], seed: int, runs: int
+    ) -> list[_Pairs]:
+        """Returns, for each network, the scores of table and rival as a pair per run."""
         specimens = [
             specimen
             for spec in specs
@@ -266,7 +272,7 @@ class Attack:
         seed: int,
         senders: evaluation_pb2.SenderGroup,
     ) -> list[float | None]:
-        """With these in place of those that run the table."""
+        """Scores the specimens with these senders in place of those that run the designed table."""
         request = evaluation_pb2.EvaluationRequest(
             tables=self._tables,
             candidates=[evaluation_pb2.Candidate()],
@@ -290,30 +296,30 @@ _Pairs = Sequence[tuple[float | None, float | None]]
 
 
 def _loss(pairs: _Pairs) -> Estimate | None:
-    """The rival's score less the table's, over the runs in which both could be scored."""
+    """Estimates the rival's score minus the table's over the runs that are scored for both."""
     return estimate(
         present(None if own is None or rival is None else rival - own for own, rival in pairs)
     )
 
 
-def _folded(coordinate: float) -> float:
-    """Back into [0, 1) at its ends."""
+def _reflect(coordinate: float) -> float:
+    """Reflects a coordinate at the ends of [0, 1)."""
     return min(abs(coordinate) if coordinate < 1 else 2 - coordinate, _BELOW_ONE)
 
 
-def _apart(tried: Mapping[Point, float], most: int) -> list[Point]:
-    """The worst, none of them near one that is worse."""
-    found: list[Point] = []
-    for point in sorted(tried, key=lambda each: (-tried[each], each)):
-        near = any(
-            max(abs(here - there) for here, there in zip(point, other, strict=True)) < _APART
-            for other in found
+def _worst_apart(losses: Mapping[Point, float], count: int) -> list[Point]:
+    """Returns up to `count` points with the largest losses that are not close to a worse one."""
+    chosen: list[Point] = []
+    for point in sorted(losses, key=lambda each: (-losses[each], each)):
+        is_close = any(
+            max(abs(a - b) for a, b in zip(point, other, strict=True)) < _MIN_DISTANCE
+            for other in chosen
         )
-        if not near:
-            found.append(point)
-        if len(found) == most:
+        if not is_close:
+            chosen.append(point)
+        if len(chosen) == count:
             break
-    return found
+    return chosen
 
 
 # Files of found networks.
@@ -322,7 +328,7 @@ def _apart(tried: Mapping[Point, float], most: int) -> list[Point]:
 def attack_yaml(
     result: AttackResult, space: Space, *, table: str, table_sha256: str, rival: str, seed: int
 ) -> str:
-    """The networks as specifications have them, with what was found there."""
+    """Returns the networks as specifications describe them, with the loss of each."""
     tree: Tree = {
         "table": table,
         "table_sha256": table_sha256,
@@ -331,46 +337,49 @@ def attack_yaml(
         "seed": seed,
         "networks": [
             {
-                "name": each.words,
+                "name": each.name,
                 "loss": None if each.loss is None else each.loss.mean,
                 "network": message_tree(each.network),
             }
-            for each in result.found
+            for each in result.networks
         ],
     }
     return as_yaml(tree)
 
 
-def read_found(path: Path) -> list[dict[str, Any]]:
-    """`name` and `network` of each network of a file. Raises SpecError or FileError."""
+def read_attack_file(path: Path) -> list[dict[str, Any]]:
+    """Returns `name` and `network` of each network in a file. Raises SpecError or FileError."""
     source = str(path)
-    text = read_file(path, limit=_LARGEST_FILE).decode("utf-8", "replace")
+    text = read_file(path, limit=_MAX_FILE_BYTES).decode("utf-8", "replace")
     fields = Fields(read_yaml(text, source), source, "")
-    found = [
+    networks = [
         {"name": each.text("name"), "network": each.take("network")}
-        for each in fields.parts("networks")
+        for each in fields.mappings("networks")
     ]
-    if not found or any(None in each.values() for each in found):
+    if not networks or any(None in each.values() for each in networks):
         fields.fail("networks", "must be a list of networks, each with name and network")
-    return found
+    return networks
 
 
-def hardened(tree: Tree, path: Path, share: float) -> Tree:
-    """A specification's tree with the networks of a file as models: so large a part of each step's
-    networks, in equal parts. Raises SpecError or FileError."""
-    found = read_found(path)
+def add_attack_networks(tree: Tree, path: Path, share: float) -> Tree:
+    """Adds the networks of an attack's file to a specification as models.
+
+    `share` is the fraction of each step's networks that they get together, in equal parts. Raises
+    SpecError or FileError.
+    """
+    networks = read_attack_file(path)
     if not isinstance(tree, dict) or not ("network" in tree or "models" in tree):
         return tree
-    given: Any = tree.get("models") or [{"network": tree["network"]}]
-    if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
+    models: Any = tree.get("models") or [{"network": tree["network"]}]
+    if not isinstance(models, list) or not all(isinstance(each, dict) for each in models):
         return tree
-    weights = [each.get("weight", 1) for each in given]
+    weights = [each.get("weight", 1) for each in models]
     if not all(isinstance(weight, int | float) for weight in weights):
         return tree
-    whole = math.fsum(weights)
-    models: list[Tree] = [
-        {**each, "weight": weight / whole * (1 - share)}
-        for each, weight in zip(given, weights, strict=True)
+    total = math.fsum(weights)
+    hardened: list[Tree] = [
+        {**each, "weight": weight / total * (1 - share)}
+        for each, weight in zip(models, weights, strict=True)
     ]
-    models += [{"weight": share / len(found), "network": each["network"]} for each in found]
-    return {**{key: value for key, value in tree.items() if key != "network"}, "models": models}
+    hardened += [{"weight": share / len(networks), "network": each["network"]} for each in networks]
+    return {**{key: value for key, value in tree.items() if key != "network"}, "models": hardened}

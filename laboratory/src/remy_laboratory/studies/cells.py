@@ -1,7 +1,7 @@
-"""Cells of a study: one network, one kind of senders, one run; each simulated once and kept.
+"""Simulates the cells of studies. A cell is one network, one row of senders and one run.
 
-A cell is a pure function of its request, so that it is kept by the request's digest: whoever asks
-for it again, for another figure or after a stop, has it at once and with the same bytes.
+A cell's outcome depends only on its request, so it is stored by the request's digest. A cell that
+several figures need, or that an interrupted study has simulated, is read from the store.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from remy_farm.files import FileError, reason
 from remy_farm.remycc import read_remycc
 from remy_laboratory.studies.networks import (
     SEED,
-    layered,
+    merge_networks,
     published_path,
     study_network,
     table_names,
-    varied,
+    with_value,
 )
 from remy_laboratory.studies.ns3 import with_intervals
 from remy_laboratory.studies.study import FigureStudy, StudyRow
@@ -34,17 +34,17 @@ from remy_proto.v1 import evaluation_pb2
 from remy_simulator import _native, columns
 
 _MS_PER_SECOND = 1000.0
-# Changes where the same request means something else.
+# Format version of the digests; it changes whenever the same request gets another meaning.
 _FORMAT = b"cell 1 "
-# What is lost of the work when a study is stopped: some ten seconds of one processor.
-_PACKETS_A_REQUEST = 2e7
-_MOST_CELLS_A_REQUEST = 2000
-# Far below what a coordinator takes in one message.
-_SPECIMEN_BYTES_A_REQUEST = 4 << 20
+# An interrupted study loses at most this work: about ten seconds of one processor.
+_MAX_PACKETS_PER_REQUEST = 2e7
+_MAX_CELLS_PER_REQUEST = 2000
+# Far below the maximum message size of a coordinator.
+_MAX_SPECIMEN_BYTES_PER_REQUEST = 4 << 20
 
 
 class EvaluateRequest(Protocol):
-    """As Evaluator.evaluate: on this process's threads, or on workers."""
+    """The signature of Evaluator.evaluate."""
 
     def __call__(
         self, request: evaluation_pb2.EvaluationRequest, on_progress: OnProgress | None = None
@@ -53,39 +53,39 @@ class EvaluateRequest(Protocol):
 
 @dataclass(frozen=True)
 class Cell:
-    """A network, who sends on it, and the number of the run."""
+    """A network, the senders on it, and the number of the run."""
 
     row: StudyRow
     x: float | None
-    """Of what is varied."""
+    """The value of the swept field; None without a sweep."""
     run: int
     network: Mapping[str, Any]
     specimen: evaluation_pb2.Specimen
     traces: tuple[evaluation_pb2.Trace, ...]
-    """Recordings that its links follow."""
+    """Trace recordings that the network's links follow."""
     digest: bytes
 
     @property
     def packets(self) -> float:
-        """What the link could carry in a ms: how long a simulation takes is in proportion."""
+        """Packets that the link can carry per ms, to which the simulation time is proportional."""
         return self.specimen.link_rate_packets_per_ms
 
 
 @dataclass(frozen=True)
 class Tables:
-    """The RemyCCs of a row, in the order in which its senders name them."""
+    """The RemyCCs of a row, in the order in which its senders first name them."""
 
     messages: tuple[bytes, ...]
     digest: bytes
 
 
 def remycc_path(name: str, examples: Path) -> Path:
-    """The file that a study means. Raises FileError for a published one that is not here."""
+    """Returns the path of a study's RemyCC. Raises FileError if a published file is unavailable."""
     return published_path(name, "remyccs") or examples / name
 
 
 def read_tables(row: StudyRow, examples: Path) -> Tables:
-    """Raises FileError."""
+    """Reads the RemyCCs of a row. Raises FileError."""
     messages = tuple(
         read_remycc(remycc_path(name, examples), row.time_unit_ms)
         .to_message()
@@ -95,10 +95,10 @@ def read_tables(row: StudyRow, examples: Path) -> Tables:
     return Tables(messages, hashlib.sha256(b"".join(messages)).digest())
 
 
-def request_of(
+def evaluation_request(
     tables: Tables, cells: Sequence[Cell], seconds: float
 ) -> evaluation_pb2.EvaluationRequest:
-    """All of these cells, as an evaluator takes them."""
+    """Builds the evaluation request of these cells."""
     traces = {trace.sha256: trace for cell in cells for trace in cell.traces}
     request = evaluation_pb2.EvaluationRequest(
         candidates=[evaluation_pb2.Candidate()],
@@ -113,10 +113,10 @@ def request_of(
 
 
 class OtherSimulator(Protocol):
-    """A simulator of others that rows may ask for."""
+    """Interface of another simulator that rows may use."""
 
     digest: str
-    """Changes where the same cell may come to something else."""
+    """Identifies the simulator's version; it changes whenever an outcome may change."""
 
     def outcome(
         self,
@@ -125,24 +125,32 @@ class OtherSimulator(Protocol):
         seconds: float,
         initial_window_packets: int = 0,
     ) -> evaluation_pb2.SpecimenOutcome:
-        """What one cell comes to. Raises FileError."""
+        """Simulates one cell and returns its outcome. Raises FileError."""
 
 
-#: By the name that rows have.
-Others = Mapping[str, OtherSimulator]
+#: Other simulators, by the name that rows use.
+OtherSimulators = Mapping[str, OtherSimulator]
 
 
-def cells_of(
-    study: FigureStudy, row: StudyRow, tables: Tables, *, quick: bool, others: Others | None = None
+def row_cells(
+    study: FigureStudy,
+    row: StudyRow,
+    tables: Tables,
+    *,
+    quick: bool,
+    others: OtherSimulators | None = None,
 ) -> Iterator[Cell]:
-    """Of a row, by what is varied, then by run. Every row has the same draws in the same run; where
-    some are in another simulator, times on and off as given times."""
-    (runs,) = study.runs.of(quick=quick)
-    for x in study.sweep.values.of(quick=quick) if study.sweep else (None,):
-        network = layered(study.network, row.network)
+    """Yields a row's cells, by swept value and then by run.
+
+    All rows have the same random draws in the same run. If any row uses another simulator, the
+    draws of on and off times are replaced by the times themselves.
+    """
+    (runs,) = study.runs.select(quick=quick)
+    for x in study.sweep.values.select(quick=quick) if study.sweep else (None,):
+        network = merge_networks(study.network, row.network)
         if study.sweep and x is not None:
-            network = varied(network, study.sweep.field, x)
-        for cell in cells_on(row, tables, network, range(int(runs)), study.seconds, x):
+            network = with_value(network, study.sweep.field, x)
+        for cell in network_cells(row, tables, network, range(int(runs)), study.seconds, x):
             if not study.simulators:
                 yield cell
                 continue
@@ -154,7 +162,7 @@ def cells_of(
             yield replace(cell, specimen=specimen, digest=digest)
 
 
-def cells_on(
+def network_cells(
     row: StudyRow,
     tables: Tables,
     network: Mapping[str, Any],
@@ -162,17 +170,17 @@ def cells_on(
     seconds: float,
     x: float | None = None,
 ) -> Iterator[Cell]:
-    """The row's senders on one network, a cell for each run. Raises SpecError or FileError."""
-    found = study_network(row.senders, network)
+    """Yields a cell per run of a row's senders on one network. Raises SpecError or FileError."""
+    base = study_network(row.senders, network)
     for run in runs:
-        specimen = found.run(run)
+        specimen = base.run(run)
         digest = _digest(tables, specimen, seconds)
-        yield Cell(row, x, run, found.fields, specimen, found.traces, digest)
+        yield Cell(row, x, run, base.fields, specimen, base.traces, digest)
 
 
 @functools.cache
 def _simulator_digest() -> bytes:
-    """A simulator that was built anew may have been mended, so that its cells are made anew."""
+    """Returns a digest of the simulator's binary, so that a rebuilt simulator reruns all cells."""
     return hashlib.sha256(Path(_native.__file__).read_bytes()).digest()
 
 
@@ -189,14 +197,14 @@ def _digest(
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).digest()
 
 
-# Keeping.
+# The store of outcomes.
 
 
 class CellStore:
-    """What cells came to, by digest, in one file that any number of stops leaves whole."""
+    """Stores outcomes of cells by digest in one SQLite file, which survives interruptions."""
 
     def __init__(self, path: Path) -> None:
-        """Raises FileError."""
+        """Opens or creates the file. Raises FileError."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(path)
@@ -205,50 +213,50 @@ class CellStore:
             )
             self._connection.commit()
         except OSError as error:
-            raise FileError(f"{path.parent}: cannot be made ({reason(error)})") from error
+            raise FileError(f"{path.parent}: cannot be created ({reason(error)})") from error
         except sqlite3.Error as error:
-            raise FileError(f"{path} cannot keep cells ({error}); give another --out") from error
+            raise FileError(f"{path} cannot store cells ({error}); use another --out") from error
 
     def get(self, digest: bytes) -> bytes | None:
-        """None if it has not been simulated yet."""
-        found = self._connection.execute("SELECT value FROM cells WHERE digest = ?", (digest,))
-        row = found.fetchone()
+        """Returns an outcome; None if the cell has not been simulated."""
+        cursor = self._connection.execute("SELECT value FROM cells WHERE digest = ?", (digest,))
+        row = cursor.fetchone()
         return None if row is None else bytes(row[0])
 
     def put(self, values: Mapping[bytes, bytes]) -> None:
-        """All of them or none."""
+        """Stores all values in one transaction."""
         with self._connection:
             self._connection.executemany(
                 "INSERT OR REPLACE INTO cells VALUES (?, ?)", values.items()
             )
 
     def close(self) -> None:
-        """Ends the use of the file."""
+        """Closes the file."""
         self._connection.close()
 
 
-#: Called with how much a runner has simulated so far: packets that links could carry, in 1000.
+#: Called with the work done so far, in thousands of packets that the links could carry.
 OnCells = Callable[[float], None]
 
 
 @dataclass(frozen=True)
 class CellBatch:
-    """Cells of one row, or entrant."""
+    """Cells that share tables: those of one row or entrant."""
 
     tables: Tables
     cells: Sequence[Cell]
     seconds: float
 
     def parts(self) -> Iterator[CellBatch]:
-        """As many as go in one request each, whatever of them has been simulated."""
+        """Yields the cells in parts that each fit one request."""
         part: list[Cell] = []
         packets, size = 0.0, 0
         for cell in self.cells:
             part.append(cell)
             packets += cell.packets * self.seconds * _MS_PER_SECOND
             size += cell.specimen.ByteSize()
-            is_full = len(part) >= _MOST_CELLS_A_REQUEST or size >= _SPECIMEN_BYTES_A_REQUEST
-            if packets >= _PACKETS_A_REQUEST or is_full:
+            is_full = len(part) >= _MAX_CELLS_PER_REQUEST or size >= _MAX_SPECIMEN_BYTES_PER_REQUEST
+            if packets >= _MAX_PACKETS_PER_REQUEST or is_full:
                 yield replace(self, cells=part)
                 part, packets, size = [], 0.0, 0
         if part:
@@ -256,84 +264,87 @@ class CellBatch:
 
     @property
     def weight(self) -> float:
-        """As OnCells counts."""
+        """The work of the cells, in the unit of OnCells."""
         return self.seconds * sum(cell.packets for cell in self.cells)
 
     def request(self) -> evaluation_pb2.EvaluationRequest:
-        """All of them, as an evaluator takes them."""
-        return columns.packed(request_of(self.tables, self.cells, self.seconds))
+        """Builds the evaluation request of all cells."""
+        return columns.packed(evaluation_request(self.tables, self.cells, self.seconds))
 
 
 class CellRunner:
-    """Simulates what a store does not have."""
+    """Simulates cells that the store lacks, and reads the others from it."""
 
     def __init__(
-        self, evaluate: EvaluateRequest, store: CellStore, others: Others | None = None
+        self, evaluate: EvaluateRequest, store: CellStore, others: OtherSimulators | None = None
     ) -> None:
         self._evaluate = evaluate
         self._store = store
         self._others = others or {}
-        #: Simulated for this runner, and found in the store.
+        #: Numbers of cells that were simulated for this runner, and read from the store.
         self.simulated = 0
         self.found = 0
         self._done = 0.0
-        # Cells that were brought here, and not asked for yet.
-        self._brought: set[bytes] = set()
+        # Cells whose outcomes a farm has computed, but which `run` has not returned yet.
+        self._received: set[bytes] = set()
 
     def missing(self, cells: Sequence[Cell]) -> list[Cell]:
-        """Those that are to be simulated."""
+        """Returns the cells that the store lacks."""
         return [cell for cell in cells if self._store.get(cell.digest) is None]
 
     def weight(self, batches: Iterable[CellBatch]) -> float:
-        """Of the cells that are not there yet, as OnCells counts."""
+        """Returns the work of the cells that the store lacks, in the unit of OnCells."""
         return sum(replace(each, cells=self.missing(each.cells)).weight for each in batches)
 
-    def requests(self, batches: Iterable[CellBatch]) -> list[CellBatch]:
-        """What others would have to simulate so that all cells are there, but for those of other
-        simulators: whole parts, so that whoever asks for the same studies asks for the same."""
-        asked: set[bytes] = set()
-        wanted = []
+    def parts_for_farm(self, batches: Iterable[CellBatch]) -> list[CellBatch]:
+        """Returns the parts that a farm must simulate to complete the store.
+
+        Parts are never divided, so that the same studies always give the same job. Cells of other
+        simulators are left out.
+        """
+        covered: set[bytes] = set()
+        needed = []
         for part in (part for batch in batches for part in batch.parts()):
             digests = {cell.digest for cell in part.cells}
-            is_here = part.cells[0].row.simulator or not self.missing(part.cells)
-            if not is_here and not digests <= asked:
-                wanted.append(part)
-                asked |= digests
-        return wanted
+            is_complete = part.cells[0].row.simulator or not self.missing(part.cells)
+            if not is_complete and not digests <= covered:
+                needed.append(part)
+                covered |= digests
+        return needed
 
-    def take(self, part: CellBatch, outcome: evaluation_pb2.EvaluationOutcome) -> None:
-        """Keeps what others came to."""
+    def store_outcome(self, part: CellBatch, outcome: evaluation_pb2.EvaluationOutcome) -> None:
+        """Stores the outcome of a part that was simulated elsewhere."""
         self._done += self.weight([part])
-        self._brought.update(cell.digest for cell in self.missing(part.cells))
-        self._keep(part, part.request(), outcome)
+        self._received.update(cell.digest for cell in self.missing(part.cells))
+        self._store_outcome(part, part.request(), outcome)
 
     def run(
         self, tables: Tables, cells: Sequence[Cell], seconds: float, on_cells: OnCells
     ) -> list[evaluation_pb2.SpecimenOutcome]:
-        """What cells of one row came to, in their order."""
+        """Returns the outcomes of one row's cells, in their order."""
         missing = self.missing(cells)
-        brought = self._brought & {cell.digest for cell in cells}
-        self._brought -= brought
-        self.simulated += len(missing) + len(brought)
-        self.found += len(cells) - len(missing) - len(brought)
+        received = self._received & {cell.digest for cell in cells}
+        self._received -= received
+        self.simulated += len(missing) + len(received)
+        self.found += len(cells) - len(missing) - len(received)
         if missing and missing[0].row.simulator:
-            self._run_elsewhere(tables, missing, seconds, on_cells)
+            self._run_other_simulator(tables, missing, seconds, on_cells)
             missing = []
         for part in CellBatch(tables, missing, seconds).parts():
             weight = part.weight
             request = part.request()
 
-            def progress(now: EvaluationProgress, weight: float = weight) -> None:
-                share = now.simulations_done / max(1, now.simulations)
+            def on_progress(progress: EvaluationProgress, weight: float = weight) -> None:
+                share = progress.simulations_done / max(1, progress.simulations)
                 on_cells(self._done + weight * share)
 
-            outcome = self._evaluate(request, progress)
+            outcome = self._evaluate(request, on_progress)
             self._done += weight
             on_cells(self._done)
-            self._keep(part, request, outcome)
+            self._store_outcome(part, request, outcome)
         return [self._read(cell) for cell in cells]
 
-    def _keep(
+    def _store_outcome(
         self,
         part: CellBatch,
         request: evaluation_pb2.EvaluationRequest,
@@ -347,10 +358,10 @@ class CellRunner:
             }
         )
 
-    def _run_elsewhere(
+    def _run_other_simulator(
         self, tables: Tables, cells: Sequence[Cell], seconds: float, on_cells: OnCells
     ) -> None:
-        """Cells of a row that asks for another simulator, one by one."""
+        """Simulates cells of a row that uses another simulator, one by one."""
         simulator = self._others[cells[0].row.simulator]
         for cell in cells:
             window = cell.row.initial_window_packets
@@ -369,19 +380,19 @@ class CellRunner:
     def record(
         self, tables: Tables, cell: Cell, seconds: float, every_ms: float
     ) -> dict[str, np.ndarray]:
-        """What is seen of one run over time: matrices have a row for each time."""
+        """Returns time series of one run, as arrays with a row per time; stores them."""
         digest = _digest(tables, cell.specimen, seconds, f"every {every_ms!r}")
         value = self._store.get(digest)
         if value is None:
-            seen = columns.record(request_of(tables, [cell], seconds), every_ms)
-            steps = len(seen.time_ms)
+            recording = columns.record(evaluation_request(tables, [cell], seconds), every_ms)
+            steps = len(recording.time_ms)
             buffer = io.BytesIO()
             arrays: dict[str, Any] = {
-                name: np.array(getattr(seen, name), dtype=float).reshape(steps, -1)
+                name: np.array(getattr(recording, name), dtype=float).reshape(steps, -1)
                 for name in ("is_on", "packets_received", "waiting_packets")
             }
-            np.savez_compressed(buffer, time_ms=np.array(seen.time_ms), **arrays)
+            np.savez_compressed(buffer, time_ms=np.array(recording.time_ms), **arrays)
             value = buffer.getvalue()
             self._store.put({digest: value})
-        with np.load(io.BytesIO(value), allow_pickle=False) as kept:
-            return {name: kept[name] for name in kept.files}
+        with np.load(io.BytesIO(value), allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}

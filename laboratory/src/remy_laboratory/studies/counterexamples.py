@@ -1,4 +1,4 @@
-"""The search for counter-examples as a call: the networks where a table loses most."""
+"""Library call that searches for the networks where a table loses most against a protocol."""
 
 from __future__ import annotations
 
@@ -24,25 +24,27 @@ from remy_laboratory.studies.attack import (
     Effort,
     Space,
     attack_yaml,
-    read_found,
+    read_attack_file,
 )
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import registry
 from remy_simulator.registry import Registry
 
-_CUBIC: Final = "cubic,variant=linux"
+_DEFAULT_RIVAL: Final = "cubic,variant=linux"
 
 
 class CounterExamples(Tabular):
-    """Networks on which a table does worse than a protocol, the worst first, measured on draws that
-    they were not chosen by."""
+    """Networks on which a table scores worse than a protocol, worst first.
+
+    They are measured with other random draws than those of the search.
+    """
 
     def __init__(
         self, result: AttackResult, space: Space, table: Table, against: str, seed: int
     ) -> None:
-        """Wraps a result; call `attack` to get one."""
+        """Wraps a result; `attack` returns one."""
         self.result = result
-        #: The protocol that the table is compared with.
+        #: The rival protocol.
         self.against = against
         self.seed = seed
         self.table = table
@@ -50,43 +52,47 @@ class CounterExamples(Tabular):
 
     @property
     def table_sha256(self) -> str:
-        """The digest of the table's message, which is the same for all files of it."""
+        """SHA-256 of the table's message; equal for the .dna and .json files of a table."""
         message = self.table.remycc.to_message().SerializeToString(deterministic=True)
         return hashlib.sha256(message).hexdigest()
 
     def rows(self) -> Rows:
-        """A row for each network: the loss, which is the protocol's score less the table's, and
-        both scores, with standard errors."""
+        """Returns a row per network with the loss and both scores, each with standard error.
+
+        The loss is the protocol's score minus the table's.
+        """
         kinds: dict[str, type] = {"network": str}
-        rows: list[dict[str, Any]] = [{"network": each.words} for each in self.result.found]
+        rows: list[dict[str, Any]] = [{"network": each.name} for each in self.result.networks]
         for name in ("loss", "score", "rival_score"):
             kinds |= {f"{name}_mean": float, f"{name}_standard_error": float}
-            for row, each in zip(rows, self.result.found, strict=True):
-                known = getattr(each, name)
-                row[f"{name}_mean"] = None if known is None else known.mean
-                row[f"{name}_standard_error"] = None if known is None else known.standard_error
+            for row, each in zip(rows, self.result.networks, strict=True):
+                value = getattr(each, name)
+                row[f"{name}_mean"] = None if value is None else value.mean
+                row[f"{name}_standard_error"] = None if value is None else value.standard_error
         return rows_of(kinds, rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as `remy-farm attack --json` prints it."""
+        """Returns the result as `remy-farm attack --json` prints it."""
         return {
             "table_sha256": self.table_sha256,
             "against": self.against,
             **estimate_tree(self.result.spread, "first_round_loss_mean"),
             "networks": [
                 {
-                    "network": each.words,
+                    "network": each.name,
                     **estimate_tree(each.loss, "loss_mean"),
                     **estimate_tree(each.score),
                     **estimate_tree(each.rival_score, "rival_score_mean"),
                 }
-                for each in self.result.found
+                for each in self.result.networks
             ],
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the networks as YAML, for `attack(on=)` and `remy-farm design --harden`. Raises
-        FileError."""
+        """Writes the networks as YAML, for `attack(on=)` and `remy-farm design --harden`.
+
+        Raises FileError.
+        """
         text = attack_yaml(
             self.result,
             self._space,
@@ -98,30 +104,30 @@ class CounterExamples(Tabular):
         write_file(path, text)
 
     def __len__(self) -> int:
-        return len(self.result.found)
+        return len(self.result.networks)
 
-    def _head_and_cells(self) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    def _columns_and_cells(self) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
         cells = [
-            (each.words, *map(with_error, (each.loss, each.score, each.rival_score)))
-            for each in self.result.found
+            (each.name, *map(with_error, (each.loss, each.score, each.rival_score)))
+            for each in self.result.networks
         ]
         return ("network", "loss", "score", f"score of {self.against}"), cells
 
     def __repr__(self) -> str:
-        return "\n".join([self._title(), *wording.aligned(*self._head_and_cells())])
+        return "\n".join([self._title(), *wording.aligned(*self._columns_and_cells())])
 
     def _repr_html_(self) -> str:
-        return wording.table(self._title(), *self._head_and_cells())
+        return wording.table(self._title(), *self._columns_and_cells())
 
     def _title(self) -> str:
-        return f"{self.table.name}: where it loses most against {self.against}"
+        return f"{self.table.name}: networks with the largest loss against {self.against}"
 
 
 def attack(
     table: Table,
     spec: Spec,
     *,
-    against: str = _CUBIC,
+    against: str = _DEFAULT_RIVAL,
     transport: str | evaluation_pb2.Choice | None = None,
     networks: int = 512,
     rounds: int = 8,
@@ -133,38 +139,38 @@ def attack(
     threads: int | None = None,
     on_round: Callable[[int, float], None] = lambda _number, _worst: None,
 ) -> CounterExamples:
-    """Finds the networks of a specification where a table loses most against a protocol.
+    """Finds the networks of a specification where a table scores worst against a protocol.
 
     Args:
-        table: What is attacked.
-        spec: Its networks are searched, with its load, objective and simulated time.
-        against: A protocol in words; "omniscient" is the bound.
-        transport: What carries the table, as "tcp"; as the specification says unless given.
-        networks: Networks to try in all rounds.
-        rounds: Rounds, each around the worst networks so far.
-        runs: Runs of each network.
-        find: Networks to report.
-        fresh_runs: Runs of each of these, on fresh draws.
-        on: A file of `CounterExamples.save`: searches nothing, but measures on its networks.
-        seed: Names the search and all draws.
-        threads: Threads to simulate with; the CPUs allowed unless given.
-        on_round: Is called with the number of each round that is done, and the worst loss so far.
+        table: The table to attack.
+        spec: The specification whose networks, traffic, objective and simulated time are used.
+        against: The rival, e.g. "cubic"; "omniscient" is an upper bound.
+        transport: The table's transport, e.g. "tcp"; by default the specification's.
+        networks: Number of networks to evaluate, over all rounds.
+        rounds: Number of rounds; each searches near the worst networks so far.
+        runs: Number of runs on each network.
+        find: Number of networks to report.
+        fresh_runs: Number of runs, with fresh random draws, on each reported network.
+        on: A file from `CounterExamples.save`; skips the search and measures on its networks.
+        seed: Seed of the search and of all random draws.
+        threads: Number of simulation threads; by default the CPUs allowed.
+        on_round: Called with the number of each finished round and the worst loss so far.
 
     Returns:
-        The networks, the worst first.
+        The networks, worst first.
 
     Raises:
-        SpecError: The specification designs several tables, or has nothing that varies.
+        SpecError: The specification designs several tables, or no quantity varies in it.
         FileError: The file `on` cannot be read.
         ValueError: A protocol or transport is unknown, or there are fewer networks than rounds.
     """
     check_single_table(spec.message, source=spec.source)
-    rival = _protocol(against)
+    rival = _parse_rival(against)
     for name, number in (("networks", networks), ("rounds", rounds), ("runs", runs)):
         if number < 1:
             raise ValueError(f"{name} is {number}, but must be at least 1")
     if networks < rounds:
-        raise ValueError(f"{networks} networks are too few for {wording.several(rounds, 'round')}")
+        raise ValueError(f"networks is {networks}, but must be at least the {rounds} rounds")
     carrier = (
         registry.parse(Registry.TRANSPORT, transport) if isinstance(transport, str) else transport
     )
@@ -177,20 +183,22 @@ def attack(
             result = search.run(Effort(networks, rounds, runs, find, fresh_runs), on_round)
         else:
             tree: Any = spec.tree
-            named = [
+            named_specs = [
                 (
                     each.pop("name"),
-                    # Its network and load in place of the specification's.
+                    # The network replaces the specification's network and traffic.
                     spec_from_tree({**tree, **each}, os.fspath(on), files=Path(on).parent),
                 )
-                for each in read_found(Path(on))
+                for each in read_attack_file(Path(on))
             ]
-            result = AttackResult(None, search.measure(named, fresh_runs))
+            result = AttackResult(None, search.measure(named_specs, fresh_runs))
     return CounterExamples(result, space, table, rival.name, seed)
 
 
-def _protocol(words: str) -> SenderSpec:
-    found = parse_sender(words)
-    if found.remycc is not None or found.count != 1 or found.rtt_ms is not None:
-        raise ValueError(f"against is {words!r}, but must be a protocol, and nothing else")
-    return found
+def _parse_rival(text: str) -> SenderSpec:
+    rival = parse_sender(text)
+    if rival.remycc is not None or rival.count != 1 or rival.rtt_ms is not None:
+        raise ValueError(
+            f"against is {text!r}, but must be a protocol without a number of senders or an RTT"
+        )
+    return rival

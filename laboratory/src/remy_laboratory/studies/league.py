@@ -1,7 +1,7 @@
-"""The league: sets of networks on which entrants are compared, and who wins how often.
+"""The league: sets of networks on which RemyCCs and protocols are compared.
 
-A set is a file as a study's figures are; an entrant has won on a network where its score is within
-a margin of the best entrant's.
+A set is a YAML file. Each participant is an entrant; it wins on a network if its score is within a
+margin of the best entrant's score.
 """
 
 from __future__ import annotations
@@ -34,55 +34,55 @@ from remy_laboratory.studies.cells import (
     CellRunner,
     OnCells,
     Tables,
-    cells_on,
+    network_cells,
     read_tables,
 )
 from remy_laboratory.studies.networks import (
     SEED,
-    layered,
-    network_of,
-    network_tree,
-    paths_in,
+    key_paths,
+    merge_networks,
+    network_dict,
+    read_network,
     sender_counts,
     value_at,
-    varied,
-    varied_field,
+    value_check,
+    with_value,
 )
 from remy_laboratory.studies.reading import (
     PER_CENT,
     RUNS,
     Amount,
     Fields,
-    amount_of,
+    read_amount,
 )
 from remy_laboratory.studies.study import Measure, StudyRow, check_network
-from remy_laboratory.studies.verdicts import CellSamples, samples_of
+from remy_laboratory.studies.verdicts import CellSamples, sender_samples
 
-_LARGEST_FILE = 1_000_000
+_MAX_FILE_BYTES = 1_000_000
 
 
 class Score(StrEnum):
-    """What makes an entrant better; more is better."""
+    """The score of an entrant on a network; higher is better."""
 
-    #: Mean throughput squared over mean delay.
+    #: Mean throughput squared, divided by mean one-way delay.
     SQUARED_THROUGHPUT_OVER_DELAY = "squared_throughput_over_delay"
-    #: Summed throughput over mean delay.
+    #: Mean throughput divided by mean RTT.
     POWER = "power"
-    #: How near the entrant is to half of what it and its rival have: the smaller over the larger.
+    #: Ratio of the smaller to the larger throughput of the entrant and its rival.
     CLOSENESS_TO_FAIR = "closeness_to_fair"
-    #: Smallest throughput of its senders over the largest.
+    #: Ratio of the smallest to the largest throughput of the entrant's senders.
     EQUALITY = "equality"
-    #: One over the median completion time of flows.
+    #: Inverse of the median flow completion time.
     SHORT_COMPLETION = "short_completion"
-    #: The entrant's throughput over half of what it and its rival have.
+    #: The entrant's throughput divided by half of its and its rival's total.
     SHARE_OF_FAIR = "share_of_fair"
-    #: What all that it got is of what the link could carry.
+    #: The entrant's total throughput divided by the link's capacity.
     UTILIZATION = "utilization"
 
 
 @dataclass(frozen=True)
 class LeagueSet:
-    """Networks, who else is on them, and what counts."""
+    """A set of networks, the rival on them, and the score."""
 
     name: str
     title: str
@@ -91,38 +91,38 @@ class LeagueSet:
     network: Mapping[str, Any]
     grid: Mapping[str, Amount]
     places: tuple[tuple[str, Mapping[str, Any]], ...]
-    """Networks by name, in place of a grid's or with each of its."""
+    """Named networks that replace the grid's, or are combined with each of the grid's networks."""
     rival: SenderSpec | None
-    """Who is there before the entrant."""
+    """A sender on the networks besides the entrant; None for no rival."""
     senders: int
-    """Of the entrant."""
+    """Number of the entrant's senders."""
     score: Score
     margin: float
     seconds: float
     runs: Amount
     at_least: float | None
-    """The score that a table must have on each network to be robust; none: nothing is asked."""
+    """The score that a robust table must reach on each network; None without a requirement."""
 
     def networks(self, *, quick: bool) -> list[tuple[str, dict[str, Any]]]:
-        """By name."""
-        found = []
+        """Returns the networks with their names."""
+        networks = []
         axes = [
-            [(field, value) for value in values.of(quick=quick)]
+            [(field, value) for value in values.select(quick=quick)]
             for field, values in self.grid.items()
         ]
-        for place, network in self.places or (("", {}),):
+        for place, variant in self.places or (("", {}),):
             for point in itertools.product(*axes):
-                words = [place] if place else []
-                words += [f"{value:g} {_unit(field)}" for field, value in point]
-                whole = layered(self.network, network)
+                names = [place] if place else []
+                names += [f"{value:g} {_unit(field)}" for field, value in point]
+                network = merge_networks(self.network, variant)
                 for field, value in point:
-                    whole = varied(whole, field, value)
-                found.append((", ".join(words), whole))
-        return found
+                    network = with_value(network, field, value)
+                networks.append((", ".join(names), network))
+        return networks
 
 
 def _unit(field: str) -> str:
-    """Of a grid's field; of one within a link its last part."""
+    """Returns the unit or label of a grid's field; by default the last part of its path."""
     return _UNITS.get(field, field.rpartition(".")[2])
 
 
@@ -140,69 +140,69 @@ _UNITS = {
 
 
 def read_set(path: Path) -> LeagueSet:
-    """One file. Raises SpecError or FileError with one sentence."""
+    """Reads a set from a file. Raises SpecError or FileError."""
     source = str(path)
-    text = read_file(path, limit=_LARGEST_FILE).decode("utf-8", "replace")
+    text = read_file(path, limit=_MAX_FILE_BYTES).decode("utf-8", "replace")
     fields = Fields(read_yaml(text, source), source, "")
     rival = fields.text("rival")
     margin = PER_CENT.fullmatch(fields.text("won_within", "10 %"))
     if margin is None:
-        fields.fail("won_within", "must be as 10 %")
-    grid = fields.part("grid")
+        fields.fail("won_within", "must be a percentage, e.g. 10 %")
+    grid = fields.mapping("grid")
     points = {}
-    for field in grid.left() if grid is not None else ():
-        check = varied_field(field)
+    for field in grid.remaining() if grid is not None else ():
+        check = value_check(field)
         if grid is not None and check is not None:
-            points[field] = amount_of(grid, field, check, many=True)
+            points[field] = read_amount(grid, field, check, many=True)
     if grid is not None:
-        grid.end()
+        grid.reject_remaining()
     places = []
-    for part in fields.parts("places"):
-        places.append((part.text("name", None), network_of(part.part("network"))))
-        part.end()
+    for mapping in fields.mappings("places"):
+        places.append((mapping.text("name", None), read_network(mapping.mapping("network"))))
+        mapping.reject_remaining()
     try:
-        words = parse_sender(rival) if rival else None
+        rival_sender = parse_sender(rival) if rival else None
     except ValueError as problem:
         fields.fail("rival", f"is {show(rival)}: {problem}")
-    found = LeagueSet(
+    league = LeagueSet(
         name=path.stem,
         title=fields.text("title", None),
         source=fields.text("source", None),
         about=fields.text("about"),
-        network=network_of(fields.part("network")),
+        network=read_network(fields.mapping("network")),
         grid=points,
         places=tuple(places),
-        rival=words,
+        rival=rival_sender,
         senders=int(fields.number("senders", RUNS) or 1),
-        score=fields.word("score", Score, Score.POWER),
+        score=fields.choice("score", Score, Score.POWER),
         margin=float(margin[1]) / 100,
         seconds=fields.number("seconds") or 30.0,
-        runs=amount_of(fields, "runs", RUNS, many=False),
+        runs=read_amount(fields, "runs", RUNS, many=False),
         at_least=fields.number("at_least"),
     )
-    entrant = parse_sender(_ANYBODY)
-    for name, network in found.networks(quick=False):
-        check_network(fields, network, name, Entrant(_ANYBODY, entrant).row(found).senders)
-    fields.end()
-    return found
+    entrant = Entrant(_PLACEHOLDER, parse_sender(_PLACEHOLDER))
+    for name, network in league.networks(quick=False):
+        check_network(fields, network, name, entrant.row(league).senders)
+    fields.reject_remaining()
+    return league
 
 
-# Who is on a set's networks when they are checked.
-_ANYBODY = "newreno"
+# Protocol of the entrant when a set is checked.
+_PLACEHOLDER = "newreno"
 
 
 @dataclass(frozen=True)
 class Entrant:
-    """Who takes part, and by which name."""
+    """A RemyCC or protocol that takes part, and its name."""
 
     name: str
-    words: SenderSpec
+    sender: SenderSpec
     time_unit_ms: float = 1.0
-    """Of a .dna file."""
+    """Time unit of a .dna file."""
 
     def row(self, league: LeagueSet) -> StudyRow:
-        """The entrant's senders, behind its rival if there is one."""
-        own = replace(self.words, count=league.senders)
+        """Returns the entrant's senders on a set, after its rival if there is one."""
+        own = replace(self.sender, count=league.senders)
         return StudyRow(
             name=self.name,
             senders=(own,) if league.rival is None else (league.rival, own),
@@ -213,41 +213,41 @@ class Entrant:
 
 
 @dataclass(frozen=True)
-class Place:
-    """How entrants did on one network."""
+class NetworkResult:
+    """The entrants' scores on one network."""
 
     name: str
     network: Mapping[str, Any]
     scores: Mapping[str, float]
 
-    def relative(self, entrant: str) -> float:
-        """The score over the best one's; 0 for who got nothing."""
+    def relative_score(self, entrant: str) -> float:
+        """Returns the entrant's score divided by the best one; 0 without a score."""
         best = max(self.scores.values(), default=0.0)
         return self.scores.get(entrant, 0.0) / best if best > 0 else 0.0
 
 
 @dataclass(frozen=True)
 class SetResult:
-    """How entrants did on a set."""
+    """The results of a set."""
 
     league: LeagueSet
     entrants: Sequence[Entrant]
     runs: int
-    places: Sequence[Place]
+    networks: Sequence[NetworkResult]
 
     def winning_rate(self, entrant: str) -> float:
-        """Share of the networks on which nobody is better by more than the margin."""
-        least = 1 - self.league.margin
-        won = sum(place.relative(entrant) >= least for place in self.places)
-        return won / len(self.places)
+        """Returns the fraction of networks on which no entrant is better beyond the margin."""
+        minimum = 1 - self.league.margin
+        won = sum(network.relative_score(entrant) >= minimum for network in self.networks)
+        return won / len(self.networks)
 
-    def worst(self, entrant: str, most: int) -> list[Place]:
-        """Where it is farthest behind, the worst first."""
-        return sorted(self.places, key=lambda place: place.relative(entrant))[:most]
+    def worst_networks(self, entrant: str, count: int) -> list[NetworkResult]:
+        """Returns the networks where the entrant is farthest behind, worst first."""
+        return sorted(self.networks, key=lambda network: network.relative_score(entrant))[:count]
 
 
-def score_of(league: LeagueSet, cell: CellSamples) -> float:
-    """Of all runs on one network; 0 where nothing arrived."""
+def cell_score(league: LeagueSet, cell: CellSamples) -> float:
+    """Returns the score over all runs on one network; 0 if nothing was received."""
     own = None if league.rival is None else 1
     rates = cell.values(Measure.THROUGHPUT_MBPS, own)
     rtts_ms = cell.values(Measure.RTT_MS, own)
@@ -256,7 +256,7 @@ def score_of(league: LeagueSet, cell: CellSamples) -> float:
     rate, rtt_ms = _mean(rates), _mean(rtts_ms)
     match league.score:
         case Score.SQUARED_THROUGHPUT_OVER_DELAY:
-            # Half of the path is on the way back, where nothing waits.
+            # Half of the RTT is the return path, which has no queue.
             return rate * rate / (rtt_ms - float(cell.network["rtt_ms"]) / 2)
         case Score.POWER:
             return rate / rtt_ms
@@ -276,13 +276,13 @@ def score_of(league: LeagueSet, cell: CellSamples) -> float:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """0 of nothing."""
+    """Returns the mean; 0 for an empty sequence."""
     return math.fsum(values) / len(values) if values else 0.0
 
 
 @dataclass(frozen=True)
 class LeaguePlan:
-    """What a set is going to simulate: for each entrant its tables and cells by network."""
+    """The simulations of a set: for each entrant its tables and cells, by network."""
 
     league: LeagueSet
     runs: int
@@ -296,8 +296,8 @@ class LeaguePlan:
 
 
 def plan_set(league: LeagueSet, entrants: Sequence[Entrant], *, quick: bool) -> LeaguePlan:
-    """Raises FileError for a table that cannot be read."""
-    (runs,) = league.runs.of(quick=quick)
+    """Plans a set's simulations. Raises FileError for a table that cannot be read."""
+    (runs,) = league.runs.select(quick=quick)
     networks = league.networks(quick=quick)
     entries = []
     for entrant in entrants:
@@ -306,96 +306,97 @@ def plan_set(league: LeagueSet, entrants: Sequence[Entrant], *, quick: bool) -> 
         cells = [
             cell
             for _, network in networks
-            for cell in cells_on(row, tables, network, range(int(runs)), league.seconds)
+            for cell in network_cells(row, tables, network, range(int(runs)), league.seconds)
         ]
         entries.append((entrant, tables, cells))
     return LeaguePlan(league, int(runs), networks, entries)
 
 
-def play_set(plan: LeaguePlan, runner: CellRunner, on_cells: OnCells) -> SetResult:
-    """Simulates what is missing, and scores."""
+def run_set(plan: LeaguePlan, runner: CellRunner, on_cells: OnCells) -> SetResult:
+    """Simulates the missing cells and scores all of them."""
     league = plan.league
     scores: list[dict[str, float]] = [{} for _ in plan.networks]
     for entrant, tables, cells in plan.entries:
         outcomes = runner.run(tables, cells, league.seconds, on_cells)
-        for place, (_, network) in enumerate(plan.networks):
-            part = slice(place * plan.runs, (place + 1) * plan.runs)
+        for index, (_, network) in enumerate(plan.networks):
+            runs = slice(index * plan.runs, (index + 1) * plan.runs)
             samples = [
                 sample
-                for cell, outcome in zip(cells[part], outcomes[part], strict=True)
-                for sample in samples_of(cell, outcome, league.seconds)
+                for cell, outcome in zip(cells[runs], outcomes[runs], strict=True)
+                for sample in sender_samples(cell, outcome, league.seconds)
             ]
-            first = cells[part.start]
+            first = cells[runs.start]
             senders = sum(sender_counts(first.row.senders, network))
             cell = CellSamples(None, first.network, senders, league.seconds, tuple(samples))
-            scores[place][entrant.name] = score_of(league, cell)
+            scores[index][entrant.name] = cell_score(league, cell)
     return SetResult(
         league,
         [entrant for entrant, _, _ in plan.entries],
         plan.runs,
         [
-            Place(name, network, found)
-            for (name, network), found in zip(plan.networks, scores, strict=True)
+            NetworkResult(name, network, scores_of_network)
+            for (name, network), scores_of_network in zip(plan.networks, scores, strict=True)
         ],
     )
 
 
-def simulate_words(league: LeagueSet, entrant: Entrant, place: Place) -> str:
-    """The command that shows a network with this entrant, as its first run was."""
-    network = place.network
-    words = ["remy-farm", "simulate"]
+def simulate_command(league: LeagueSet, entrant: Entrant, result: NetworkResult) -> str:
+    """Returns the command that simulates the first run of an entrant on a network."""
+    network = result.network
+    arguments = ["remy-farm", "simulate"]
     length = ["--seconds", f"{league.seconds:g}", "--seed", str(SEED)]
     if "links" in network:
-        return shlex.join([*words, "--network", network_file(league, entrant, place), *length])
+        return shlex.join([*arguments, "--network", network_file(league, entrant, result), *length])
     for each in entrant.row(league).senders:
-        words += ["--sender", f"{each.name}={each.count}"]
-    for path in paths_in({key: value for key, value in network.items() if key != "senders"}):
+        arguments += ["--sender", f"{each.name}={each.count}"]
+    for path in key_paths({key: value for key, value in network.items() if key != "senders"}):
         value = value_at(network, path)
         if path == "starts_apart_ms":
-            words += ["--starts-apart-ms", f"{value:g}"]
+            arguments += ["--starts-apart-ms", f"{value:g}"]
         else:
-            number = isinstance(value, int | float)
-            said = f"{value:.15g}" if number else value if isinstance(value, str) else "{}"
-            words += ["--set", f"{path}={said}"]
-    return shlex.join([*words, *length])
+            is_number = isinstance(value, int | float)
+            text = f"{value:.15g}" if is_number else value if isinstance(value, str) else "{}"
+            arguments += ["--set", f"{path}={text}"]
+    return shlex.join([*arguments, *length])
 
 
-def network_file(league: LeagueSet, entrant: Entrant, place: Place) -> str:
-    """Where a network of links is written, beside the page."""
-    words = re.sub("[^a-z0-9.]+", "-", f"{entrant.name} {place.name}".lower()).strip("-")
-    return f"networks/{league.name}/{words}.yaml"
+def network_file(league: LeagueSet, entrant: Entrant, result: NetworkResult) -> str:
+    """Returns the path, relative to the page, of the file that describes a network with links."""
+    name = re.sub("[^a-z0-9.]+", "-", f"{entrant.name} {result.name}".lower()).strip("-")
+    return f"networks/{league.name}/{name}.yaml"
 
 
-def network_files(results: Sequence[SetResult], own: Sequence[str]) -> dict[str, str]:
-    """The networks of links that a page names, by path, as simulate --network reads them."""
+def network_files(results: Sequence[SetResult], contenders: Sequence[str]) -> dict[str, str]:
+    """Returns the files, by path, of the networks with links that a page's commands name."""
     files = {}
     for result in results:
         for entrant in result.entrants:
-            worst = result.worst(entrant.name, WORST) if entrant.name in own else []
-            for place in worst:
-                if "links" in place.network:
+            worst = result.worst_networks(entrant.name, WORST) if entrant.name in contenders else []
+            for network in worst:
+                if "links" in network.network:
                     row = entrant.row(result.league)
-                    tree = network_tree(row.senders, place.network)
-                    name = network_file(result.league, entrant, place)
+                    tree = network_dict(row.senders, network.network)
+                    name = network_file(result.league, entrant, network)
                     files[name] = yaml.safe_dump(tree, sort_keys=False)
     return files
 
 
-# What is written.
+# Output.
 
 
 def league_csv(result: SetResult) -> str:
-    """A line for each network and entrant."""
+    """Returns CSV with a line per network and entrant."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["set", "network", "entrant", "score", "over_best", "runs"])
-    for place in result.places:
+    for network in result.networks:
         for entrant in result.entrants:
-            score, over_best = place.scores[entrant.name], place.relative(entrant.name)
+            score = network.scores[entrant.name]
+            over_best = network.relative_score(entrant.name)
             writer.writerow(
                 [
                     result.league.name,
-                    place.name,
+                    network.name,
                     entrant.name,
                     repr(score),
                     repr(over_best),
@@ -406,13 +407,15 @@ def league_csv(result: SetResult) -> str:
 
 
 def draw_set(result: SetResult) -> Figure:
-    """A heat map: entrants, the most successful above; networks in their order."""
+    """Draws a heat map: entrants sorted by winning rate, networks in their order."""
     order = sorted(result.entrants, key=lambda each: -result.winning_rate(each.name))
-    scores = np.array([[place.relative(each.name) for place in result.places] for each in order])
-    count = len(result.places)
+    scores = np.array(
+        [[network.relative_score(each.name) for network in result.networks] for each in order]
+    )
+    count = len(result.networks)
     step = max(1, math.ceil(count / 24))
-    names = [place.name for place in result.places[::step]]
-    # Names stand below, at a slant.
+    names = [network.name for network in result.networks[::step]]
+    # The names are printed below, slanted.
     figure, axes = new_figure(9.6, 1.1 + 0.32 * len(order) + 0.055 * max(map(len, names)))
     axes.grid(visible=False)
     image = axes.imshow(scores, aspect="auto", cmap="cividis", vmin=0, vmax=1)
@@ -423,7 +426,7 @@ def draw_set(result: SetResult) -> Figure:
     )
     axes.set_xticks(range(0, count, step), names, rotation=60, ha="right", fontsize=7.5)
     axes.set_title(
-        f"{result.league.title}\nScore over the best's, and winning rate",
+        f"{result.league.title}\nScore divided by the best score, and winning rate",
         loc="left",
         fontsize=12,
         color=INK,
@@ -434,8 +437,9 @@ def draw_set(result: SetResult) -> Figure:
     return figure
 
 
+#: Number of networks to report per contender and set.
 WORST = 3
-#: RFC 9743's list: what a proposal shall be evaluated on, and which set here does so.
+#: The criteria of RFC 9743 for evaluating a proposal, and the set that covers each.
 _RFC_9743 = (
     ("congestion collapse and high loss", "pantheon"),
     ("standing queues", "ccbench-1"),
@@ -450,7 +454,7 @@ _RFC_9743 = (
     ("varying delay", "jitter"),
     ("path change", "responsiveness"),
 )
-_NOT_CLAIMED = (
+_NOT_COVERED = (
     "real-time flows",
     "wireless paths",
     "reordering",
@@ -464,15 +468,16 @@ _NOT_CLAIMED = (
 
 
 def league_page(
-    results: Sequence[SetResult], own: Sequence[str], pictures: Mapping[str, bytes]
+    results: Sequence[SetResult], contenders: Sequence[str], pictures: Mapping[str, bytes]
 ) -> str:
-    """One page that loads nothing else; `own` are the names that were asked for."""
+    """Returns a self-contained HTML page. It reports where the `contenders` are farthest behind."""
     entrants = [each.name for each in results[0].entrants]
     sections = [
         "<h1>The league</h1>",
         wording.paragraph(
-            "How often each entrant's score is within a margin of the best one's. RemyCCs are on a "
-            "TCP like the protocols' unless they say otherwise.",
+            "The percentage of networks on which each entrant's score is within a margin of the "
+            "best "
+            "score. RemyCCs run on the same TCP as the protocols unless their name says otherwise.",
             "lead",
         ),
         wording.table(
@@ -492,41 +497,45 @@ def league_page(
                 sections.append(wording.paragraph(text))
         sections.append(
             wording.paragraph(
-                f"{wording.several(len(result.places), 'network')}, "
-                f"{wording.several(result.runs, 'run')} of {league.seconds:g} s each; won within "
+                f"{wording.several(len(result.networks), 'network')}, "
+                f"{wording.several(result.runs, 'run')} of {league.seconds:g} s each; margin for "
+                "a win: "
                 f"{league.margin:.0%}; score: {league.score.replace('_', ' ')}.",
                 "soft",
             )
         )
         sections.append(
             wording.figure(
-                pictures[league.name], description=league.title, caption="Light is better."
+                pictures[league.name], description=league.title, caption="Lighter is better."
             )
         )
         for entrant in result.entrants:
-            if entrant.name in own:
-                worst = result.worst(entrant.name, WORST)
+            if entrant.name in contenders:
+                worst = result.worst_networks(entrant.name, WORST)
                 sections.append(
                     wording.table(
-                        f"Where {entrant.name} is farthest behind",
-                        ("network", "score over the best's"),
-                        [(place.name, f"{place.relative(entrant.name):.2f}") for place in worst],
+                        f"Networks where {entrant.name} is farthest behind",
+                        ("network", "score / best score"),
+                        [
+                            (network.name, f"{network.relative_score(entrant.name):.2f}")
+                            for network in worst
+                        ],
                     )
                 )
-                commands = "\n".join(simulate_words(league, entrant, place) for place in worst)
+                commands = "\n".join(simulate_command(league, entrant, each) for each in worst)
                 sections.append(wording.preformatted(commands))
-    here = {result.league.name for result in results}
+    included = {result.league.name for result in results}
     sections += [
         "<h2>RFC 9743</h2>",
         wording.table(
-            "What the RFC asks to be evaluated, and where that is done",
-            ("what", "set"),
+            "Criteria of the RFC, and the set that covers each",
+            ("criterion", "set"),
             [
                 *(
-                    (what, name if name in here else f"{name}, not asked for")
-                    for what, name in _RFC_9743
+                    (criterion, name if name in included else f"{name}, not run")
+                    for criterion, name in _RFC_9743
                 ),
-                *((what, "not claimed") for what in _NOT_CLAIMED),
+                *((criterion, "not covered") for criterion in _NOT_COVERED),
             ],
             text=2,
         ),

@@ -1,8 +1,8 @@
-"""Networks of studies: a network's keys in layers, and what a study says of its runs beside them.
+"""Builds the networks of studies from layers of keys.
 
-The keys are those of a network's file, with the same reader (docs/reference/networks.md). Rows say
-who sends, and what a link does not say is that of the network's own keys, so that these can be
-varied for all links.
+The keys and their reader are those of network files (docs/reference/networks.md), plus keys for the
+start times of senders and for measurement errors. A study's rows name the senders. Links inherit
+missing keys from the network, so that a sweep can change a key of all links.
 """
 
 from __future__ import annotations
@@ -21,73 +21,76 @@ from remy_farm.specification.reading import Tree, fill, keys
 from remy_farm.specification.schema import Bounds, SpecError, Violation, descriptor_of, show
 from remy_farm.specification.senders import DEFAULT_PACKET_BYTES, SenderSpec
 from remy_farm.specification.writing import merge_trees, quantity_of
-from remy_laboratory.studies.reading import Check, Fields, check_of
+from remy_laboratory.studies.reading import Check, Fields, bounds_check
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import log2, uniform
 from remy_simulator.registry import Registry
 
 REFERENCE_VARIABLE = "REMY_REFERENCE_DIR"
-#: Files by this name are in a folder of REMY_REFERENCE_DIR: others published them.
+#: Prefix of files that others published, which are in a subdirectory of REMY_REFERENCE_DIR.
 PUBLISHED = "published/"
-#: Names the random draws of all studies; the number of the run is the specimen's key.
+#: Seed of the random draws of all studies; the run's number is the specimen's key.
 SEED = 1
 
-# Names the draws of when senders are first on, among those of a run.
+# Key of the random draws of senders' start times.
 _FIRST_ON = 0x66697273
 _LN_2 = 0.6931471805599453
-# Of a network: sets its first sender apart from all others.
+# Key of a network for the measurement error of its first sender.
 _FIRST_OFFSET = "first_rtt_offset_ms"
 _NETWORK = descriptor_of(spec_pb2.NetworkModel)
 _MS = Bounds(unit="ms", minimum=0)
-#: Keys that a study adds to those of a network: when its senders begin, and how one measures.
-_OF_RUNS: Final[Mapping[str, Bounds]] = {
+#: Keys that a study adds to those of a network file.
+_STUDY_KEYS: Final[Mapping[str, Bounds]] = {
     "starts_apart_ms": _MS,
-    # Senders are first on after exponentially distributed times, and not after a time off.
+    # Mean of the exponentially distributed start times, which replace initial off times.
     "first_on_mean_ms": _MS,
-    # The first sender's RTTs, but the first of an on period, are too long by this.
+    # Error of the first sender's RTTs, except the first RTT of each on period.
     _FIRST_OFFSET: _MS,
 }
-#: The routes of the kinds of senders in turn; of one kind, those of its senders.
+#: Key of a list of routes: one per kind of senders, or one per sender if there is a single kind.
 _ROUTES = "routes"
 
 
 def reference_folder() -> Path | None:
-    """Where published tables, curves and recordings are; none if nobody says so."""
+    """Returns the directory of published tables, curves and traces; None if it is not set."""
     folder = os.environ.get(REFERENCE_VARIABLE)
     return Path(folder) if folder else None
 
 
 def published_path(name: str, subfolder: str) -> Path | None:
-    """Where a published file is; None for one that is not. Raises FileError if nobody says so."""
+    """Returns the path of a published file; None for other names.
+
+    Raises FileError if the directory of published files is not set.
+    """
     if not name.startswith(PUBLISHED):
         return None
     folder = reference_folder()
     if folder is None:
         raise FileError(
-            f"{name} needs {REFERENCE_VARIABLE}, the folder whose subfolder {subfolder} holds the "
-            "published files"
+            f"{name} needs {REFERENCE_VARIABLE}, the directory whose subdirectory {subfolder} has "
+            "the published files"
         )
     return folder / subfolder / name.removeprefix(PUBLISHED)
 
 
-def varied_field(path: str) -> Check | None:
-    """The check of the numbers at a path of a network; None where the path holds no number."""
-    bounds = _OF_RUNS.get(path) or quantity_of(path, _NETWORK)
-    return None if bounds is None else check_of(bounds)
+def value_check(path: str) -> Check | None:
+    """Returns the check for numbers at a key path of a network; None if no number is allowed."""
+    bounds = _STUDY_KEYS.get(path) or quantity_of(path, _NETWORK)
+    return None if bounds is None else bounds_check(bounds)
 
 
-def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
-    """One network of several: what comes later replaces what says the same otherwise."""
-    whole: Tree = {}
+def merge_networks(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Merges layers of a network's keys; later layers override earlier ones."""
+    merged: Tree = {}
     for layer in layers:
-        whole = merge_trees(whole, dict(layer), _NETWORK)
-    assert isinstance(whole, dict)
-    return whole
+        merged = merge_trees(merged, dict(layer), _NETWORK)
+    assert isinstance(merged, dict)
+    return merged
 
 
-def varied(network: Mapping[str, Any], path: str, value: float) -> dict[str, Any]:
-    """The network with another value at a path, as "buffer.bdp" or "links[0].delay_ms"."""
-    if path in _OF_RUNS:
+def with_value(network: Mapping[str, Any], path: str, value: float) -> dict[str, Any]:
+    """Returns the network with a new value at a key path, e.g. "links[0].delay_ms"."""
+    if path in _STUDY_KEYS:
         return {**network, path: value}
     tree = vary_network(dict(network), path, value)
     assert isinstance(tree, dict)
@@ -95,54 +98,55 @@ def varied(network: Mapping[str, Any], path: str, value: float) -> dict[str, Any
 
 
 def value_at(network: Mapping[str, Any], path: str) -> Any:
-    """The value at a path of a network, as "buffer.bdp"; None where there is none."""
-    found: Any = network
+    """Returns the value at a key path of a network, e.g. "buffer.bdp"; None if it is absent."""
+    value: Any = network
     for key in path.split("."):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
-def paths_in(network: Mapping[str, Any]) -> Iterator[str]:
-    """The paths of all that a network says; a list is one thing."""
+def key_paths(network: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the key paths of all values in a network; a list counts as one value."""
     for key, value in network.items():
         if isinstance(value, Mapping) and value:
-            yield from (f"{key}.{path}" for path in paths_in(value))
+            yield from (f"{key}.{path}" for path in key_paths(value))
         else:
             yield key
 
 
-def network_of(fields: Fields | None) -> dict[str, Any]:
-    """The network that a mapping describes, or a layer of one. Raises SpecError."""
+def read_network(fields: Fields | None) -> dict[str, Any]:
+    """Reads a network or a layer of one. Raises SpecError."""
     if fields is None:
         return {}
     network: dict[str, Any] = {}
-    for name, bounds in _OF_RUNS.items():
-        value = fields.number(name, check_of(bounds))
+    for name, bounds in _STUDY_KEYS.items():
+        value = fields.number(name, bounds_check(bounds))
         if value is not None:
             network[name] = value
     routes = fields.take(_ROUTES)
     if routes is not None:
-        network[_ROUTES] = _checked_routes(fields, routes)
-    described: dict[str, Tree] = {key: fields.take(key) for key in fields.left()}
-    found = fill(spec_pb2.NetworkModel(), described, needs_alternatives=False)
+        network[_ROUTES] = _check_routes(fields, routes)
+    described: dict[str, Tree] = {key: fields.take(key) for key in fields.remaining()}
+    violations = fill(spec_pb2.NetworkModel(), described, needs_alternatives=False)
     if described.get("senders") is not None and not isinstance(described["senders"], int | float):
-        found.append(Violation("senders", "are named by the study's rows; here is their number"))
-    if found:
-        fields.fail(found[0].path, found[0].problem)
+        problem = "are named by the study's rows; here only their number is allowed"
+        violations.append(Violation("senders", problem))
+    if violations:
+        fields.fail(violations[0].path, violations[0].problem)
     for key, registered in (("queue", Registry.QUEUE), ("transport", Registry.TRANSPORT)):
         try:
             if key in described:
                 parse_choice(registered, str(described[key]))
-        except ValueError as problem:
-            fields.fail(key, f"is {show(described[key])}: {problem}")
+        except ValueError as error:
+            fields.fail(key, f"is {show(described[key])}: {error}")
     network |= described
     if "links" in network:
         folder = Path(fields.source).parent
-        network["links"] = [_with_recording_in(folder, link) for link in network["links"]]
+        network["links"] = [_resolve_trace_path(folder, link) for link in network["links"]]
     return network
 
 
-def _checked_routes(fields: Fields, routes: Tree) -> Tree:
+def _check_routes(fields: Fields, routes: Tree) -> Tree:
     if not isinstance(routes, list) or not routes:
         fields.fail(_ROUTES, f"is {show(routes)}, but must be a list of mappings")
     for number, route in enumerate(routes):
@@ -151,8 +155,8 @@ def _checked_routes(fields: Fields, routes: Tree) -> Tree:
     return routes
 
 
-def _with_recording_in(folder: Path, link: Any) -> Any:
-    """A link whose recording, if it is nobody else's, is named from a folder."""
+def _resolve_trace_path(folder: Path, link: Any) -> Any:
+    """Makes the path of a link's trace relative to a directory, unless it is a published file."""
     match link:
         case {"trace": {"path": str(path)} as trace} if not path.startswith(PUBLISHED):
             return {**link, "trace": {**trace, "path": str(folder / path)}}
@@ -160,40 +164,40 @@ def _with_recording_in(folder: Path, link: Any) -> Any:
 
 
 def packet_bytes(network: Mapping[str, Any]) -> float:
-    """The size of a packet on the wire."""
+    """Returns the size of a packet in bytes."""
     return float(network.get("packet_bytes", DEFAULT_PACKET_BYTES))
 
 
 def sender_counts(senders: Sequence[SenderSpec], network: Mapping[str, Any]) -> list[int]:
-    """The number of senders of each kind; of a row's only kind the network's `senders` says it."""
+    """Returns the number of senders of each kind; a single kind may use the network's `senders`."""
     if len(senders) == 1 and "senders" in network:
         return [int(network["senders"])]
     return [each.count for each in senders]
 
 
 def table_names(senders: Sequence[SenderSpec]) -> list[str]:
-    """Files of RemyCCs in the order of their first mention, which is that of a request's tables."""
+    """Returns the RemyCC files in the order of their first mention, which is the tables' order."""
     return list(dict.fromkeys(each.remycc for each in senders if each.remycc is not None))
 
 
 @dataclass(frozen=True)
 class StudyNetwork:
-    """A network with its senders, before a run says when they begin."""
+    """A network with its senders, before the random draws of a run."""
 
     fields: Mapping[str, Any]
-    """Its keys; `rate_mbps` and `rtt_ms` are there also where only links say them."""
+    """The network's keys; `rate_mbps` and `rtt_ms` are set even if only the links have them."""
     specimen: evaluation_pb2.Specimen
     traces: tuple[evaluation_pb2.Trace, ...] = ()
     tree: Mapping[str, Any] = field(default_factory=dict)
-    """The same network as the tree of a network's file."""
+    """The keys of the equivalent network file."""
 
     def run(self, key: int) -> evaluation_pb2.Specimen:
-        """With the draws of a run."""
+        """Returns the specimen with the random draws of a run."""
         specimen = evaluation_pb2.Specimen()
         specimen.CopyFrom(self.specimen)
         specimen.key = key
-        if begins_by_sender(self.fields):
-            # Senders that begin at times of their own are groups of their own.
+        if has_start_times(self.fields):
+            # Senders with different start times need separate groups.
             for sender, group in enumerate(specimen.senders):
                 group.first_on_ms = self._first_on_ms(key, sender)
         return specimen
@@ -205,57 +209,57 @@ class StudyNetwork:
         return float(-self.fields["first_on_mean_ms"] * _LN_2 * log2(1.0 - draw))
 
 
-def follows_recordings(*layers: Mapping[str, Any]) -> bool:
-    """Whether a link of a network, or of what is put over it, follows a recording."""
+def uses_traces(*layers: Mapping[str, Any]) -> bool:
+    """Returns whether any link in these layers follows a trace recording."""
     links = [link for layer in layers for link in layer.get("links", ())]
     return any(isinstance(link, dict) and "trace" in link for link in links)
 
 
-def begins_by_sender(network: Mapping[str, Any]) -> bool:
-    """Whether each sender is first on at a time of its own, and not after a time off."""
+def has_start_times(network: Mapping[str, Any]) -> bool:
+    """Returns whether senders have start times of their own, instead of an initial off time."""
     return "starts_apart_ms" in network or "first_on_mean_ms" in network
 
 
 def study_network(
     senders: Sequence[SenderSpec], network: Mapping[str, Any], source: str = "network"
 ) -> StudyNetwork:
-    """The network with these senders. Raises SpecError, and FileError for a recording."""
+    """Builds a network with these senders. Raises SpecError, and FileError for a trace."""
     if _FIRST_OFFSET in network and "links" not in network:
-        raise SpecError(source, [Violation(_FIRST_OFFSET, "needs links")])
-    tree = network_tree(senders, network)
+        raise SpecError(source, [Violation(_FIRST_OFFSET, "requires the key links")])
+    tree = network_dict(senders, network)
     topology = topology_of(copy.deepcopy(tree), Path(), source, plain=True)
     specimen = topology.specimen
-    for words, group in zip(topology.sender_specs, specimen.senders, strict=True):
-        if words.remycc is not None:
-            group.table = table_names(senders).index(words.remycc)
+    for sender, group in zip(topology.sender_specs, specimen.senders, strict=True):
+        if sender.remycc is not None:
+            group.table = table_names(senders).index(sender.remycc)
     mbps = rate_in_mbps(specimen.link_rate_packets_per_ms, packet_bytes(network))
     fields = {"rate_mbps": mbps, **network, "rtt_ms": network.get("rtt_ms") or specimen.rtt_ms}
     return StudyNetwork(fields, specimen, tuple(topology.traces), tree)
 
 
-def network_tree(senders: Sequence[SenderSpec], network: Mapping[str, Any]) -> dict[str, Any]:
-    """The tree of a network's file that has this network with these senders.
+def network_dict(senders: Sequence[SenderSpec], network: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the keys of the network file that describes this network with these senders.
 
-    Raises FileError for a recording.
+    Raises FileError for a trace recording.
     """
     tree = {key: network[key] for key in keys(_NETWORK) if key in network}
     if "links" in network:
-        tree["links"] = [_link(link, network) for link in network["links"]]
-        for key in _OF_LINKS:
+        tree["links"] = [_complete_link(link, network) for link in network["links"]]
+        for key in _INHERITED_KEYS:
             tree.pop(key, None)
     routes = network.get(_ROUTES, [])
     apart_ms, offset_ms = network.get("starts_apart_ms"), network.get(_FIRST_OFFSET)
     tree["senders"] = [
         {
-            **words.network_keys(),
+            **sender.network_keys(),
             "count": count,
-            # The last is that of those behind it, too.
+            # The last route also applies to all further groups.
             **({"route": copy.deepcopy(routes[min(route, len(routes) - 1)])} if routes else {}),
-            **({"first_on_ms": apart_ms * sender} if apart_ms is not None else {}),
-            # Only the first sender of all measures RTTs that are too long.
-            **({"rtt_offset_ms": 0 if sender else offset_ms} if offset_ms is not None else {}),
+            **({"first_on_ms": apart_ms * index} if apart_ms is not None else {}),
+            # Only the first sender's RTTs have the error.
+            **({"rtt_offset_ms": 0 if index else offset_ms} if offset_ms is not None else {}),
         }
-        for sender, (words, count, route) in enumerate(_groups(senders, network))
+        for index, (sender, count, route) in enumerate(_groups(senders, network))
     ]
     return tree
 
@@ -263,42 +267,44 @@ def network_tree(senders: Sequence[SenderSpec], network: Mapping[str, Any]) -> d
 def _groups(
     senders: Sequence[SenderSpec], network: Mapping[str, Any]
 ) -> list[tuple[SenderSpec, int, int]]:
-    """Who sends, how many they are, and which of the routes they have: that of their kind, and
-    where there is one kind and several routes, each its own. What sets one sender apart makes each
-    a group."""
+    """Returns groups of senders as (sender, count, index of the route).
+
+    The route is that of the group's kind. With one kind and several routes, each sender has a
+    route. Senders that differ in start time or measurement are in separate groups.
+    """
     groups: list[tuple[SenderSpec, int, int]] = []
-    own_routes = len(senders) == 1 and len(network.get(_ROUTES, ())) > 1
+    has_own_routes = len(senders) == 1 and len(network.get(_ROUTES, ())) > 1
     counts = sender_counts(senders, network)
-    for kind, (words, count) in enumerate(zip(senders, counts, strict=True)):
-        if own_routes:
-            groups += [(words, 1, sender) for sender in range(count)]
-        elif begins_by_sender(network) or _FIRST_OFFSET in network:
-            groups += [(words, 1, kind)] * count
+    for kind, (sender, count) in enumerate(zip(senders, counts, strict=True)):
+        if has_own_routes:
+            groups += [(sender, 1, index) for index in range(count)]
+        elif has_start_times(network) or _FIRST_OFFSET in network:
+            groups += [(sender, 1, kind)] * count
         else:
-            groups.append((words, count, kind))
+            groups.append((sender, count, kind))
     return groups
 
 
-#: Keys of a network that its links take over where they have none of their own.
-_OF_LINKS = ("rate_mbps", "loss_probability", "queue", "buffer")
-#: By key, the keys of a link that say the same: a link that has one of them takes nothing over.
-_IN_PLACE = {
+#: Keys of a network that links without them inherit.
+_INHERITED_KEYS = ("rate_mbps", "loss_probability", "queue", "buffer")
+#: Keys of a link that prevent the inheritance of a key; by default the key itself.
+_ALTERNATIVES = {
     "rate_mbps": ("rate_mbps", "trace", "generated"),
     "loss_probability": ("loss_probability", "gilbert_elliott"),
 }
 
 
-def _link(link: Any, network: Mapping[str, Any]) -> Any:
-    """The link with the network's own keys where it has none of its own."""
+def _complete_link(link: Any, network: Mapping[str, Any]) -> Any:
+    """Returns the link with inherited keys of the network and the resolved path of its trace."""
     if not isinstance(link, dict):
         return link
-    whole = copy.deepcopy(link)
-    for key in _OF_LINKS:
-        if key in network and not any(each in link for each in _IN_PLACE.get(key, (key,))):
-            whole[key] = copy.deepcopy(network[key])
-    if isinstance(trace := whole.get("trace"), dict) and isinstance(trace.get("path"), str):
+    complete = copy.deepcopy(link)
+    for key in _INHERITED_KEYS:
+        if key in network and not any(each in link for each in _ALTERNATIVES.get(key, (key,))):
+            complete[key] = copy.deepcopy(network[key])
+    if isinstance(trace := complete.get("trace"), dict) and isinstance(trace.get("path"), str):
         path = published_path(trace["path"], "traces") or Path(trace["path"])
         if not path.is_file():
-            raise FileError(f"{path} is no file, but a link is to follow the recording in it")
+            raise FileError(f"{path} does not exist, but a link follows the trace in it")
         trace["path"] = str(path)
-    return whole
+    return complete

@@ -1,8 +1,9 @@
-"""Rows of studies in ns-3: the same senders on the same schedule, in a simulator of others.
+"""Runs rows of studies in ns-3, with the same senders and schedule as in this simulator.
 
-The scenario is compiled against the wheel `ns3`, whose folder REMY_NS3 names; ours has the schedule
-of when senders are on as given times, so that both simulate the same and differ by nothing drawn.
-Flows by bytes end when they will, so that their lengths and pauses are draws of each simulator's.
+The scenario is compiled against the wheel `ns3` in the directory that REMY_NS3 names. Both
+simulators get the same times at which senders are on, so that random draws do not differ. Flows
+limited by bytes end at different times in each simulator, so their lengths and pauses are drawn
+separately.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from remy_proto.v1 import evaluation_pb2, rule_table_pb2
 from remy_simulator import RuleTable, log2, uniform
 from remy_simulator.messages import packet_bytes, to_native
 
-#: The folder `ns3` among an environment's packages.
-FOLDER = "REMY_NS3"
+#: Environment variable with the directory `ns3` in an environment's site-packages.
+NS3_VARIABLE = "REMY_NS3"
 _MAIN = "remycc.cc"
 _MODULES = (
     *("internet", "bridge", "traffic-control", "point-to-point"),
@@ -37,38 +38,41 @@ _BITS_PER_BYTE = 8
 _BITS_PER_MS_IN_MBPS = 1000.0
 _MS_PER_SECOND = 1000.0
 _LN_2 = 0.6931471805599453
-# Name the draws of when senders are on and off, among those of a run.
+# Keys of the random draws of on and off times, and of flows.
 _INTERVALS = 0x696E7465
 _FLOWS = 0x666C6F77
 _SIGNALS = 4
-#: Memory beyond a table's domain is clamped to it.
-_NO_END = 1e300
+#: Upper bound of a rule at the end of the domain, as values beyond the domain are clamped to it.
+_UNBOUNDED = 1e300
 
 
 def with_intervals(specimen: evaluation_pb2.Specimen, seconds: float) -> evaluation_pb2.Specimen:
-    """The specimen with the draws of its senders' exponential times on and off as given times, and
-    each sender in a group of its own. Flows by bytes stay as they are."""
-    found = evaluation_pb2.Specimen()
-    found.CopyFrom(specimen)
-    del found.senders[:]
+    """Replaces exponential on and off times by drawn times, with each sender in its own group.
+
+    Flows that are limited by bytes are not changed.
+    """
+    result = evaluation_pb2.Specimen()
+    result.CopyFrom(specimen)
+    del result.senders[:]
     for group in specimen.senders:
         for _ in range(group.count):
-            sender = len(found.senders)
-            own = found.senders.add()
-            own.CopyFrom(group)
-            own.count = 1
+            sender = len(result.senders)
+            new_group = result.senders.add()
+            new_group.CopyFrom(group)
+            new_group.count = 1
             traffic = group.traffic
             if not traffic.HasField("exponential_time"):
                 continue
-            own.traffic.Clear()
+            new_group.traffic.Clear()
             means_ms = (traffic.mean_off_ms, traffic.exponential_time.mean_ms)
             now_ms, draw = 0.0, 0
             while now_ms < seconds * _MS_PER_SECOND:
-                ends_ms = own.traffic.intervals.end_ms if draw % 2 else None
+                ends_ms = new_group.traffic.intervals.end_ms if draw % 2 else None
                 now_ms += _exponential(means_ms[draw % 2], _INTERVALS, specimen.key, sender, draw)
-                (own.traffic.intervals.begin_ms if ends_ms is None else ends_ms).append(now_ms)
+                begins_ms = new_group.traffic.intervals.begin_ms
+                (begins_ms if ends_ms is None else ends_ms).append(now_ms)
                 draw += 1
-    return found
+    return result
 
 
 def _exponential(mean: float, *path: int) -> float:
@@ -76,28 +80,28 @@ def _exponential(mean: float, *path: int) -> float:
 
 
 class Ns3:
-    """The scenario, compiled once."""
+    """The compiled ns-3 scenario."""
 
     def __init__(self, studies: Path) -> None:
-        """Of the folder of studies that has it. Raises FileError without ns-3 or a compiler."""
+        """Compiles the scenario. Raises FileError without ns-3 or a C++ compiler."""
         sources = sorted((studies / "ns3").glob("*.[ch]*"))
-        prefix = Path(os.environ.get(FOLDER, "."))
+        prefix = Path(os.environ.get(NS3_VARIABLE, "."))
         if not (prefix / "include" / "ns3" / "core-module.h").exists():
             raise FileError(
-                f"{FOLDER} does not name the folder site-packages/ns3 of the wheel ns3, which may "
-                "be installed in any environment"
+                f"{NS3_VARIABLE} must name the directory site-packages/ns3 of the wheel ns3, "
+                "which can be installed in any environment"
             )
         compiler = shutil.which("c++")
         if compiler is None:
-            raise FileError("there is no C++ compiler (package g++) to build what runs in ns-3")
-        # Their names tell the version, as libns3.44-core.so.
+            raise FileError("a C++ compiler (package g++) is needed to build the ns-3 scenario")
+        # The names contain the version, e.g. libns3.44-core.so.
         libraries = {
             path.stem.partition("-")[2]: path for path in (prefix / "lib64").glob("libns3.*.so")
         }
         needed = [libraries[module] for module in _MODULES]
         self._folder = tempfile.TemporaryDirectory(prefix="remy-farm-")
         self._program = Path(self._folder.name) / "remycc"
-        built = subprocess.run(
+        build = subprocess.run(
             [
                 compiler,
                 *("-std=c++20", "-O2", "-DNDEBUG", "-w", f"-I{prefix / 'include'}"),
@@ -109,17 +113,17 @@ class Ns3:
             capture_output=True,
             text=True,
         )
-        if built.returncode != 0:
+        if build.returncode != 0:
             self.close()
             name = studies / "ns3" / _MAIN
-            raise FileError(f"{name} cannot be compiled: {built.stderr.strip()[-500:]}")
-        #: Changes where the same request may come to something else.
+            raise FileError(f"{name} cannot be compiled: {build.stderr.strip()[-500:]}")
+        #: Identifies the sources and the version of ns-3.
         self.digest = hashlib.sha256(
             b"".join(source.read_bytes() for source in sources) + needed[-1].name.encode()
         ).hexdigest()
 
     def close(self) -> None:
-        """Removes what was compiled."""
+        """Deletes the compiled program."""
         self._folder.cleanup()
 
     def outcome(
@@ -129,18 +133,21 @@ class Ns3:
         seconds: float,
         initial_window_packets: int = 0,
     ) -> evaluation_pb2.SpecimenOutcome:
-        """What senders of one table come to; over TCP with so many packets that may leave before
-        the first ACK, unless that is 0. Raises FileError."""
+        """Simulates senders that run one table.
+
+        Over TCP, `initial_window_packets` packets may be sent before the first ACK; with 0, the
+        table's rules determine the number. Raises FileError.
+        """
         table = rule_table_pb2.RuleTable.FromString(tables[0])
         file = Path(self._folder.name) / "input"
         file.write_text(_rules(to_native(table)) + senders_text(specimen, seconds))
         rate = specimen.link_rate_packets_per_ms * packet_bytes(specimen.bottleneck)
         limit = specimen.buffer_packets if specimen.HasField("buffer_packets") else None
-        ran = subprocess.run(
+        run = subprocess.run(
             [
                 self._program,
                 f"--file={file}",
-                *body_flags(specimen),
+                *transport_flags(specimen),
                 f"--initial-window={initial_window_packets}",
                 f"--link-mbps={rate * _BITS_PER_BYTE / _BITS_PER_MS_IN_MBPS!r}",
                 f"--rtt-ms={specimen.rtt_ms!r}",
@@ -152,37 +159,37 @@ class Ns3:
             capture_output=True,
             text=True,
         )
-        if ran.returncode != 0:
-            raise FileError(f"ns-3 ended with {ran.returncode}: {ran.stderr.strip()[-500:]}")
-        return outcome_of(json.loads(ran.stdout), seconds)
+        if run.returncode != 0:
+            raise FileError(f"ns-3 exited with {run.returncode}: {run.stderr.strip()[-500:]}")
+        return parse_outcome(json.loads(run.stdout), seconds)
 
 
-def outcome_of(seen: Mapping[str, Any], seconds: float) -> evaluation_pb2.SpecimenOutcome:
-    """What the scenario has seen of each sender."""
-    on_ms, share_ms, first_on_ms = _times(seen["on_ms"], seconds * _MS_PER_SECOND)
-    nothing = [0] * len(on_ms)
+def parse_outcome(output: Mapping[str, Any], seconds: float) -> evaluation_pb2.SpecimenOutcome:
+    """Converts the scenario's output to an outcome."""
+    on_ms, share_ms, first_on_ms = _times(output["on_ms"], seconds * _MS_PER_SECOND)
+    zeros = [0] * len(on_ms)
     return evaluation_pb2.SpecimenOutcome(
-        packets_received=seen["received"],
-        packets_sent=seen["sent"],
-        packets_lost=seen["lost"],
+        packets_received=output["received"],
+        packets_sent=output["sent"],
+        packets_lost=output["lost"],
         on_ms=on_ms,
         share_ms=share_ms,
-        delay_sum_ms=seen["rtt_sum_ms"],
+        delay_sum_ms=output["rtt_sum_ms"],
         first_on_ms=first_on_ms,
         transport=evaluation_pb2.TransportColumns(
-            packets_in_order=seen["received"],
-            packets_repeated=seen["repeated"],
-            packets_marked=nothing,
-            timeouts=seen["timeouts"],
-            throughput_packets=seen["received"],
-            delay_samples=seen["rtt_samples"],
-            flows=nothing,
+            packets_in_order=output["received"],
+            packets_repeated=output["repeated"],
+            packets_marked=zeros,
+            timeouts=output["timeouts"],
+            throughput_packets=output["received"],
+            delay_samples=output["rtt_samples"],
+            flows=zeros,
         ),
     )
 
 
-def body_flags(specimen: evaluation_pb2.Specimen) -> list[str]:
-    """What carries the senders, as the scenario takes it. Raises FileError."""
+def transport_flags(specimen: evaluation_pb2.Specimen) -> list[str]:
+    """Returns the scenario's flags for the senders' transport. Raises FileError."""
     bodies = {group.body.SerializeToString(deterministic=True) for group in specimen.senders}
     body = specimen.senders[0].body
     settings = {each.name: each.value for each in body.parameters}
@@ -190,29 +197,29 @@ def body_flags(specimen: evaluation_pb2.Specimen) -> list[str]:
     is_known = body.name in ("", "datagram") or (body.name == "tcp" and body.variant in ("", "rfc"))
     if len(bodies) > 1 or not is_known or settings:
         raise FileError(
-            "ns-3's senders are all on datagram, or on tcp without settings but keep_state"
+            "in ns-3, all senders must use datagram, or tcp with no setting other than keep_state"
         )
     return [f"--body={body.name or 'datagram'}", f"--keep-state={int(keeps_state)}"]
 
 
 def _rules(table: RuleTable) -> str:
     if table.rules != rule_table_pb2.RULES_ABSOLUTE or max(table.signals) >= _SIGNALS:
-        raise FileError("ns-3's senders know absolute rules of the usual signals alone")
+        raise FileError("ns-3 supports only absolute rules of the four original signals")
     lines = [f"rules {table.rule_count}"]
     for rule in readable_rules(table):
-        ends = []
+        bounds = []
         for axis in range(_SIGNALS):
             lower, upper = rule.region.get(
                 signal_name(axis, table.rules), (0.0, table.domain_upper)
             )
-            ends += [lower, upper if upper < table.domain_upper else _NO_END]
+            bounds += [lower, upper if upper < table.domain_upper else _UNBOUNDED]
         action = (rule.window_multiple, rule.window_increment, rule.intersend_ms)
-        lines.append(" ".join(repr(each) for each in (*ends, *action)))
+        lines.append(" ".join(repr(each) for each in (*bounds, *action)))
     return "\n".join(lines) + "\n"
 
 
 def senders_text(specimen: evaluation_pb2.Specimen, seconds: float) -> str:
-    """When senders are on, as the scenario reads it. Raises FileError."""
+    """Returns the senders' on times, or flows, in the scenario's format. Raises FileError."""
     lines = [f"senders {len(specimen.senders)}"]
     for sender, group in enumerate(specimen.senders):
         pairs: Sequence[tuple[float, float]]
@@ -221,9 +228,9 @@ def senders_text(specimen: evaluation_pb2.Specimen, seconds: float) -> str:
         elif group.body.name == "tcp" and group.traffic.HasField("exponential_bytes"):
             kind, pairs = "flows", _flows(specimen, sender, seconds)
         else:
-            raise FileError("ns-3's senders are on for exponential times, on tcp also by bytes")
-        words = [f"{first!r} {second!r}" for first, second in pairs]
-        lines.append(" ".join([kind, str(len(pairs)), *words]))
+            raise FileError("ns-3 supports exponential on times, and on tcp also exponential bytes")
+        numbers = [f"{first!r} {second!r}" for first, second in pairs]
+        lines.append(" ".join([kind, str(len(pairs)), *numbers]))
     return "\n".join(lines) + "\n"
 
 
@@ -234,14 +241,14 @@ def _periods(group: evaluation_pb2.SenderGroup) -> list[tuple[float, float]]:
     return list(zip(intervals.begin_ms, ends_ms, strict=True))
 
 
-#: Behind the end of any study.
+#: A time after the end of every study.
 _NEVER_MS = 1e9
 
 
 def _flows(
     specimen: evaluation_pb2.Specimen, sender: int, seconds: float
 ) -> list[tuple[float, int]]:
-    """Time off before each flow and its packets: as many as there can be, as each takes an RTT."""
+    """Returns (off time before it in ms, packets) of each flow that a sender may start in time."""
     group = specimen.senders[sender]
     traffic = group.traffic
     flows: list[tuple[float, int]] = []
@@ -261,17 +268,20 @@ def _flows(
 def _times(
     on: Sequence[Sequence[tuple[float, float]]], end_ms: float
 ) -> tuple[list[float], list[float], list[float]]:
-    """Of each sender: time on, the same over the senders then on, and when it was first on."""
+    """Returns each sender's on time, its equal-share on time, and its first start, all in ms.
+
+    The equal-share on time weighs each instant with 1 / (senders that are on).
+    """
     periods = [[(begin, min(end, end_ms)) for begin, end in each if begin < end_ms] for each in on]
     edges = sorted({edge for each in periods for period in each for edge in period})
     on_ms, share_ms = [0.0] * len(periods), [0.0] * len(periods)
     for low, high in itertools.pairwise(edges):
-        here = [
+        active = [
             sender
             for sender, each in enumerate(periods)
             if any(begin <= low < end for begin, end in each)
         ]
-        for sender in here:
+        for sender in active:
             on_ms[sender] += high - low
-            share_ms[sender] += (high - low) / len(here)
+            share_ms[sender] += (high - low) / len(active)
     return on_ms, share_ms, [each[0][0] if each else end_ms for each in periods]

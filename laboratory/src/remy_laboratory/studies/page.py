@@ -1,4 +1,4 @@
-"""Pages of what figures came to: ours beside the paper's, a verdict for each, and files of data."""
+"""Writes pages and data files of figures: simulated and published values, and verdicts."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pathlib import Path
 from remy_farm.analysis import wording
 from remy_farm.evaluation.measures import Estimate
 from remy_farm.files import write_file
-from remy_laboratory.studies.pictures import draw_figure, pictures_of
+from remy_laboratory.studies.pictures import draw_figure, figure_files
 from remy_laboratory.studies.study import Measure, Statistic
 from remy_laboratory.studies.verdicts import (
     STATISTICS,
-    Checked,
+    CheckedExpectation,
     FigureResult,
     FigureVerdict,
     quantity_name,
 )
 
-#: What files of data say of each row at each value of what is varied.
+#: Columns of data files: statistics of measures for each row and swept value.
 _COLUMNS: Sequence[tuple[Measure, Statistic]] = (
     (Measure.THROUGHPUT_MBPS, Statistic.MEAN),
     (Measure.THROUGHPUT_MBPS, Statistic.MEDIAN),
@@ -42,7 +42,7 @@ _COLUMNS: Sequence[tuple[Measure, Statistic]] = (
 
 
 def to_csv(result: FigureResult) -> str:
-    """A line for each row, value of what is varied, and kind of senders; numbers are exact."""
+    """Returns CSV with a line per row, swept value and kind of senders; numbers are exact."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     varied = result.study.sweep.field if result.study.sweep else "x"
@@ -57,32 +57,35 @@ def to_csv(result: FigureResult) -> str:
                     samples = cell.values(measure, kind)
                     values.append(repr(STATISTICS[statistic](samples)) if samples else "")
                 x = "" if cell.x is None else repr(cell.x)
-                words = "" if kind is None else row.row.senders[kind].name
-                writer.writerow([name, x, words, result.runs, *values])
+                sender = "" if kind is None else row.row.senders[kind].name
+                writer.writerow([name, x, sender, result.runs, *values])
     return buffer.getvalue()
 
 
 def write_figure(folder: Path, result: FigureResult) -> list[str]:
-    """Data and pictures of one figure; the names of its pictures. Raises FileError."""
+    """Writes a figure's data and plots; returns the names of the plots. Raises FileError."""
     study = result.study
-    place = folder / study.study
+    target = folder / study.study
     if not result.rows:
         return []
-    place.mkdir(parents=True, exist_ok=True)
-    write_file(place / f"{study.name}.csv", to_csv(result))
+    target.mkdir(parents=True, exist_ok=True)
+    write_file(target / f"{study.name}.csv", to_csv(result))
     figure = draw_figure(result)
     if figure is None:
         return []
     names = []
-    for suffix, content in pictures_of(figure).items():
-        write_file(place / f"{study.name}{suffix}", content)
+    for suffix, content in figure_files(figure).items():
+        write_file(target / f"{study.name}{suffix}", content)
         names.append(f"{study.study}/{study.name}{suffix}")
     return names
 
 
 def data_digest(results: Sequence[FigureResult]) -> str:
-    """SHA-256 of all data together: what `LC_ALL=C sha256sum */*.csv | sha256sum` prints where
-    `write_figure` wrote them."""
+    """Returns the SHA-256 of all data.
+
+    It equals the output of `LC_ALL=C sha256sum */*.csv | sha256sum` in the directory of
+    `write_figure`.
+    """
     files = {
         f"{result.study.study}/{result.study.name}.csv": to_csv(result).encode()
         for result in results
@@ -96,21 +99,21 @@ def _number(value: float | None) -> str:
     return wording.number(value, 3)
 
 
-def _expected(each: Checked) -> str:
+def _expected_text(each: CheckedExpectation) -> str:
     expectation = each.expectation
-    value, least, most = expectation.value, expectation.least, expectation.most
-    if value is not None and most is not None:
-        margin = f"{100 * (most - value) / abs(value):.3g} %" if value else _number(most)
+    value, minimum, maximum = expectation.value, expectation.minimum, expectation.maximum
+    if value is not None and maximum is not None:
+        margin = f"{100 * (maximum - value) / abs(value):.3g} %" if value else _number(maximum)
         return f"{_number(value)}, within {margin}"
-    words = []
-    if least is not None:
-        words.append(f"at least {_number(least)}")
-    if most is not None:
-        words.append(f"at most {_number(most)}")
-    return ", ".join(words)
+    bounds = []
+    if minimum is not None:
+        bounds.append(f"at least {_number(minimum)}")
+    if maximum is not None:
+        bounds.append(f"at most {_number(maximum)}")
+    return ", ".join(bounds)
 
 
-def _difference(each: Checked) -> str:
+def _difference_text(each: CheckedExpectation) -> str:
     value, measured = each.expectation.value, each.measured
     if value is None or measured is None:
         return ""
@@ -119,49 +122,48 @@ def _difference(each: Checked) -> str:
     return f"{100 * (measured - value) / abs(value):+.1f} %"
 
 
-def _outcome(each: Checked) -> str:
+def _holds_text(each: CheckedExpectation) -> str:
     return {True: "yes", False: "no", None: "not measured"}[each.holds]
 
 
-CHECKED_HEAD = ("what", "found by", "theirs", "ours", "difference", "comes out")
+CHECKED_COLUMNS = ("quantity", "source", "published", "here", "difference", "reproduced")
 
 
-def _measured(each: Checked) -> str:
+def _measured_text(each: CheckedExpectation) -> str:
     if each.measured is None:
         return "-"
     return wording.with_error(Estimate(each.measured, each.error, 1))
 
 
-def checked_cells(each: Checked) -> tuple[str, ...]:
-    """As CHECKED_HEAD says."""
-    what = each.expectation.claim or quantity_name(each.expectation.quantity)
+def checked_cells(each: CheckedExpectation) -> tuple[str, ...]:
+    """Returns table cells in the order of CHECKED_COLUMNS."""
     return (
-        what,
+        each.expectation.claim or quantity_name(each.expectation.quantity),
         each.expectation.source,
-        _expected(each),
-        _measured(each),
-        _difference(each),
-        _outcome(each),
+        _expected_text(each),
+        _measured_text(each),
+        _difference_text(each),
+        _holds_text(each),
     )
 
 
 def verdict_sentence(result: FigureResult) -> str:
-    """The verdict with its reason, or with how much of what it is held to."""
+    """Returns the verdict with its reason, or with the numbers of values and claims that hold."""
     finding, why = result.verdict()
     if finding != FigureVerdict.REPRODUCED:
         return f"{finding} {why.rstrip('.')}"
     known = [each for each in result.checked if each.holds is not None]
     numbers = sum(each.expectation.value is not None for each in known)
-    held = []
+    parts = []
     if numbers:
-        held.append(wording.several(numbers, "number"))
+        parts.append(wording.several(numbers, "number"))
     if len(known) > numbers:
-        held.append(wording.several(len(known) - numbers, "claim"))
-    return f"{finding}: {' and '.join(held)}"
+        parts.append(wording.several(len(known) - numbers, "claim"))
+    return f"{finding}: {' and '.join(parts)}"
 
 
 def counts_sentence(results: Sequence[FigureResult]) -> str:
-    """How many of each verdict, as README and page state it."""
+    """Returns the sentence with the number of figures per verdict, as on the page and in README."""
     counts = Counter(result.verdict()[0] for result in results)
     numbers = [
         each
@@ -179,18 +181,18 @@ def counts_sentence(results: Sequence[FigureResult]) -> str:
 
 def _runs_sentence(result: FigureResult, *, quick: bool) -> str:
     (full,) = result.study.runs.full
-    words = f"{wording.several(result.runs, 'run')} of {result.study.seconds:g} s"
+    text = f"{wording.several(result.runs, 'run')} of {result.study.seconds:g} s"
     if quick and full != result.runs:
-        words += f" (--quick; {full:g} without)"
-    return words
+        text += f" (--quick; {full:g} without)"
+    return text
 
 
 def html_page(
     results: Sequence[FigureResult], *, quick: bool, pictures: Mapping[str, bytes]
 ) -> str:
-    """One page that loads nothing else; pictures by the figure's key."""
+    """Returns a self-contained HTML page; `pictures` are PNG plots by the figure's key."""
     sections = [
-        "<h1>Studies, reproduced</h1>",
+        "<h1>Reproduced studies</h1>",
         wording.paragraph(counts_sentence(results), "lead"),
         wording.table(
             "Verdicts",
@@ -217,13 +219,13 @@ def html_page(
             )
         if result.checked:
             rows = [checked_cells(each) for each in result.checked]
-            sections.append(wording.table("Theirs and ours", CHECKED_HEAD, rows, text=2))
+            sections.append(wording.table("Published and here", CHECKED_COLUMNS, rows, text=2))
         for name, why in result.left_out.items():
             sections.append(wording.paragraph(f"{name} is left out: {why}.", "soft"))
-    return wording.document(title="Studies, reproduced", sections=sections)
+    return wording.document(title="Reproduced studies", sections=sections)
 
 
-# The page in the repository.
+# docs/results/evidence.md.
 
 
 def _markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -240,24 +242,24 @@ def markdown_page(
     command: str,
     pictures: Sequence[tuple[str, str]],
 ) -> str:
-    """Verdicts and numbers as Markdown; pictures are (title, file)."""
+    """Returns a Markdown page with verdicts and numbers; `pictures` are (title, file)."""
     lines = [
         "# Evidence",
         "",
-        "What studies of congestion control found, and what comes out here, written by",
+        "Published results on congestion control, and the same measurements made here by",
         "",
         f"    {command}",
         "",
         "from [studies as data](../reference/studies.md). RemyCCs that others published are read",
-        "from the folder that `REMY_REFERENCE_DIR` names; *ours* are those of data/remyccs. A",
-        "reason for a difference says by what run it was tested, or that it was not.",
+        "from the folder that `REMY_REFERENCE_DIR` names; those called *ours* are in data/remyccs.",
+        "A reason for a difference names the run that tested it, or says that it is untested.",
         "",
         counts_sentence(results),
         "",
-        "Whoever runs the command again has the same bytes, on a farm (`--coordinator`) whose",
-        "workers are killed each minute as well, [measured](benchmarks.md#studies-on-farm). The",
-        "SHA-256 of all data, as `LC_ALL=C sha256sum */*.csv | sha256sum` prints it in the folder",
-        "of `--out`:",
+        "Running the command again gives the same bytes, also on a farm (`--coordinator`) whose",
+        "workers are killed every minute, as [measured](benchmarks.md#studies-on-farm).",
+        "The SHA-256 of all data, as `LC_ALL=C sha256sum */*.csv | sha256sum` prints it in the",
+        "folder of `--out`:",
         "",
         f"    {data_digest(results)}",
         "",
@@ -267,7 +269,7 @@ def markdown_page(
     lines += ["## Verdicts", ""]
     studies = list(dict.fromkeys(result.study.study for result in results))
     for study in studies:
-        here = [result for result in results if result.study.study == study]
+        study_results = [result for result in results if result.study.study == study]
         lines += [f"### {study}", ""]
         lines += _markdown_table(
             ("figure", "verdict", "runs"),
@@ -278,7 +280,7 @@ def markdown_page(
                     + (f". {result.study.instead}" if result.study.instead else ""),
                     _runs_sentence(result, quick=quick) if result.rows else "",
                 )
-                for result in here
+                for result in study_results
             ],
         )
         lines.append("")
@@ -286,6 +288,8 @@ def markdown_page(
     for result in results:
         if result.checked:
             lines += [f"### {result.study.key}", ""]
-            lines += _markdown_table(CHECKED_HEAD, [checked_cells(each) for each in result.checked])
+            lines += _markdown_table(
+                CHECKED_COLUMNS, [checked_cells(each) for each in result.checked]
+            )
             lines.append("")
     return "\n".join(lines)

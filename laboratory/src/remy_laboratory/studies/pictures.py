@@ -1,6 +1,6 @@
-"""Pictures of figures, as the papers draw them: readable in print, and without telling colours.
+"""Draws figures in the style of the papers, readable in print and without colour vision.
 
-Every row has a colour, a mark and a dash of its own, and its name beside it or in the legend.
+Every row has its own colour, marker and dash pattern, and its name next to it or in the legend.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from remy_laboratory.studies.verdicts import (
     jain_by_records,
 )
 
-# Okabe and Ito's colours, told apart by all; yellow is too light on paper.
+# Okabe and Ito's colour-blind safe colours; their yellow is too light on paper.
 _COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#20262c", "#8a6d3b")
-_MARKS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 MEASURES: Mapping[Measure, str] = {
@@ -48,65 +48,65 @@ MEASURES: Mapping[Measure, str] = {
     Measure.COMPLETION_MS: "completion time, ms",
     Measure.LOSS: "packets lost over packets sent",
     Measure.POWER: "power, Mbit/s per ms",
-    Measure.ALONE_OVER_SHARED: "rate alone over rate beside another",
+    Measure.ALONE_OVER_SHARED: "rate alone over rate with another sender",
     Measure.ON_FRACTION: "share of time on",
-    Measure.RECORDED_JAIN: "Jain's index, by time between two records",
+    Measure.RECORDED_JAIN: "Jain's index between records",
     Measure.CONVERGENCE_S: "time until shares are equal, s",
 }
 
 
 @dataclass(frozen=True)
 class Style:
-    """Of one row, in all of a figure."""
+    """The style of a row in a figure."""
 
     color: str
-    mark: str
+    marker: str
     dash: str | tuple[int, tuple[int, ...]]
 
 
-def styles_of(names: Sequence[str]) -> dict[str, Style]:
-    """By row."""
+def row_styles(names: Sequence[str]) -> dict[str, Style]:
+    """Returns a style for each row."""
     return {
         name: Style(
-            _COLORS[place % len(_COLORS)],
-            _MARKS[place % len(_MARKS)],
-            _DASHES[place // 2 % len(_DASHES)],
+            _COLORS[index % len(_COLORS)],
+            _MARKERS[index % len(_MARKERS)],
+            _DASHES[index // 2 % len(_DASHES)],
         )
-        for place, name in enumerate(names)
+        for index, name in enumerate(names)
     }
 
 
 def draw_figure(result: FigureResult) -> Figure | None:
-    """The figure; None where there is nothing to draw."""
+    """Draws the figure; None if there is nothing to draw."""
     draw = _DRAWINGS.get(result.study.picture.drawing)
     if draw is None or not result.rows:
         return None
     figure, axes = new_figure(8.6, 5.2)
-    draw(axes, result, styles_of([row.name for row in result.study.rows]))
+    draw(axes, result, row_styles([row.name for row in result.study.rows]))
     return figure
 
 
 def to_svg(figure: Figure) -> bytes:
-    """The figure as an SVG file that is the same for the same data."""
+    """Returns the figure as an SVG file, with the same bytes for the same data."""
     buffer = io.BytesIO()
-    # Ids would be random, and text would be shapes.
+    # By default ids are random, and text is converted to shapes.
     with mpl.rc_context({"svg.hashsalt": "remy-farm", "svg.fonttype": "none"}):
         figure.savefig(buffer, format="svg", facecolor="white", metadata={"Date": None})
     return buffer.getvalue()
 
 
-def pictures_of(figure: Figure) -> dict[str, bytes]:
-    """The figure's files, by how their names end."""
+def figure_files(figure: Figure) -> dict[str, bytes]:
+    """Returns the figure's files by suffix."""
     return {".png": to_png(figure), ".svg": to_svg(figure)}
 
 
 # Throughput over queueing delay.
 
-# A queue shorter than this is none: what is drawn has a left, that is a right, end.
-_LEAST_DELAY_MS = 0.05
-_MOST_POINTS = 400
-# How wide a letter of a name is, about.
-_LETTER_POINTS = 6.0
+# Shorter queueing delays are drawn at this value, because the axis may be logarithmic.
+_MIN_DELAY_MS = 0.05
+_MAX_POINTS = 400
+# Approximate width of a letter of a label, in points.
+_LETTER_WIDTH_POINTS = 6.0
 
 
 def _draw_ellipses(axes: Axes, result: FigureResult, styles: Mapping[str, Style]) -> None:
@@ -116,7 +116,7 @@ def _draw_ellipses(axes: Axes, result: FigureResult, styles: Mapping[str, Style]
         cell = row.cells[0]
         pairs = np.array(
             [
-                (max(each.rtt_ms - cell.lone_rtt_ms, _LEAST_DELAY_MS), each.throughput_mbps)
+                (max(each.rtt_ms - cell.lone_rtt_ms, _MIN_DELAY_MS), each.throughput_mbps)
                 for each in cell.samples
                 if each.rtt_ms is not None
             ]
@@ -124,21 +124,22 @@ def _draw_ellipses(axes: Axes, result: FigureResult, styles: Mapping[str, Style]
         if not len(pairs):
             continue
         style = styles[name]
-        shown = pairs[:: max(1, len(pairs) // _MOST_POINTS)]
-        axes.scatter(shown[:, 0], shown[:, 1], s=5, color=style.color, alpha=0.18, linewidths=0)
+        sample = pairs[:: max(1, len(pairs) // _MAX_POINTS)]
+        axes.scatter(sample[:, 0], sample[:, 1], s=5, color=style.color, alpha=0.18, linewidths=0)
         centers[name] = (float(np.median(pairs[:, 0])), float(np.median(pairs[:, 1])))
-        # As in the papers: the Gaussian is of the delay's logarithm where that is the axis.
-        inside = pairs.copy()
+        # As in the papers, the Gaussian is fitted to the logarithm of the delay on a logarithmic
+        # axis.
+        fitted = pairs.copy()
         if picture.logarithmic_x:
-            inside[:, 0] = np.log2(inside[:, 0])
-        outline = _ellipse(inside, picture.sigma)
+            fitted[:, 0] = np.log2(fitted[:, 0])
+        outline = _ellipse(fitted, picture.sigma)
         if picture.logarithmic_x:
             outline[:, 0] = np.exp2(outline[:, 0])
         axes.fill(outline[:, 0], outline[:, 1], color=style.color, alpha=0.10, linewidth=0)
         axes.plot(outline[:, 0], outline[:, 1], color=style.color, linewidth=1.3)
         axes.plot(
             *centers[name],
-            marker=style.mark,
+            marker=style.marker,
             markersize=8.5,
             color=style.color,
             markeredgecolor="white",
@@ -158,10 +159,10 @@ def _draw_ellipses(axes: Axes, result: FigureResult, styles: Mapping[str, Style]
     label_axes(
         axes,
         title=result.study.title,
-        x="queueing delay, ms (less is to the right)",
+        x="queueing delay, ms (lower is to the right)",
         y=MEASURES[Measure.THROUGHPUT_MBPS],
     )
-    _note(axes, f"marks: medians; ellipses: {picture.sigma:g} sigma; points: a sender in a run")
+    _note(axes, f"marks: medians; ellipses: {picture.sigma:g} sigma; points: one sender, one run")
     _label_points(axes, centers, styles)
 
 
@@ -178,14 +179,14 @@ def _note(axes: Axes, text: str, above: float = 0.0) -> None:
 
 
 def _fit(axes: Axes, centers: Mapping[str, tuple[float, float]]) -> None:
-    """To what ellipses and medians take, and not to a few samples far away."""
+    """Sets the limits to show ellipses and medians, but not distant samples."""
     axes.set_ylim(bottom=0)
     lines = [line.get_xydata() for line in axes.lines]
     points = np.concatenate([np.asarray(each, dtype=float) for each in lines])
     low, high = points[:, 0].min(), points[:, 0].max()
-    least = min((delay for delay, _ in centers.values()), default=_LEAST_DELAY_MS)
+    min_delay = min((delay for delay, _ in centers.values()), default=_MIN_DELAY_MS)
     if axes.get_xscale() == "log":
-        low = max(low, least / 6)
+        low = max(low, min_delay / 6)
         axes.set_xlim(low / 1.25, high * 1.25)
     else:
         margin = 0.06 * (high - min(low, 0.0))
@@ -194,10 +195,10 @@ def _fit(axes: Axes, centers: Mapping[str, tuple[float, float]]) -> None:
 
 
 def _ellipse(pairs: np.ndarray, sigma: float) -> np.ndarray:
-    """Around the mean, half axes along the covariance's eigenvectors: maximum likelihood."""
+    """Returns the outline of a maximum-likelihood Gaussian's ellipse around the mean."""
     center = pairs.mean(axis=0)
-    off = pairs - center
-    values, vectors = np.linalg.eigh(off.T @ off / len(pairs))
+    offsets = pairs - center
+    values, vectors = np.linalg.eigh(offsets.T @ offsets / len(pairs))
     angle = np.linspace(0.0, 2.0 * math.pi, 181)
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     axes = sigma * np.sqrt(np.maximum(values, 0.0))
@@ -207,29 +208,28 @@ def _ellipse(pairs: np.ndarray, sigma: float) -> np.ndarray:
 def _label_points(
     axes: Axes, centers: Mapping[str, tuple[float, float]], styles: Mapping[str, Style]
 ) -> None:
-    """Names beside their points, moved up or down until none covers another, or a point."""
-    # In points of a page.
-    spots = {
+    """Labels the points, and moves labels up or down so that they cover no label or point."""
+    # Positions in typographic points.
+    positions = {
         name: tuple(axes.transData.transform(center) * 72.0 / axes.figure.dpi)
         for name, center in centers.items()
     }
-    taken: list[tuple[float, float, float]] = []
+    placed: list[tuple[float, float, float]] = []
     for name in sorted(centers, key=lambda name: -centers[name][1]):
-        x, y = spots[name]
-        width = 7.0 + _LETTER_POINTS * len(name)
+        x, y = positions[name]
+        width = 7.0 + _LETTER_WIDTH_POINTS * len(name)
         shift = 7.0
         for shift in (7.0, -13.0, 19.0, -25.0, 31.0, -37.0, 43.0, -49.0, 55.0, -61.0):
-            free = all(
-                abs(y + shift - other) > 11.5 or x + width < left or left + wide < x
-                for left, other, wide in taken
+            is_free = all(
+                abs(y + shift - other_y) > 11.5 or x + width < left or left + other_width < x
+                for left, other_y, other_width in placed
             )
-            covers = any(
-                each != name and 0 < there[0] - x < width and abs(there[1] - y - shift - 3) < 9
-                for each, there in spots.items()
+            covers_point = any(
+                other != name and 0 < point[0] - x < width and abs(point[1] - y - shift - 3) < 9
+                for other, point in positions.items()
             )
-            if free and not covers:
+            if is_free and not covers_point:
                 break
-        taken.append((x, y + shift, width))
         axes.annotate(
             name,
             centers[name],
@@ -246,7 +246,7 @@ def _label_points(
         )
 
 
-# A measure over what is varied.
+# A measure over the swept field.
 
 
 def _draw_curves(axes: Axes, result: FigureResult, styles: Mapping[str, Style]) -> None:
@@ -265,13 +265,13 @@ def _draw_curves(axes: Axes, result: FigureResult, styles: Mapping[str, Style]) 
         axes.plot(
             *zip(*points, strict=True),
             color=style.color,
-            marker=style.mark,
+            marker=style.marker,
             markersize=5,
             linestyle=style.dash,
             linewidth=1.6,
             label=name,
         )
-        published = _published(row, result.curves, picture.measure)
+        published = _published_curve(row, result.curves, picture.measure)
         if published:
             axes.plot(*zip(*published, strict=True), color=style.color, linewidth=0.9, alpha=0.55)
     if picture.bound:
@@ -292,7 +292,7 @@ def _draw_curves(axes: Axes, result: FigureResult, styles: Mapping[str, Style]) 
     handles, labels = axes.get_legend_handles_labels()
     if result.curves:
         handles.append(Line2D([], [], color=MUTED, linewidth=0.9))
-        labels.append("thin: as published (ns-2)")
+        labels.append("thin: published (ns-2)")
     _legend(axes, handles, labels)
 
 
@@ -310,67 +310,70 @@ def _scale(axes: Axes, logarithmic_x: bool, logarithmic_y: bool) -> None:
 
 
 def _shade_ranges(axes: Axes, rows: Sequence[StudyRow], styles: Mapping[str, Style]) -> None:
-    """Strips along the lower edge: where each RemyCC was designed for."""
+    """Shades the range for which each RemyCC was designed, as strips along the lower edge."""
     ranges = [(row.name, row.design_range) for row in rows if row.design_range is not None]
     if len({each for _, each in ranges}) == 1:
         low, high = ranges[0][1] or (0.0, 0.0)
         axes.axvspan(low, high, color=GRID, alpha=0.8, linewidth=0, zorder=0)
         return
     if ranges:
-        _note(axes, "strips: what RemyCCs were designed for", above=0.02 * len(ranges) + 0.01)
-    for place, (name, limits) in enumerate(ranges):
+        _note(axes, "strips: design ranges of RemyCCs", above=0.02 * len(ranges) + 0.01)
+    for index, (name, limits) in enumerate(ranges):
         assert limits is not None
-        low = 0.012 + 0.02 * place
+        low = 0.012 + 0.02 * index
         axes.axvspan(
             *limits, low, low + 0.013, color=styles[name].color, alpha=0.75, linewidth=0, zorder=1.6
         )
 
 
-_CURVES_OF = {("cubic", "drop-tail"): "cubic", ("cubic", "sfq-codel"): "cubic-sfqcodel"}
+_PUBLISHED_NAMES = {
+    ("cubic", "drop-tail"): "cubic",
+    ("cubic", "sfq-codel"): "cubic-sfqcodel",
+}
 
 
-def _published(
+def _published_curve(
     row: RowResult, curves: Sequence[PublishedPoint], measure: Measure
 ) -> list[tuple[float, float]]:
-    """The published curve of what a row ran, smoothed by nothing."""
-    (words, *others) = row.row.senders
+    """Returns the published curve for a row's sender; empty if there is none."""
+    (sender, *others) = row.row.senders
     if others or not curves:
         return []
-    if words.remycc is not None:
-        name = f"remycc:{words.remycc.rpartition('/')[2]}"
+    if sender.remycc is not None:
+        name = f"remycc:{sender.remycc.rpartition('/')[2]}"
     else:
         queue = row.cells[0].network.get("queue")
-        assert words.protocol is not None
-        kind = (words.protocol.name, queue or "drop-tail")
-        name = _CURVES_OF.get(kind, "")
+        assert sender.protocol is not None
+        kind = (sender.protocol.name, queue or "drop-tail")
+        name = _PUBLISHED_NAMES.get(kind, "")
     points = []
     for each in curves:
         if each.protocol == name:
-            cell = row.at(each.x)
+            cell = row.cell_at(each.x)
             published = SenderSample(0, 0, 0, each.throughput_mbps, each.rtt_ms, 1.0, 0, 0, 0, ())
-            fields = {"rate_mbps", "rtt_ms"} & {_swept(row)}
+            fields = {"rate_mbps", "rtt_ms"} & {_swept_field(row)}
             network = {**cell.network, **dict.fromkeys(fields, each.x)}
-            senders = int(each.x) if _swept(row) == "senders" else cell.senders
-            there = type(cell)(each.x, network, senders, cell.seconds, (published,))
-            points += [(each.x, value) for value in there.values(measure)]
+            senders = int(each.x) if _swept_field(row) == "senders" else cell.senders
+            published_cell = type(cell)(each.x, network, senders, cell.seconds, (published,))
+            points += [(each.x, value) for value in published_cell.values(measure)]
     return points
 
 
-def _swept(row: RowResult) -> str:
-    """Which field has the values of what is varied."""
+def _swept_field(row: RowResult) -> str:
+    """Returns the field whose values are the cells' x; empty if there is none."""
     for field in ("rate_mbps", "rtt_ms", "senders"):
         if all(cell.network.get(field) == cell.x for cell in row.cells):
             return field
     return ""
 
 
-# Others.
+# Other drawings.
 
 
 def _draw_bars(axes: Axes, result: FigureResult, styles: Mapping[str, Style]) -> None:
     picture = result.study.picture
     names = list(result.rows)
-    for place, (name, row) in enumerate(result.rows.items()):
+    for index, (name, row) in enumerate(result.rows.items()):
         groups = range(len(row.row.senders))
         width = 0.76 / max(1, len(groups))
         for group in groups:
@@ -383,7 +386,7 @@ def _draw_bars(axes: Axes, result: FigureResult, styles: Mapping[str, Style]) ->
                 if len(values) > 1
                 else 0.0
             )
-            x = place + (group - (len(groups) - 1) / 2) * width
+            x = index + (group - (len(groups) - 1) / 2) * width
             axes.bar(
                 x,
                 height,
@@ -396,9 +399,9 @@ def _draw_bars(axes: Axes, result: FigureResult, styles: Mapping[str, Style]) ->
             axes.errorbar(x, height, error, color=INK, capsize=3, linewidth=1.0)
             label = f"{height:.3g}"
             if len(groups) > 1:
-                words = row.row.senders[group]
-                own = "RemyCC" if words.remycc else words.name.partition(",")[0]
-                label += f"\n{own if words.rtt_ms is None else f'{words.rtt_ms:g} ms'}"
+                sender = row.row.senders[group]
+                kind = "RemyCC" if sender.remycc else sender.name.partition(",")[0]
+                label += f"\n{kind if sender.rtt_ms is None else f'{sender.rtt_ms:g} ms'}"
             axes.annotate(
                 label,
                 (x, height + error),
@@ -408,13 +411,13 @@ def _draw_bars(axes: Axes, result: FigureResult, styles: Mapping[str, Style]) ->
                 fontsize=8.5,
                 color=INK,
             )
-    axes.set_xticks(range(len(names)), [_wrapped(name) for name in names], fontsize=9)
+    axes.set_xticks(range(len(names)), [_wrap(name) for name in names], fontsize=9)
     axes.grid(visible=False, axis="x")
     axes.margins(y=0.15)
     label_axes(axes, title=result.study.title, x="", y=MEASURES[picture.measure])
 
 
-def _wrapped(name: str) -> str:
+def _wrap(name: str) -> str:
     words = name.split()
     lines = [""]
     for word in words:
@@ -430,7 +433,7 @@ def _draw_distribution(axes: Axes, result: FigureResult, styles: Mapping[str, St
         values = np.sort(row.cells[0].values(picture.measure))
         if not len(values):
             continue
-        # The last step of the curve is the largest sample.
+        # The last step of the distribution is at the largest sample.
         share = np.arange(1, len(values) + 1) / len(values)
         keep = np.unique(np.linspace(0, len(values) - 1, 500).astype(int))
         axes.plot(
@@ -444,9 +447,7 @@ def _draw_distribution(axes: Axes, result: FigureResult, styles: Mapping[str, St
         )
     _scale(axes, picture.logarithmic_x, False)
     axes.set_ylim(0, 1.02)
-    label_axes(
-        axes, title=result.study.title, x=MEASURES[picture.measure], y="share of all at most so"
-    )
+    label_axes(axes, title=result.study.title, x=MEASURES[picture.measure], y="fraction of samples")
     _legend(axes, *axes.get_legend_handles_labels())
 
 
@@ -481,11 +482,11 @@ def _draw_queue(axes: Axes, result: FigureResult, styles: Mapping[str, Style]) -
             label=name,
         )
     axes.set_ylim(bottom=0)
-    label_axes(axes, title=result.study.title, x="time, s", y="packets that wait")
+    label_axes(axes, title=result.study.title, x="time, s", y="packets in the queue")
     _legend(axes, *axes.get_legend_handles_labels())
 
 
-# Time scales are so many records.
+# Time scales, as numbers of records.
 _RECORDS = (1, 2, 5, 10, 20, 50, 100)
 
 
@@ -495,13 +496,13 @@ def _draw_fairness(axes: Axes, result: FigureResult, styles: Mapping[str, Style]
         step_s = float(np.diff(recordings[0]["time_ms"][:2])[0]) / 1000.0
         points = []
         for records in _RECORDS:
-            found = [each for seen in recordings for each in jain_by_records(seen, records)]
-            if found:
-                points.append((records * step_s, math.fsum(found) / len(found)))
+            indices = [each for seen in recordings for each in jain_by_records(seen, records)]
+            if indices:
+                points.append((records * step_s, math.fsum(indices) / len(indices)))
         axes.plot(
             *zip(*points, strict=True),
             color=styles[name].color,
-            marker=styles[name].mark,
+            marker=styles[name].marker,
             markersize=5,
             linestyle=styles[name].dash,
             linewidth=1.6,
@@ -514,7 +515,7 @@ def _draw_fairness(axes: Axes, result: FigureResult, styles: Mapping[str, Style]
 
 
 def _legend(axes: Axes, handles: Sequence[object], labels: Sequence[str]) -> None:
-    """Below the axes, where it covers nothing."""
+    """Draws the legend below the axes."""
     assert isinstance(axes.figure, Figure)
     axes.figure.legend(
         handles=handles,

@@ -1,6 +1,6 @@
-"""Reading files of studies strictly: fields one by one.
+"""Strict readers for study files.
 
-Whatever is wrong is told in one sentence that names the field, what it is, and what is allowed.
+Every error is one sentence that names the field, its value and what is allowed.
 """
 
 from __future__ import annotations
@@ -14,36 +14,37 @@ from remy_farm.specification import SpecError, Violation
 from remy_farm.specification.reading import Tree, suggest
 from remy_farm.specification.schema import Bounds, child_path, show
 
-_MOST_RUNS = 100_000
+_MAX_RUNS = 100_000
 _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
 class Amount:
-    """How many runs, or which values: with --quick, and without."""
+    """Numbers with --quick and without: runs, or the values of a sweep."""
 
     quick: tuple[float, ...]
     full: tuple[float, ...]
 
-    def of(self, *, quick: bool) -> tuple[float, ...]:
-        """Those that are asked for."""
+    def select(self, *, quick: bool) -> tuple[float, ...]:
+        """Returns the numbers for --quick or for a full run."""
         return self.quick if quick else self.full
 
 
+#: A predicate for a number, and a description of the numbers that it accepts.
 Check: TypeAlias = tuple[Callable[[float], bool], str]
 
 
-def check_of(bounds: Bounds) -> Check:
-    """Makes the check of a field of numbers within these bounds."""
+def bounds_check(bounds: Bounds) -> Check:
+    """Returns a check for numbers within these bounds."""
     return bounds.allow, bounds.describe()
 
 
-ABOVE = check_of(Bounds(minimum=0, exclusive_minimum=True))
-FROM_0 = check_of(Bounds(minimum=0))
+ABOVE = bounds_check(Bounds(minimum=0, exclusive_minimum=True))
+FROM_0 = bounds_check(Bounds(minimum=0))
 
 
 class Fields:
-    """A mapping's fields, taken one by one; what is left at the end is a mistake."""
+    """The fields of a mapping. Each is taken once; a field that remains at the end is an error."""
 
     def __init__(self, tree: Tree, source: str, path: str) -> None:
         self.source = source
@@ -54,24 +55,24 @@ class Fields:
         self._known: list[str] = []
 
     def fail(self, field: str, problem: str) -> NoReturn:
-        """Raises SpecError."""
+        """Raises SpecError for a field."""
         path = child_path(self.path, field) if field else self.path or "the study"
         raise SpecError(self.source, [Violation(path, problem)])
 
     def take(self, field: str) -> Tree:
-        """None where it is not given."""
+        """Removes a field and returns its value; None if it is absent."""
         self._known.append(field)
         return self._tree.pop(field, None)
 
-    def left(self) -> list[str]:
-        """What is given and was not taken."""
+    def remaining(self) -> list[str]:
+        """Returns the names of fields that were not taken."""
         return list(self._tree)
 
-    def text(self, field: str, usual: str | None = "") -> str:
-        """Of one line."""
+    def text(self, field: str, default: str | None = "") -> str:
+        """Takes a text field as one line. A field without a default is required."""
         value = self.take(field)
-        if value is None and usual is not None:
-            return usual
+        if value is None and default is not None:
+            return default
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             value = str(value)
         if not isinstance(value, str) or not value.strip():
@@ -79,75 +80,75 @@ class Fields:
         return " ".join(value.split())
 
     def number(self, field: str, check: Check = ABOVE) -> float | None:
-        """None where it is not given."""
+        """Takes a number; None if it is absent."""
         value = self.take(field)
-        return None if value is None else self.checked(field, value, check)
+        return None if value is None else self.check_number(field, value, check)
 
-    def checked(self, field: str, value: Tree, check: Check) -> float:
-        """A number that passes."""
+    def check_number(self, field: str, value: Tree, check: Check) -> float:
+        """Returns the value if it is a number that passes the check. Raises SpecError."""
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not isinstance(value, (int, float)) or not is_number or not check[0](value):
             self.fail(field, f"is {show(value)}, but must be {check[1]}")
         return value
 
-    def word(self, field: str, kind: type[_Value], usual: _Value) -> _Value:
-        """One of an enumeration."""
-        words = [str(each) for each in kind]  # type: ignore[attr-defined]
+    def choice(self, field: str, kind: type[_Value], default: _Value) -> _Value:
+        """Takes a member of an enumeration."""
+        names = [str(each) for each in kind]  # type: ignore[attr-defined]
         value = self.take(field)
         if value is None:
-            return usual
-        if value not in words:
-            self.fail(field, f"is {show(value)}, but must be one of {', '.join(words)}")
+            return default
+        if value not in names:
+            self.fail(field, f"is {show(value)}, but must be one of {', '.join(names)}")
         return kind(value)  # type: ignore[call-arg]
 
     def flag(self, field: str) -> bool:
-        """False where it is not given."""
+        """Takes a boolean; False if it is absent."""
         value = self.take(field)
         if value is not None and not isinstance(value, bool):
             self.fail(field, f"is {show(value)}, but must be true or false")
         return bool(value)
 
-    def parts(self, field: str) -> list[Fields]:
-        """The mappings of a list."""
+    def mappings(self, field: str) -> list[Fields]:
+        """Takes a list of mappings; an empty list if it is absent."""
         value = self.take(field)
         if value is None:
             return []
         if not isinstance(value, list):
             self.fail(field, f"is {show(value)}, but must be a list")
         path = child_path(self.path, field)
-        return [Fields(tree, self.source, f"{path}[{place}]") for place, tree in enumerate(value)]
+        return [Fields(tree, self.source, f"{path}[{index}]") for index, tree in enumerate(value)]
 
-    def part(self, field: str) -> Fields | None:
-        """A mapping; None where it is not given."""
+    def mapping(self, field: str) -> Fields | None:
+        """Takes a mapping; None if it is absent."""
         value = self.take(field)
         if value is None:
             return None
         return Fields(value, self.source, child_path(self.path, field))
 
-    def end(self) -> None:
-        """Refuses what is left."""
+    def reject_remaining(self) -> None:
+        """Raises SpecError if a field was not taken."""
         for field in self._tree:
             self.fail(field, f"is not a known key; {suggest(field, self._known)}")
 
 
-def amount_of(fields: Fields, field: str, check: Check, *, many: bool) -> Amount:
-    """One for both lengths, or one for each. Raises SpecError."""
+def read_amount(fields: Fields, field: str, check: Check, *, many: bool) -> Amount:
+    """Reads an amount: one value, or a mapping with `quick` and `full`. Raises SpecError."""
     tree = fields.take(field)
     by_length: dict[str, Tree] = {"quick": tree, "full": tree}
     if isinstance(tree, dict):
         if tree.keys() != by_length.keys():
             fields.fail(field, "must have the keys quick and full")
         by_length = tree
-    found = {}
+    amounts = {}
     for length, value in by_length.items():
         values = value if many and isinstance(value, list) else [value]
         if many and not isinstance(value, list):
             fields.fail(field, f"is {show(value)}, but must be a list of numbers")
-        found[length] = tuple(fields.checked(field, each, check) for each in values)
-        if not found[length]:
-            fields.fail(field, "is empty, but must have a number")
-    return Amount(found["quick"], found["full"])
+        amounts[length] = tuple(fields.check_number(field, each, check) for each in values)
+        if not amounts[length]:
+            fields.fail(field, "is empty, but must have at least one number")
+    return Amount(amounts["quick"], amounts["full"])
 
 
 PER_CENT = re.compile(r"([0-9.]+) ?%")
-RUNS: Check = (lambda value: 1 <= value <= _MOST_RUNS and value == int(value), f"1 to {_MOST_RUNS}")
+RUNS: Check = (lambda value: 1 <= value <= _MAX_RUNS and value == int(value), f"1 to {_MAX_RUNS}")

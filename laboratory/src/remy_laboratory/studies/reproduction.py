@@ -1,4 +1,4 @@
-"""One figure of a published study, made and compared, for programs and notebooks."""
+"""Library call that reproduces one figure of a published study."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from remy_laboratory.studies.verdicts import (
     quantity_name,
 )
 
-#: In a directory: what has been simulated.
+#: Name of the database of simulated cells in a directory.
 CELLS = "cells.db"
 
 
 class Reproduction(Tabular):
-    """A study's figure as measured here, compared with the published values."""
+    """A figure as simulated here, compared with the published values."""
 
     def __init__(self, result: FigureResult) -> None:
-        """Wraps the results in messages; call `reproduce` to get a figure."""
+        """Wraps a result; `reproduce` returns one."""
         self.result = result
 
     @property
@@ -41,12 +41,12 @@ class Reproduction(Tabular):
 
     @property
     def why(self) -> str:
-        """The reason, where it is not reproduced."""
+        """The reason, if the figure is not reproduced."""
         return self.result.verdict()[1]
 
     def rows(self) -> Rows:
-        """A row for each of the study's claims: what it is about, what was measured, whether it
-        holds. Units are in `what`."""
+        """Returns a row per claim of the study: the quantity with its unit, the measured value, and
+        whether the claim holds."""
         kinds = {
             "what": str,
             "claim": str,
@@ -61,22 +61,22 @@ class Reproduction(Tabular):
         return rows_of(kinds, self.to_dict()["expectations"])
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as `remy-farm reproduce --json` prints it of a figure."""
-        return figure_tree(self.result)
+        """Returns the figure's results as `remy-farm reproduce --json` prints them."""
+        return figure_dict(self.result)
 
     def plot(self) -> Plot:
-        """Draws the figure as the study has it. Raises ValueError where it has no picture."""
+        """Draws the figure in the study's style. Raises ValueError if the study defines no plot."""
         figure = draw_figure(self.result)
         if figure is None:
-            raise ValueError(f"{self.result.study.key} is a table, and has no picture")
+            raise ValueError(f"{self.result.study.key} is a table and has no plot")
         return Plot(figure)
 
     def __repr__(self) -> str:
         return f"Reproduction({self.result.study.key}: {verdict_sentence(self.result)})"
 
 
-def figure_tree(result: FigureResult) -> dict[str, Any]:
-    """A figure's verdict and its expectations, as JSON has them."""
+def figure_dict(result: FigureResult) -> dict[str, Any]:
+    """Returns a figure's verdict and expectations as a JSON object."""
     return {
         "figure": result.study.key,
         "finding": str(result.verdict()[0]),
@@ -88,8 +88,8 @@ def figure_tree(result: FigureResult) -> dict[str, Any]:
                 "claim": each.expectation.claim,
                 "source": each.expectation.source,
                 "value": each.expectation.value,
-                "at_least": each.expectation.least,
-                "at_most": each.expectation.most,
+                "at_least": each.expectation.minimum,
+                "at_most": each.expectation.maximum,
                 "measured": each.measured,
                 "standard_error": each.error,
                 "holds": each.holds,
@@ -107,14 +107,15 @@ def reproduce(
     studies: str | os.PathLike[str] = DATA / "studies",
     threads: int | None = None,
 ) -> Reproduction:
-    """Makes a figure of a published study again, and compares it with what is printed there.
+    """Simulates a figure of a published study and compares it with the published values.
 
     Args:
-        name: The figure, as "sigcomm2013/figure-4"; `remy-farm reproduce --list` has all.
-        quick: Fewer runs and points.
-        directory: Where simulated cells are kept, and not simulated again; nowhere unless given.
-        studies: The folder of studies; those that are installed unless given.
-        threads: Threads to simulate with; the CPUs allowed unless given.
+        name: The figure, e.g. "sigcomm2013/figure-4"; `remy-farm reproduce --list` lists all.
+        quick: Use fewer runs and points.
+        directory: Directory that keeps simulated cells, which are not simulated again; None keeps
+            none.
+        studies: Directory of studies; by default the installed ones.
+        threads: Number of simulation threads; by default the CPUs allowed.
 
     Returns:
         The figure with its verdict.
@@ -123,12 +124,12 @@ def reproduce(
         FileError: There is no such figure, or a file that it names cannot be read.
     """
     folder = Path(studies)
-    found = {study.key: study for study in map(read_study, find_studies(folder))}
-    if name not in found:
-        raise FileError(f"{folder} has no figure {name!r}; there are {', '.join(found)}")
-    kept = PassingFolder()
-    place = kept.path if directory is None else Path(directory)
-    with local_evaluator(threads) as evaluator, closing(CellStore(place / CELLS)) as store:
+    figures = {study.key: study for study in map(read_study, find_studies(folder))}
+    if name not in figures:
+        raise FileError(f"{folder} has no figure {name!r}; the figures are {', '.join(figures)}")
+    temporary = PassingFolder()
+    target = temporary.path if directory is None else Path(directory)
+    with local_evaluator(threads) as evaluator, closing(CellStore(target / CELLS)) as store:
         runner = CellRunner(evaluator.evaluate, store)
-        plan = plan_figure(found[name], folder.parent, quick=quick)
+        plan = plan_figure(figures[name], folder.parent, quick=quick)
         return Reproduction(measure_figure(plan, runner, lambda _: None))

@@ -1,8 +1,7 @@
-"""Robustness as a gate: sets of networks apart from training, on each of which a table must have a
-score, and the certificate of who has it.
+"""Robustness requirements: sets of networks on which a table must reach a score.
 
-A requirement is a set of the league with `at_least`. Its networks and draws are the same for every
-table and in no design, so that none is chosen on them.
+A requirement is a set of the league with `at_least`. Its networks and random draws are the same for
+every table and are not used in any design. A certificate lists a table's results.
 """
 
 from __future__ import annotations
@@ -22,25 +21,26 @@ from remy_laboratory.studies.cells import CellRunner
 from remy_laboratory.studies.league import (
     Entrant,
     LeagueSet,
-    Place,
+    NetworkResult,
     SetResult,
     network_files,
     plan_set,
-    play_set,
     read_set,
-    simulate_words,
+    run_set,
+    simulate_command,
 )
 from remy_laboratory.studies.networks import SEED
 from remy_proto.v1 import rule_table_pb2
 from remy_simulator import fingerprint, protocols_fingerprint
 
-_LARGEST_FILE = 1_000_000
-_SHOWN = 3
+_MAX_FILE_BYTES = 1_000_000
+#: Number of the worst networks that a page lists per requirement.
+_MAX_LISTED = 3
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """A set, the score that it asks for, and the digest of its file."""
+    """A set of networks, the required score, and the SHA-256 of the set's file."""
 
     league: LeagueSet
     at_least: float
@@ -48,69 +48,69 @@ class Requirement:
 
 
 def read_requirements(folder: Path) -> list[Requirement]:
-    """The files of a folder, by name. Raises SpecError or FileError; none where there are none."""
-    found = []
+    """Reads the .yaml files of a directory, sorted by name. Raises SpecError or FileError."""
+    requirements = []
     for path in sorted(folder.glob("*.yaml")):
         league = read_set(path)
         if league.at_least is None:
             raise SpecError(
-                str(path), [Violation("at_least", "is missing, the score that a table must have")]
+                str(path), [Violation("at_least", "is missing, the score that a table must reach")]
             )
-        content = read_file(path, limit=_LARGEST_FILE)
-        found.append(Requirement(league, league.at_least, hashlib.sha256(content).hexdigest()))
-    return found
+        sha256 = hashlib.sha256(read_file(path, limit=_MAX_FILE_BYTES)).hexdigest()
+        requirements.append(Requirement(league, league.at_least, sha256))
+    return requirements
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """How a table did on each requirement."""
+    """A table's results on all requirements."""
 
     entrant: Entrant
     table_sha256: str
-    """Of its message in canonical form: the same for a .dna and a .json file of the same table."""
+    """SHA-256 of the table's canonical message; equal for its .dna and .json files."""
     rules: int
-    """The kind of its rules."""
+    """The kind of the table's rules, a value of the enum Rules."""
     results: Sequence[tuple[Requirement, SetResult]]
 
-    def failures(self) -> list[tuple[Requirement, list[Place]]]:
-        """Requirements that do not hold, each with the networks where it fails, worst first."""
-        found = []
+    def failures(self) -> list[tuple[Requirement, list[NetworkResult]]]:
+        """Returns the requirements that are not met, with the networks that fail, worst first."""
+        failures = []
         for requirement, result in self.results:
-            places = sorted(result.places, key=self.score)
-            failed = [place for place in places if self.score(place) < requirement.at_least]
+            networks = sorted(result.networks, key=self.score)
+            failed = [each for each in networks if self.score(each) < requirement.at_least]
             if failed:
-                found.append((requirement, failed))
-        return found
+                failures.append((requirement, failed))
+        return failures
 
-    def score(self, place: Place) -> float:
-        """Of the table on a network."""
-        return place.scores[self.entrant.name]
+    def score(self, network: NetworkResult) -> float:
+        """Returns the table's score on a network."""
+        return network.scores[self.entrant.name]
 
     @property
     def holds(self) -> bool:
-        """Whether nothing speaks against the table."""
+        """Whether the table meets all requirements."""
         return not self.failures()
 
     def sentence(self) -> str:
-        """The verdict."""
-        count = sum(len(result.places) for _, result in self.results)
+        """Returns the verdict as a sentence."""
+        count = sum(len(result.networks) for _, result in self.results)
         name = self.entrant.name
         failures = self.failures()
         if not failures:
             return (
-                f"{name} holds {wording.several(len(self.results), 'requirement')} on "
+                f"{name} meets {wording.several(len(self.results), 'requirement')} on "
                 f"{wording.several(count, 'network')}"
             )
         reasons = "; ".join(
-            f"{requirement.league.name}: {_score_words(requirement)} "
-            f"{self.score(places[0]):.3g} on {places[0].name}, but must be at least "
-            f"{requirement.at_least:g} ({wording.several(len(places), 'network')} below it)"
-            for requirement, places in failures
+            f"{requirement.league.name}: {_score_name(requirement)} is "
+            f"{self.score(networks[0]):.3g} on {networks[0].name}, but must be at least "
+            f"{requirement.at_least:g} ({wording.several(len(networks), 'network')} below)"
+            for requirement, networks in failures
         )
         return f"{name} is refused: {reasons}"
 
 
-def _score_words(requirement: Requirement) -> str:
+def _score_name(requirement: Requirement) -> str:
     return requirement.league.score.replace("_", " ")
 
 
@@ -121,24 +121,26 @@ def certify(
     runner: CellRunner,
     on_done: Callable[[float], None],
 ) -> Certificate:
-    """Simulates what is missing. `on_done` hears which share of all is done."""
+    """Simulates missing cells and certifies. `on_done` gets the fraction of the work done."""
     plans = [plan_set(each.league, [entrant], quick=False) for each in requirements]
     total = sum(runner.weight(plan.batches) for plan in plans) or 1.0
     results = [
-        (requirement, play_set(plan, runner, lambda done: on_done(done / total)))
+        (requirement, run_set(plan, runner, lambda done: on_done(done / total)))
         for requirement, plan in zip(requirements, plans, strict=True)
     ]
     message = table.SerializeToString(deterministic=True)
     return Certificate(entrant, hashlib.sha256(message).hexdigest(), table.rules, results)
 
 
-# What is written.
+# Output.
 
 
-def certificate_tree(certificate: Certificate) -> dict[str, Any]:
-    """As JSON: what was asked, of what, by which simulator, and what came out; sealed by `sha256`,
-    which is the digest of all before it."""
-    tree: dict[str, Any] = {
+def certificate_dict(certificate: Certificate) -> dict[str, Any]:
+    """Returns the certificate as a JSON object: requirements, simulator versions and results.
+
+    Its last key `sha256` is the digest of the JSON text without that key.
+    """
+    fields: dict[str, Any] = {
         "table": certificate.entrant.name,
         "table_sha256": certificate.table_sha256,
         "holds": certificate.holds,
@@ -156,56 +158,57 @@ def certificate_tree(certificate: Certificate) -> dict[str, Any]:
                 "runs": list(range(result.runs)),
                 "networks": [
                     {
-                        "network": place.name,
-                        "score": certificate.score(place),
-                        "holds": certificate.score(place) >= requirement.at_least,
+                        "network": network.name,
+                        "score": certificate.score(network),
+                        "holds": certificate.score(network) >= requirement.at_least,
                     }
-                    for place in result.places
+                    for network in result.networks
                 ],
             }
             for requirement, result in certificate.results
         ],
     }
-    return tree | {"sha256": hashlib.sha256(certificate_text(tree).encode()).hexdigest()}
+    return fields | {"sha256": hashlib.sha256(certificate_text(fields).encode()).hexdigest()}
 
 
-def certificate_text(tree: dict[str, Any]) -> str:
-    """As it is written, and sealed without `sha256`."""
-    return json.dumps(tree, indent=2, allow_nan=False) + "\n"
+def certificate_text(fields: dict[str, Any]) -> str:
+    """Returns the text of certificate.json."""
+    return json.dumps(fields, indent=2, allow_nan=False) + "\n"
 
 
 def certificate_files(certificate: Certificate) -> dict[str, str]:
-    """What is written, by path: certificate.json, certificate.html, and networks of links that it
-    names."""
-    tree = certificate_tree(certificate)
+    """Returns the certificate's files by path: certificate.json, certificate.html, and the networks
+    with links that the page's commands name."""
+    fields = certificate_dict(certificate)
     name = certificate.entrant.name
     return {
         **network_files([result for _, result in certificate.results], [name]),
-        "certificate.json": certificate_text(tree),
-        "certificate.html": _page(certificate, tree),
+        "certificate.json": certificate_text(fields),
+        "certificate.html": _page(certificate, fields),
     }
 
 
-def _page(certificate: Certificate, tree: dict[str, Any]) -> str:
-    """One page that loads nothing else."""
+def _page(certificate: Certificate, fields: dict[str, Any]) -> str:
+    """Returns a self-contained HTML page."""
     failed = {requirement.league.name for requirement, _ in certificate.failures()}
     sections = [
         "<h1>Certificate of robustness</h1>",
         wording.paragraph(f"{certificate.sentence()}.", "lead"),
         wording.table(
-            "What was asked, and what came out",
-            ("requirement", "score", "holds", "least", "must be at least", "networks", "below"),
+            "Requirements and results",
+            ("requirement", "score", "met", "lowest", "required", "networks", "below"),
             [
                 (
                     requirement.league.title,
-                    _score_words(requirement),
+                    _score_name(requirement),
                     "no" if requirement.league.name in failed else "yes",
-                    f"{min(map(certificate.score, result.places)):.3g}",
+                    f"{min(map(certificate.score, result.networks)):.3g}",
                     f"{requirement.at_least:g}",
-                    str(len(result.places)),
+                    str(len(result.networks)),
                     str(
                         sum(
-                            certificate.score(each) < requirement.at_least for each in result.places
+                            certificate.score(each) < requirement.at_least
+                            for each in result.networks
                         )
                     ),
                 )
@@ -216,7 +219,7 @@ def _page(certificate: Certificate, tree: dict[str, Any]) -> str:
     ]
     for requirement, result in certificate.results:
         league = requirement.league
-        worst = sorted(result.places, key=certificate.score)[:_SHOWN]
+        worst = sorted(result.networks, key=certificate.score)[:_MAX_LISTED]
         sections += [
             f'<h2 id="{league.name}">{wording.escape(league.title)}</h2>',
             wording.paragraph(league.about),
@@ -226,30 +229,33 @@ def _page(certificate: Certificate, tree: dict[str, Any]) -> str:
                 "soft",
             ),
             wording.table(
-                "The networks where its score is lowest",
+                "Networks with the lowest scores",
                 ("network", "score"),
-                [(place.name, f"{certificate.score(place):.3g}") for place in worst],
+                [(network.name, f"{certificate.score(network):.3g}") for network in worst],
             ),
             wording.preformatted(
-                "\n".join(simulate_words(league, certificate.entrant, place) for place in worst)
+                "\n".join(simulate_command(league, certificate.entrant, each) for each in worst)
             ),
         ]
     sections += [
         "<h2>Seal</h2>",
         wording.paragraph(
-            "Networks and draws are the same for every table, and those of no design: a run is "
-            f"named by the seed {SEED} and its number. Who simulates this table on these sets with "
-            "a simulator of these fingerprints gets certificate.json with these bytes."
+            "Networks and random draws are the same for every table and are used in no design. The "
+            f"seed {SEED} and the number of the run determine the draws. Simulating this table on "
+            "these sets with a simulator of these fingerprints reproduces certificate.json exactly."
         ),
         wording.table(
             "Digests",
-            ("what", "SHA-256"),
+            ("content", "SHA-256"),
             [
-                ("the table", tree["table_sha256"]),
-                *((f"the set {each['set']}", each["set_sha256"]) for each in tree["requirements"]),
-                (f"the simulator {tree['simulator']}: rules", tree["rules_fingerprint"]),
-                ("the simulator: protocols", tree["protocols_fingerprint"]),
-                ("certificate.json before its last line", tree["sha256"]),
+                ("the table", fields["table_sha256"]),
+                *(
+                    (f"the set {each['set']}", each["set_sha256"])
+                    for each in fields["requirements"]
+                ),
+                (f"the simulator {fields['simulator']}: rules", fields["rules_fingerprint"]),
+                ("the simulator: protocols", fields["protocols_fingerprint"]),
+                ("certificate.json before its last line", fields["sha256"]),
             ],
             text=2,
         ),

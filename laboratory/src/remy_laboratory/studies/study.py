@@ -1,7 +1,7 @@
-"""Studies as data: a figure of a paper, read strictly from a YAML file.
+"""Reads studies: YAML files that each describe a figure or table of a paper.
 
-A file says on which networks what ran, what is measured, what the paper found, and how it was
-drawn; or why none of this can be done, and what stands in. docs/reference/studies.md describes the
+A file describes the networks, the senders, the measured quantities, the published values and the
+plot; or it explains why the figure cannot be reproduced. docs/reference/studies.md describes the
 fields.
 """
 
@@ -21,12 +21,12 @@ from remy_farm.specification.schema import show
 from remy_farm.specification.senders import SenderSpec, parse_sender
 from remy_laboratory.studies.networks import (
     PUBLISHED,
-    layered,
-    network_of,
-    paths_in,
+    key_paths,
+    merge_networks,
+    read_network,
     study_network,
-    varied,
-    varied_field,
+    value_check,
+    with_value,
 )
 from remy_laboratory.studies.reading import (
     FROM_0,
@@ -35,16 +35,16 @@ from remy_laboratory.studies.reading import (
     Amount,
     Check,
     Fields,
-    amount_of,
+    read_amount,
 )
 
-_LARGEST_FILE = 1_000_000
-#: A simulator of others that rows may ask for.
+_MAX_FILE_BYTES = 1_000_000
+#: Name of another simulator that rows may use.
 NS3 = "ns3"
 
 
 class Statistic(StrEnum):
-    """What of the samples of a cell counts; a sample is a sender of a run unless a measure says
+    """A statistic over the samples of a cell. A sample is a sender in a run, unless a measure says
     otherwise."""
 
     MEAN = "mean"
@@ -55,77 +55,79 @@ class Statistic(StrEnum):
 
 
 class Measure(StrEnum):
-    """What is measured."""
+    """A measured quantity, with the unit in its name."""
 
-    #: Of a sender: what counts as throughput over the time that it was on.
+    #: Per sender: packets that count as throughput, over its on time.
     THROUGHPUT_MBPS = "throughput_mbps"
-    #: Of a sender: mean over its ACKs of each packet's own.
+    #: Per sender: mean over its ACKs of the RTT of each packet.
     RTT_MS = "rtt_ms"
-    #: The same, less what a lone packet takes.
+    #: Per sender: RTT minus the RTT of a packet on the empty network.
     QUEUEING_DELAY_MS = "queueing_delay_ms"
-    #: Of a sender that samples RTTs: mean over packets handed on of the latest sample; over time.
+    #: Per sender that samples RTTs: the latest sample, averaged over delivered packets or over
+    #: time.
     SAMPLED_RTT_MS = "sampled_rtt_ms"
     SAMPLED_RTT_OVER_TIME_MS = "sampled_rtt_over_time_ms"
     #: ln(mean throughput / expected fair share) - ln(mean RTT / RTT without queueing).
     OBJECTIVE = "objective"
     #: ln(mean throughput / link rate) - ln(mean RTT / RTT without queueing).
     OBJECTIVE_OVER_LINK = "objective_over_link"
-    #: Of a sender: its throughput over all senders' of the run.
+    #: Per sender: its throughput over the total throughput of the run.
     SHARE = "share"
-    #: Of a run: all that counts as throughput over what the link can carry in the whole time.
+    #: Per run: total throughput over the link's capacity during the whole run.
     UTILIZATION = "utilization"
-    #: Of a run: of the senders' throughputs, (sum)^2 / (n sum of squares).
+    #: Per run: Jain's index of the senders' throughputs, (sum)^2 / (n sum of squares).
     JAIN = "jain"
-    #: Of a run: smallest throughput of a sender over the largest.
+    #: Per run: smallest throughput of a sender over the largest.
     SMALLEST_OVER_LARGEST = "smallest_over_largest"
-    #: Of a flow: from its first sending to its last ACK.
+    #: Per flow: time from its first packet to its last ACK.
     COMPLETION_MS = "completion_ms"
-    #: Of a run: packets lost over packets sent.
+    #: Per run: packets lost over packets sent.
     LOSS = "loss"
-    #: Of a run: summed throughput over mean RTT, Mbit/s per ms.
+    #: Per run: total throughput over mean RTT, Mbit/s per ms.
     POWER = "power"
-    #: Of a run that was recorded, where two senders are there: packets received in time that a
-    #: sender was on alone, over those in as much time beside another.
+    #: Per recorded run with two senders: receive rate of a sender while it is on alone, over its
+    #: rate while both are on.
     ALONE_OVER_SHARED = "alone_over_shared"
-    #: Of a sender: share of the time that it was on.
+    #: Per sender: fraction of the time that it is on.
     ON_FRACTION = "on_fraction"
-    #: Of a run that was recorded: Jain's index of what senders received between two records, while
-    #: all are on; its mean.
+    #: Per recorded run: mean over time of Jain's index of the packets received between two
+    #: records, while all senders are on.
     RECORDED_JAIN = "recorded_jain"
-    #: Of a run that was recorded: from when the last sender is on, how long until six records in a
-    #: row have every sender within a quarter of equal shares of the link; all that is left if none.
+    #: Per recorded run: time from when the last sender is on until every sender is within a quarter
+    #: of an equal share in six consecutive records; the remaining time if that never happens.
     CONVERGENCE_S = "convergence_s"
 
 
 class Drawing(StrEnum):
-    """How a figure is drawn."""
+    """The kind of a figure's plot."""
 
-    #: Throughput over queueing delay, which grows to the left: a point for each sender and run,
+    #: Throughput over queueing delay, which increases to the left: a point per sender and run,
     #: medians and ellipses.
     ELLIPSES = "ellipses"
-    #: A measure over what is varied, a line for each row.
+    #: A measure over the swept field, a line per row.
     CURVES = "curves"
-    #: A measure of each row.
+    #: A measure per row.
     BARS = "bars"
-    #: How large a part of the samples is at most so large.
+    #: The cumulative distribution of the samples.
     DISTRIBUTION = "distribution"
-    #: Packets received over time, of one run.
+    #: Packets received over time, in one run.
     SEQUENCE = "sequence"
-    #: Packets that wait, over time, of one run.
+    #: Packets in the queue over time, in one run.
     QUEUE = "queue"
-    #: Jain's index over the time in which packets are counted, while all senders are on.
+    #: Jain's index over the length of the interval in which packets are counted, while all
+    #: senders are on.
     FAIRNESS = "fairness"
     NONE = "none"
 
 
-#: What needs a recording.
+#: Plots and measures that need runs recorded over time.
 RECORDED_DRAWINGS = (Drawing.SEQUENCE, Drawing.QUEUE, Drawing.FAIRNESS)
 RECORDED_MEASURES = (Measure.ALONE_OVER_SHARED, Measure.RECORDED_JAIN, Measure.CONVERGENCE_S)
 
 
 @dataclass(frozen=True)
 class StudySweep:
-    """What is varied from cell to cell."""
+    """A field that varies between cells, and its values."""
 
     field: str
     values: Amount
@@ -134,87 +136,87 @@ class StudySweep:
 
 @dataclass(frozen=True)
 class StudyRow:
-    """What ran: all senders of a protocol or RemyCC, or of several that meet."""
+    """Senders that run in each cell: one or several protocols or RemyCCs."""
 
     name: str
     senders: tuple[SenderSpec, ...]
     network: Mapping[str, Any]
-    """What is other than in the figure's network."""
+    """Keys that override the figure's network."""
     time_unit_ms: float
     design_range: tuple[float, float] | None
-    """Of what is varied, where a RemyCC was designed for a range of it."""
+    """Range of the swept field for which a RemyCC was designed; None if it is unknown."""
     simulator: str = ""
-    """Another than this project's, by what --with calls it."""
+    """Name of another simulator, as in --with; empty for this project's."""
     initial_window_packets: int = 0
-    """There, on TCP: what may leave before the first ACK; 0: as the table's rules say."""
+    """Initial window over TCP in another simulator; 0 for the window of the table's rules."""
 
     def published_tables(self) -> list[str]:
-        """Names of files that others published."""
+        """Returns the names of RemyCC files that others published."""
         names = [each.remycc for each in self.senders if each.remycc is not None]
         return [name for name in names if name.startswith(PUBLISHED)]
 
 
 @dataclass(frozen=True)
 class MeasuredQuantity:
-    """A number that a figure comes to: of a row, or of one row over another."""
+    """A number computed from a row's samples, or a ratio or difference of two rows."""
 
     row: str
     over: str | None
     measure: Measure
     statistic: Statistic
     at: float | None
-    """The value of what is varied, the nearest that was simulated; none: the mean over all."""
+    """Swept value; the nearest simulated one is used. None for the mean over all."""
     over_at: float | None
     group: int | None
-    """Which of the row's kinds of senders, from 0; none: all together."""
+    """Index of the row's kind of senders, from 0; None for all senders."""
     over_group: int | None
     low: float | None
-    """Where something is varied: from here, to `high`."""
+    """Lower bound of swept values that are averaged; `high` is the upper bound."""
     high: float | None
     is_difference: bool
-    """Of one row less another, in place of the ratio."""
+    """Whether the two rows are subtracted instead of divided."""
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a paper or ns-2 found, and how near to it counts as the same."""
+    """A value or bound published by a paper or computed by ns-2, and the tolerance."""
 
     claim: str
     quantity: MeasuredQuantity
     value: float | None
-    least: float | None
-    most: float | None
+    minimum: float | None
+    maximum: float | None
     source: str
     unless: str
-    """Why it differs here, where that is known or likely."""
+    """Reason for a difference, if it is known or likely."""
     tested: str
-    """By what run that was told; empty where it was not."""
+    """The run that tested this reason; empty if it was not tested."""
 
     def holds(self, measured: float, error: float) -> bool:
-        """Whether it is so here, as far as a standard error allows to tell: two of them do."""
-        above = self.least is None or measured + 2 * error >= self.least
-        return above and (self.most is None or measured - 2 * error <= self.most)
+        """Returns whether a measured value meets the bounds within two standard errors."""
+        above = self.minimum is None or measured + 2 * error >= self.minimum
+        return above and (self.maximum is None or measured - 2 * error <= self.maximum)
 
 
 @dataclass(frozen=True)
 class Picture:
-    """How a figure is drawn."""
+    """The plot of a figure."""
 
     drawing: Drawing
     measure: Measure
     statistic: Statistic
     sigma: float
-    """Half axes of ellipses, in standard deviations."""
+    """Half axes of the ellipses, in standard deviations."""
     logarithmic_x: bool
     logarithmic_y: bool
     frontier: tuple[str, ...]
-    """Rows whose medians are joined."""
+    """Rows whose medians are connected by a line."""
     bound: bool
-    """Whether what nobody can exceed is drawn (objective only: 0)."""
+    """Whether the upper bound is drawn; it is 0, for the objective only."""
     shown: bool
-    """Whether the page in short shows it."""
+    """Whether the Markdown page shows the plot."""
     curves_file: str
-    """A file of the folder learnability of REMY_REFERENCE_DIR: published curves to draw beside."""
+    """File with published curves in the subdirectory `learnability` of REMY_REFERENCE_DIR."""
 
 
 @dataclass(frozen=True)
@@ -235,70 +237,70 @@ class FigureStudy:
     picture: Picture
     record_every_ms: float | None
     not_reproducible: str
-    """Why it cannot be done; empty where it can."""
+    """Reason why the figure cannot be reproduced; empty if it can."""
     instead: str
-    """What stands in, or differs from the paper, in one sentence."""
+    """A sentence about a substitute for the figure, or a difference from the paper."""
 
     @property
     def simulators(self) -> frozenset[str]:
-        """Others than this project's that its rows need."""
+        """Names of the other simulators that its rows use."""
         return frozenset(row.simulator for row in self.rows if row.simulator)
 
     @property
     def key(self) -> str:
-        """As it is called on the command line."""
+        """The figure's name on the command line, study/figure."""
         return f"{self.study}/{self.name}"
 
 
-def _sweep(fields: Fields | None) -> StudySweep | None:
+def _read_sweep(fields: Fields | None) -> StudySweep | None:
     if fields is None:
         return None
     field = fields.text("field", None)
-    check = varied_field(field)
+    check = value_check(field)
     if check is None:
         fields.fail(
-            "field", f"is {show(field)}, which cannot be varied; a number can, as buffer.bdp"
+            "field", f"is {show(field)}, which cannot be swept; a number can, e.g. buffer.bdp"
         )
     sweep = StudySweep(
-        field, amount_of(fields, "values", check, many=True), fields.text("label", field)
+        field, read_amount(fields, "values", check, many=True), fields.text("label", field)
     )
-    fields.end()
+    fields.reject_remaining()
     return sweep
 
 
-def _range(fields: Fields, field: str) -> tuple[float, float] | None:
+def _read_range(fields: Fields, field: str) -> tuple[float, float] | None:
     tree = fields.take(field)
     if tree is None:
         return None
     if not isinstance(tree, list) or len(tree) != 2:
         fields.fail(field, f"is {show(tree)}, but must be [low, high]")
-    low, high = (fields.checked(field, each, FROM_0) for each in tree)
+    low, high = (fields.check_number(field, each, FROM_0) for each in tree)
     if low > high:
-        fields.fail(field, f"is {show(tree)}, whose first number must be the lower")
+        fields.fail(field, f"is {show(tree)}, but the first number must be the lower one")
     return low, high
 
 
 _WINDOW: Check = (lambda value: 1 <= value <= 1000 and value == int(value), "1 to 1000")
 
 
-def _row(fields: Fields) -> StudyRow:
+def _read_row(fields: Fields) -> StudyRow:
     tree = fields.take("sender")
-    words = []
+    senders = []
     for text in tree if isinstance(tree, list) else [tree]:
         if not isinstance(text, str):
-            fields.fail("sender", f"is {show(text)}, but must be words as --sender takes them")
+            fields.fail("sender", f"is {show(text)}, but must be text as in simulate --sender")
         try:
-            words.append(parse_sender(text))
-        except ValueError as problem:
-            fields.fail("sender", f"is {show(text)}: {problem}")
-    if not words:
-        fields.fail("sender", "is empty, but must name who sends")
+            senders.append(parse_sender(text))
+        except ValueError as error:
+            fields.fail("sender", f"is {show(text)}: {error}")
+    if not senders:
+        fields.fail("sender", "is empty, but must name a sender")
     row = StudyRow(
         name=fields.text("name", None),
-        senders=tuple(words),
-        network=network_of(fields.part("network")),
+        senders=tuple(senders),
+        network=read_network(fields.mapping("network")),
         time_unit_ms=fields.number("time_unit_ms") or 1.0,
-        design_range=_range(fields, "design_range"),
+        design_range=_read_range(fields, "design_range"),
         simulator=fields.text("simulator"),
         initial_window_packets=int(fields.number("initial_window_packets", _WINDOW) or 0),
     )
@@ -306,8 +308,8 @@ def _row(fields: Fields) -> StudyRow:
         fields.fail("simulator", f"is {show(row.simulator)}, but must be {NS3}")
     is_on_tcp = any(each.transport and each.transport.name == "tcp" for each in row.senders)
     if row.initial_window_packets and not (row.simulator and is_on_tcp):
-        fields.fail("initial_window_packets", f"is only for rows on tcp in {NS3}")
-    fields.end()
+        fields.fail("initial_window_packets", f"is only allowed for rows on tcp in {NS3}")
+    fields.reject_remaining()
     return row
 
 
@@ -315,11 +317,11 @@ _ANY: Check = (lambda value: abs(value) < float("inf"), "a number")
 _GROUP: Check = (lambda value: 0 <= value < 100 and value == int(value), "0 to 99")
 
 
-def _expectation(fields: Fields, rows: Sequence[str]) -> Expectation:
-    def row_name(field: str, usual: str | None) -> str:
-        name = fields.text(field, usual)
+def _read_expectation(fields: Fields, rows: Sequence[str]) -> Expectation:
+    def row_name(field: str, default: str | None) -> str:
+        name = fields.text(field, default)
         if name and name not in rows:
-            fields.fail(field, f"is {show(name)}, which is no row; {suggest(name, list(rows))}")
+            fields.fail(field, f"is {show(name)}, which is not a row; {suggest(name, list(rows))}")
         return name
 
     groups = [fields.number(name, _GROUP) for name in ("group", "over_group")]
@@ -327,8 +329,8 @@ def _expectation(fields: Fields, rows: Sequence[str]) -> Expectation:
     quantity = MeasuredQuantity(
         row=row_name("row", None),
         over=row_name("over", "") or None,
-        measure=fields.word("measure", Measure, Measure.THROUGHPUT_MBPS),
-        statistic=fields.word("statistic", Statistic, Statistic.MEAN),
+        measure=fields.choice("measure", Measure, Measure.THROUGHPUT_MBPS),
+        statistic=fields.choice("statistic", Statistic, Statistic.MEAN),
         at=fields.number("at", FROM_0),
         over_at=fields.number("over_at", FROM_0),
         group=group,
@@ -338,44 +340,44 @@ def _expectation(fields: Fields, rows: Sequence[str]) -> Expectation:
         is_difference=fields.flag("difference"),
     )
     value = fields.number("value", _ANY)
-    least, most = fields.number("at_least", _ANY), fields.number("at_most", _ANY)
+    minimum, maximum = fields.number("at_least", _ANY), fields.number("at_most", _ANY)
     within = fields.take("within")
     if value is not None:
-        margin = _margin(fields, value, within)
-        least, most = value - margin, value + margin
-    elif within is not None or (least is None and most is None):
+        margin = _read_margin(fields, value, within)
+        minimum, maximum = value - margin, value + margin
+    elif within is not None or (minimum is None and maximum is None):
         fields.fail("", "must have value and within, or at_least, or at_most")
-    found = Expectation(
+    expectation = Expectation(
         claim=fields.text("claim"),
         quantity=quantity,
         value=value,
-        least=least,
-        most=most,
+        minimum=minimum,
+        maximum=maximum,
         source=fields.text("source", None),
         unless=fields.text("unless"),
         tested=fields.text("tested"),
     )
-    fields.end()
-    return found
+    fields.reject_remaining()
+    return expectation
 
 
-def _margin(fields: Fields, value: float, within: Tree) -> float:
+def _read_margin(fields: Fields, value: float, within: Tree) -> float:
     if isinstance(within, str) and (share := PER_CENT.fullmatch(within)):
         return abs(value) * float(share[1]) / 100
     if within is None or isinstance(within, str):
-        fields.fail("within", f"is {show(within)}, but must be as 5 %, or a number")
-    return fields.checked("within", within, FROM_0)
+        fields.fail("within", f"is {show(within)}, but must be a percentage, e.g. 5 %, or a number")
+    return fields.check_number("within", within, FROM_0)
 
 
-def _picture(fields: Fields | None, rows: Sequence[str], source: str) -> Picture:
+def _read_picture(fields: Fields | None, rows: Sequence[str], source: str) -> Picture:
     fields = fields or Fields({"drawing": "none"}, source, "picture")
     frontier = fields.take("frontier") or []
     if not isinstance(frontier, list) or any(name not in rows for name in frontier):
         fields.fail("frontier", f"is {show(frontier)}, but must be a list of rows")
     picture = Picture(
-        drawing=fields.word("drawing", Drawing, Drawing.CURVES),
-        measure=fields.word("measure", Measure, Measure.THROUGHPUT_MBPS),
-        statistic=fields.word("statistic", Statistic, Statistic.MEAN),
+        drawing=fields.choice("drawing", Drawing, Drawing.CURVES),
+        measure=fields.choice("measure", Measure, Measure.THROUGHPUT_MBPS),
+        statistic=fields.choice("statistic", Statistic, Statistic.MEAN),
         sigma=fields.number("sigma") or 1.0,
         logarithmic_x=fields.flag("logarithmic_x"),
         logarithmic_y=fields.flag("logarithmic_y"),
@@ -384,95 +386,97 @@ def _picture(fields: Fields | None, rows: Sequence[str], source: str) -> Picture
         shown=fields.flag("shown"),
         curves_file=fields.text("curves_file"),
     )
-    fields.end()
+    fields.reject_remaining()
     return picture
 
 
 def read_study(path: Path) -> FigureStudy:
-    """One file. Raises SpecError or FileError with one sentence."""
+    """Reads a study's file. Raises SpecError or FileError."""
     source = str(path)
-    text = read_file(path, limit=_LARGEST_FILE).decode("utf-8", "replace")
+    text = read_file(path, limit=_MAX_FILE_BYTES).decode("utf-8", "replace")
     return parse_study(text, source, study=path.parent.name, name=path.stem)
 
 
 def parse_study(text: str, source: str, *, study: str, name: str) -> FigureStudy:
-    """Of a file's text. Raises SpecError with one sentence."""
+    """Parses the text of a study's file. Raises SpecError."""
     fields = Fields(read_yaml(text, source), source, "")
-    rows = tuple(_row(each) for each in fields.parts("rows"))
+    rows = tuple(_read_row(each) for each in fields.mappings("rows"))
     names = [row.name for row in rows]
-    for place, each in enumerate(names):
-        if each in names[:place]:
-            fields.fail("rows", f"has {show(each)} twice")
+    for index, name_of_row in enumerate(names):
+        if name_of_row in names[:index]:
+            fields.fail("rows", f"has {show(name_of_row)} twice")
     not_reproducible = fields.text("not_reproducible")
     if not rows and not not_reproducible:
-        fields.fail("rows", "is empty, but must name what ran; or not_reproducible says why none")
-    found = FigureStudy(
+        fields.fail("rows", "is empty; name what to run, or give the reason in not_reproducible")
+    figure = FigureStudy(
         study=study,
         name=name,
         title=fields.text("title", None),
         source=fields.text("source", None),
         about=fields.text("about"),
-        network=network_of(fields.part("network")),
+        network=read_network(fields.mapping("network")),
         seconds=fields.number("seconds") or 100.0,
-        runs=amount_of(fields, "runs", RUNS, many=False) if rows else Amount((1,), (1,)),
-        sweep=_sweep(fields.part("sweep")),
+        runs=read_amount(fields, "runs", RUNS, many=False) if rows else Amount((1,), (1,)),
+        sweep=_read_sweep(fields.mapping("sweep")),
         rows=rows,
-        expectations=tuple(_expectation(each, names) for each in fields.parts("expect")),
-        picture=_picture(fields.part("picture"), names, source),
+        expectations=tuple(_read_expectation(each, names) for each in fields.mappings("expect")),
+        picture=_read_picture(fields.mapping("picture"), names, source),
         record_every_ms=fields.number("record_every_ms"),
         not_reproducible=not_reproducible,
         instead=fields.text("instead"),
     )
-    _check_networks(fields, found)
-    fields.end()
-    return found
+    _check_networks(fields, figure)
+    fields.reject_remaining()
+    return figure
 
 
-#: What rows in ns-3 and those beside them may say of a network.
-_IN_NS3 = (
+#: Keys of a network that rows in ns-3, and the rows of the same figure, may use.
+_NS3_KEYS = (
     *("rate_mbps", "rtt_ms", "buffer.packets", "packet_bytes"),
     *("senders", "traffic.exponential_time.mean_ms", "traffic.exponential_bytes.mean_bytes"),
     *("traffic.mean_off_ms", "first_on_mean_ms"),
 )
-_NEEDED = (("rate_mbps", "links"), ("rtt_ms", "routes"), ("traffic",))
+_REQUIRED_KEYS = (("rate_mbps", "links"), ("rtt_ms", "routes"), ("traffic",))
 
 
 def check_network(
     fields: Fields, network: Mapping[str, Any], name: str, senders: Sequence[SenderSpec]
 ) -> None:
-    """Refuses what these senders cannot be on; recordings may be elsewhere."""
-    for names in _NEEDED:
+    """Raises SpecError if these senders cannot run on the network. Trace files may be missing."""
+    for names in _REQUIRED_KEYS:
         if not any(each in network for each in names):
-            fields.fail("network", f"says no {' or '.join(names)} for {show(name)}")
+            fields.fail("network", f"lacks {' or '.join(names)} for {show(name)}")
     try:
         study_network(senders, network)
     except FileError:
         return
-    except SpecError as problem:
-        fields.fail("network", f"cannot be that of {show(name)}: {problem}")
+    except SpecError as error:
+        fields.fail("network", f"is invalid for {show(name)}: {error}")
 
 
 def _check_networks(fields: Fields, study: FigureStudy) -> None:
     for row in study.rows:
-        network = layered(study.network, row.network)
+        network = merge_networks(study.network, row.network)
         if study.sweep:
-            network = varied(network, study.sweep.field, study.sweep.values.full[-1])
+            network = with_value(network, study.sweep.field, study.sweep.values.full[-1])
         check_network(fields, network, row.name, row.senders)
-        others = [path for path in paths_in(network) if path not in _IN_NS3]
+        others = [path for path in key_paths(network) if path not in _NS3_KEYS]
         if study.simulators and (others or any(each.remycc is None for each in row.senders)):
             what = f"has {others[0]}" if others else f"has no RemyCC in {show(row.name)}"
-            fields.fail("network", f"{what}; beside rows in ns-3 it may have {', '.join(_IN_NS3)}")
+            fields.fail(
+                "network", f"{what}; figures with rows in ns-3 allow {', '.join(_NS3_KEYS)}"
+            )
     drawing = study.picture.drawing
     if drawing == Drawing.CURVES and study.rows and study.sweep is None:
-        fields.fail("picture", "draws curves, but sweep says nothing that is varied")
+        fields.fail("picture", "draws curves, but the study has no sweep")
     measured = [each.quantity.measure for each in study.expectations]
     needs = drawing in RECORDED_DRAWINGS or any(each in RECORDED_MEASURES for each in measured)
     if needs and study.record_every_ms is None:
-        fields.fail("record_every_ms", "is not given, but what is drawn or measured needs it")
+        fields.fail("record_every_ms", "is missing, but the plot or a measure needs recorded runs")
 
 
 def find_studies(folder: Path) -> list[Path]:
-    """All files of a folder of studies, a folder for each study; figure 2 before figure 10."""
+    """Returns all study files in a directory, sorted so that figure 2 is before figure 10."""
 
     def key(path: Path) -> tuple[str, list[tuple[int, str]]]:
         parts = re.findall(r"[0-9]+|[^0-9]+", path.stem)

@@ -1,4 +1,4 @@
-"""Results of a figure: samples of each cell, quantities computed from them, verdicts on claims."""
+"""Computes the results of a figure: samples of cells, quantities, and verdicts on expectations."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from remy_laboratory.studies.cells import (
     CellBatch,
     CellRunner,
     OnCells,
-    Others,
+    OtherSimulators,
     Tables,
-    cells_of,
     read_tables,
+    row_cells,
 )
 from remy_laboratory.studies.networks import (
-    follows_recordings,
     packet_bytes,
     reference_folder,
     sender_counts,
+    uses_traces,
     value_at,
 )
 from remy_laboratory.studies.study import (
@@ -52,17 +52,17 @@ _LN_2 = math.log(2.0)
 
 @dataclass(frozen=True)
 class SenderSample:
-    """What one sender got in one run."""
+    """The results of one sender in one run."""
 
     run: int
     group: int
-    """Which of the row's kinds of senders."""
+    """Index of the row's kind of senders."""
     sender: int
     throughput_mbps: float
     rtt_ms: float | None
     on_fraction: float
     packets: int
-    """That count as throughput."""
+    """Packets that count as throughput."""
     sent: int
     lost: int
     completions_ms: tuple[float, ...]
@@ -70,13 +70,13 @@ class SenderSample:
     sampled_rtt_over_time_ms: float | None = None
 
 
-#: What was seen of a run over time: matrices have a row for each time.
+#: Time series of a run: arrays with a row per time.
 Recorded: TypeAlias = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
 class CellSamples:
-    """All runs of one row at one value of what is varied."""
+    """All runs of one row at one swept value."""
 
     x: float | None
     network: Mapping[str, Any]
@@ -87,14 +87,17 @@ class CellSamples:
 
     @property
     def lone_rtt_ms(self) -> float:
-        """What a packet takes where nobody else is: the path and one service."""
+        """The RTT of a packet on the empty network: path RTT plus one transmission time, ms."""
         service_ms = packet_bytes(self.network) * _BITS_PER_BYTE / _MS_PER_SECOND
         return float(self.network["rtt_ms"] + service_ms / self.network["rate_mbps"])
 
     @property
     def fair_share_mbps(self) -> float:
-        """What a sender expects of equal shares at once and a link that is never idle in vain:
-        with n senders that are on with probability p, link x (1 - (1 - p)^n) / (n p)."""
+        """A sender's expected throughput if all senders that are on share the link equally.
+
+        With n senders that are each on with probability p, it is link rate * (1 - (1 - p)^n) / (n
+        p).
+        """
         on_ms, off_ms = (
             value_at(self.network, "traffic.exponential_time.mean_ms"),
             value_at(self.network, "traffic.mean_off_ms") or 0.0,
@@ -103,21 +106,21 @@ class CellSamples:
         idle = (1.0 - on) ** self.senders
         return float(self.network["rate_mbps"] * (1.0 - idle) / (self.senders * on))
 
-    def only(self, part: int, parts: int) -> CellSamples:
-        """Every so many of the runs."""
+    def subset(self, part: int, parts: int) -> CellSamples:
+        """Returns every `parts`-th run, starting with run `part`."""
         return dataclasses.replace(
             self,
             samples=tuple(each for each in self.samples if each.run % parts == part),
             recordings=self.recordings[part::parts],
         )
 
-    def of(self, group: int | None) -> tuple[SenderSample, ...]:
-        """Of one kind of senders, or of all."""
+    def of_group(self, group: int | None) -> tuple[SenderSample, ...]:
+        """Returns the samples of one kind of senders; of all senders if None."""
         return tuple(each for each in self.samples if group is None or each.group == group)
 
     def values(self, measure: Measure, group: int | None = None) -> list[float]:
-        """The samples of a measure."""
-        samples = self.of(group)
+        """Returns the samples of a measure."""
+        samples = self.of_group(group)
         match measure:
             case Measure.THROUGHPUT_MBPS:
                 return [each.throughput_mbps for each in samples if each.on_fraction > 0]
@@ -130,8 +133,8 @@ class CellSamples:
                     _alone_over_shared(each, self.network["rtt_ms"]) for each in self.recordings
                 )
             case Measure.RECORDED_JAIN:
-                runs = (jain_by_records(each, 1) for each in self.recordings)
-                return [math.fsum(found) / len(found) for found in runs if found]
+                by_run = (jain_by_records(each, 1) for each in self.recordings)
+                return [math.fsum(indices) / len(indices) for indices in by_run if indices]
             case Measure.CONVERGENCE_S:
                 return [self._convergence_s(each) for each in self.recordings]
             case Measure.SHARE:
@@ -143,45 +146,46 @@ class CellSamples:
             case Measure.OBJECTIVE | Measure.OBJECTIVE_OVER_LINK:
                 return self._objective(measure, group)
             case _:
-                return present(self._of_run(measure, run) for run in _by_run(samples))
+                return present(self._run_value(measure, run) for run in _by_run(samples))
 
     def _convergence_s(self, recording: Recorded) -> float:
         time_s = recording["time_ms"] / _MS_PER_SECOND
         received = np.diff(recording["packets_received"], axis=0)
         bits = packet_bytes(self.network) * _BITS_PER_BYTE * received
         equal_bits = np.diff(time_s) * self.network["rate_mbps"] * 1e6 / self.senders
-        away: np.ndarray = np.abs(bits / equal_bits[:, None] - 1.0).max(axis=1)
-        is_near = away <= _NEAR_EQUAL
-        began = int((recording["is_on"] > 0).all(axis=1).argmax())
-        for place in range(began, len(is_near) - _RECORDS_IN_A_ROW + 1):
-            if is_near[place : place + _RECORDS_IN_A_ROW].all():
-                return float(time_s[place] - time_s[began])
-        return float(time_s[-1] - time_s[began])
+        deviation: np.ndarray = np.abs(bits / equal_bits[:, None] - 1.0).max(axis=1)
+        is_near = deviation <= _NEAR_EQUAL
+        start = int((recording["is_on"] > 0).all(axis=1).argmax())
+        for index in range(start, len(is_near) - _CONSECUTIVE_RECORDS + 1):
+            if is_near[index : index + _CONSECUTIVE_RECORDS].all():
+                return float(time_s[index] - time_s[start])
+        return float(time_s[-1] - time_s[start])
 
     def _shares(self, group: int | None) -> list[float]:
         shares = []
         for run in _by_run(self.samples):
-            whole = math.fsum(each.throughput_mbps for each in run)
+            total = math.fsum(each.throughput_mbps for each in run)
             shares += [
-                each.throughput_mbps / whole
+                each.throughput_mbps / total
                 for each in run
-                if whole > 0 and (group is None or each.group == group)
+                if total > 0 and (group is None or each.group == group)
             ]
         return shares
 
     def _objective(self, measure: Measure, group: int | None) -> list[float]:
-        """Of the means, as the papers have it: one sample in all."""
+        """Computes the objective of the means over all runs, as in the papers: a single sample."""
         throughput = self.values(Measure.THROUGHPUT_MBPS, group)
         rtt_ms = self.values(Measure.RTT_MS, group)
         if not throughput or not rtt_ms or not any(throughput):
             return []
-        is_share = measure == Measure.OBJECTIVE
-        full_mbps = self.fair_share_mbps if is_share else self.network["rate_mbps"]
+        is_relative_to_share = measure == Measure.OBJECTIVE
+        full_mbps = self.fair_share_mbps if is_relative_to_share else self.network["rate_mbps"]
         ratio = math.fsum(throughput) / len(throughput) / full_mbps
         delay = math.fsum(rtt_ms) / len(rtt_ms) / self.network["rtt_ms"]
         return [_LN_2 * (log2(ratio) - log2(delay))]
 
-    def _of_run(self, measure: Measure, run: Sequence[SenderSample]) -> float | None:
+    def _run_value(self, measure: Measure, run: Sequence[SenderSample]) -> float | None:
+        """Computes a measure that has one sample per run; None if it is undefined."""
         rates = [each.throughput_mbps for each in run if each.on_fraction > 0]
         if not rates:
             return None
@@ -205,39 +209,42 @@ class CellSamples:
                 return math.fsum(rates) / (math.fsum(delays) / len(delays))
 
 
-# As PCC's paper says when a flow has converged.
+# The criterion of convergence in PCC's paper.
 _NEAR_EQUAL = 0.25
-_RECORDS_IN_A_ROW = 6
+_CONSECUTIVE_RECORDS = 6
 
 
 def jain_by_records(recording: Recorded, records: int) -> list[float]:
-    """Jain's index of what senders received in so many records, one after another, all on."""
+    """Returns Jain's index of packets received in each interval of `records` records, all on."""
     is_all_on: np.ndarray = recording["is_on"].min(axis=1) > 0
     received = recording["packets_received"]
-    found = []
+    indices = []
     for end in range(records, len(received), records):
         packets = received[end] - received[end - records]
         if is_all_on[end - records : end + 1].all() and packets.any():
-            found.append(float(packets.sum() ** 2 / (len(packets) * (packets**2).sum())))
-    return found
+            indices.append(float(packets.sum() ** 2 / (len(packets) * (packets**2).sum())))
+    return indices
 
 
 def _alone_over_shared(recording: Recorded, settling_ms: float) -> float | None:
-    """Of all senders; time counts once it has been so for an RTT. None without both."""
+    """Computes ALONE_OVER_SHARED over all senders; None if they are never alone or never together.
+
+    Time counts from `settling_ms` after each change of the senders that are on.
+    """
     on = recording["is_on"] > 0
     received = np.diff(recording["packets_received"], axis=0, prepend=0.0)
     time_ms = recording["time_ms"]
-    same = np.concatenate([[False], (on[1:] == on[:-1]).all(axis=1)])
-    began_ms = np.maximum.accumulate(np.where(same, 0.0, time_ms))
-    settled = time_ms - began_ms > settling_ms
+    is_unchanged = np.concatenate([[False], (on[1:] == on[:-1]).all(axis=1)])
+    changed_ms = np.maximum.accumulate(np.where(is_unchanged, 0.0, time_ms))
+    settled = time_ms - changed_ms > settling_ms
     rates = []
-    for others_on in (1, on.shape[1]):
-        counts = settled & (on.sum(axis=1) == others_on)
-        spent = int(on[counts].sum())
-        packets = float((received[counts] * on[counts]).sum())
-        if not spent or not packets:
+    for number_on in (1, on.shape[1]):
+        counted = settled & (on.sum(axis=1) == number_on)
+        records = int(on[counted].sum())
+        packets = float((received[counted] * on[counted]).sum())
+        if not records or not packets:
             return None
-        rates.append(packets / spent)
+        rates.append(packets / records)
     return rates[0] / rates[1]
 
 
@@ -259,30 +266,31 @@ STATISTICS: Mapping[Statistic, Callable[[Sequence[float]], float]] = {
 
 @dataclass
 class RowResult:
-    """What a row came to."""
+    """The results of a row."""
 
     row: StudyRow
     cells: list[CellSamples]
 
-    def at(self, x: float | None) -> CellSamples:
-        """The cell whose x is the nearest (by ratio); the only one where nothing is varied."""
+    def cell_at(self, x: float | None) -> CellSamples:
+        """Returns the cell whose x is nearest by ratio; the only cell without a sweep."""
         if x is None or len(self.cells) == 1:
             return self.cells[0]
         return min(self.cells, key=lambda cell: _distance(cell.x or 0.0, x))
 
 
-def _distance(here: float, there: float) -> float:
-    if here == there:
+def _distance(a: float, b: float) -> float:
+    """Returns the ratio of the larger to the smaller number."""
+    if a == b:
         return 1.0
-    return max(here, there) / min(here, there) if min(here, there) > 0 else math.inf
+    return max(a, b) / min(a, b) if min(a, b) > 0 else math.inf
 
 
-# A sweep that is coarse has nothing to say of what is far from its values.
+# Maximum ratio between a requested x and the nearest simulated one.
 _NEAR = 1.26
 
 
 class FigureVerdict(StrEnum):
-    """What is said of a figure."""
+    """The verdict on a figure."""
 
     REPRODUCED = "reproduced"
     DIFFERS = "differs because"
@@ -290,17 +298,17 @@ class FigureVerdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Checked:
-    """An expectation beside what was measured; None where it could not be."""
+class CheckedExpectation:
+    """An expectation with the measured value; None if it could not be measured."""
 
     expectation: Expectation
     measured: float | None
     error: float | None
-    """Standard error of what was measured; None of one run."""
+    """Standard error of the measured value; None with one run."""
 
     @property
     def holds(self) -> bool | None:
-        """Whether it came out; None where it was not measured."""
+        """Whether the expectation holds; None if it was not measured."""
         if self.measured is None:
             return None
         return self.expectation.holds(self.measured, self.error or 0.0)
@@ -314,19 +322,17 @@ class FigureResult:
     runs: int
     rows: dict[str, RowResult] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
-    """Rows that could not run, and why."""
-    checked: list[Checked] = field(default_factory=list)
+    """Rows that could not run, with the reason."""
+    checked: list[CheckedExpectation] = field(default_factory=list)
     curves: list[PublishedPoint] = field(default_factory=list)
 
     def verdict(self) -> tuple[FigureVerdict, str]:
-        """The finding, and its reason."""
+        """Returns the verdict and its reason."""
         if self.study.not_reproducible:
             return FigureVerdict.NOT_REPRODUCIBLE, self.study.not_reproducible
         known = [each for each in self.checked if each.holds is not None]
         if not known:
-            why = next(
-                iter(self.left_out.values()), "nothing of it is known that could be compared"
-            )
+            why = next(iter(self.left_out.values()), "no published value of it can be compared")
             return FigureVerdict.NOT_REPRODUCIBLE, why
         failed = [each for each in known if not each.holds]
         if not failed:
@@ -337,9 +343,9 @@ class FigureResult:
 
 def _reason(expectation: Expectation) -> str:
     if not expectation.unless:
-        return f"{_claim(expectation)} does not come out, unexplained"
-    how = f"tested: {expectation.tested}" if expectation.tested else "untested"
-    return f"{expectation.unless} ({how})"
+        return f"{_claim(expectation)} is not reproduced, unexplained"
+    status = f"tested: {expectation.tested}" if expectation.tested else "untested"
+    return f"{expectation.unless} ({status})"
 
 
 def _claim(expectation: Expectation) -> str:
@@ -347,23 +353,23 @@ def _claim(expectation: Expectation) -> str:
 
 
 def quantity_name(quantity: MeasuredQuantity) -> str:
-    """In words."""
-    words = f"{quantity.statistic} {quantity.measure} of {quantity.row}"
+    """Returns a name such as "mean rtt_ms of Cubic at 10"."""
+    name = f"{quantity.statistic} {quantity.measure} of {quantity.row}"
     if quantity.group is not None:
-        words += f" ({quantity.group + 1}.)"
+        name += f" ({quantity.group + 1}.)"
     if quantity.at is not None:
-        words += f" at {quantity.at:g}"
+        name += f" at {quantity.at:g}"
     if quantity.low is not None or quantity.high is not None:
-        words += f" from {quantity.low or 0:g} to {quantity.high or math.inf:g}"
+        name += f" from {quantity.low or 0:g} to {quantity.high or math.inf:g}"
     if quantity.over is not None:
-        words += f" {'less' if quantity.is_difference else 'over'} {quantity.over}"
+        name += f" {'less' if quantity.is_difference else 'over'} {quantity.over}"
         if quantity.over_group is not None:
-            words += f" ({quantity.over_group + 1}.)"
+            name += f" ({quantity.over_group + 1}.)"
     elif quantity.over_at is not None or quantity.over_group is not None:
-        words += " over its own"
+        name += " over its own"
     if quantity.over_at is not None:
-        words += f" at {quantity.over_at:g}"
-    return words
+        name += f" at {quantity.over_at:g}"
+    return name
 
 
 @dataclass(frozen=True)
@@ -377,7 +383,7 @@ class PublishedPoint:
 
 
 def read_curves(name: str) -> list[PublishedPoint]:
-    """Of a file of REMY_REFERENCE_DIR; nothing where there is none."""
+    """Reads published curves from REMY_REFERENCE_DIR; empty if the file is unavailable."""
     folder = reference_folder()
     path = folder / "learnability" / name if folder else None
     if path is None or not path.exists():
@@ -389,10 +395,10 @@ def read_curves(name: str) -> list[PublishedPoint]:
         ]
 
 
-def samples_of(
+def sender_samples(
     cell: Cell, outcome: evaluation_pb2.SpecimenOutcome, seconds: float
 ) -> list[SenderSample]:
-    """What the senders of one run got."""
+    """Returns the results of each sender in one run."""
     counts = sender_counts(cell.row.senders, cell.network)
     groups = [group for group, count in enumerate(counts) for _ in range(count)]
     measures = measure_senders(outcome, bytes_a_packet=packet_bytes(cell.network))
@@ -422,7 +428,7 @@ def samples_of(
 
 @dataclass(frozen=True)
 class FigurePlan:
-    """What a figure is going to simulate."""
+    """The simulations of a figure."""
 
     study: FigureStudy
     rows: Sequence[tuple[StudyRow, Tables, list[Cell]]]
@@ -436,18 +442,21 @@ class FigurePlan:
 
 
 def plan_figure(
-    study: FigureStudy, examples: Path, *, quick: bool, others: Others | None = None
+    study: FigureStudy, examples: Path, *, quick: bool, others: OtherSimulators | None = None
 ) -> FigurePlan:
-    """Rows whose published tables or recordings are not here are left out. Raises FileError for
-    others. `others` are the simulators that rows may ask for."""
+    """Plans a figure's simulations.
+
+    A row is left out if it needs published files that are unavailable. `others` are the simulators
+    that rows may use. Raises FileError for other missing files.
+    """
     rows = []
     left_out = {}
     for row in study.rows:
         try:
             tables = read_tables(row, examples)
-            cells = list(cells_of(study, row, tables, quick=quick, others=others))
+            cells = list(row_cells(study, row, tables, quick=quick, others=others))
         except FileError as problem:
-            if not row.published_tables() and not follows_recordings(study.network, row.network):
+            if not row.published_tables() and not uses_traces(study.network, row.network):
                 raise
             left_out[row.name] = str(problem)
             continue
@@ -456,23 +465,23 @@ def plan_figure(
 
 
 def measure_figure(plan: FigurePlan, runner: CellRunner, on_cells: OnCells) -> FigureResult:
-    """Simulates what is missing, and holds what comes out to what is expected."""
+    """Simulates the missing cells and checks the expectations."""
     study = plan.study
-    (runs,) = study.runs.of(quick=plan.quick)
+    (runs,) = study.runs.select(quick=plan.quick)
     result = FigureResult(study, int(runs), left_out=dict(plan.left_out))
     for row, tables, cells in plan.rows:
         outcomes = runner.run(tables, cells, study.seconds, on_cells)
-        found: dict[float | None, list[SenderSample]] = {}
+        samples_by_x: dict[float | None, list[SenderSample]] = {}
         networks: dict[float | None, Mapping[str, Any]] = {}
         for cell, outcome in zip(cells, outcomes, strict=True):
-            found.setdefault(cell.x, []).extend(samples_of(cell, outcome, study.seconds))
+            samples_by_x.setdefault(cell.x, []).extend(sender_samples(cell, outcome, study.seconds))
             networks[cell.x] = cell.network
         every_ms = study.record_every_ms
         recordings: dict[float | None, list[Recorded]] = {}
         for cell in cells if every_ms is not None else ():
             assert every_ms is not None
-            seen = runner.record(tables, cell, study.seconds, every_ms)
-            recordings.setdefault(cell.x, []).append(seen)
+            recording = runner.record(tables, cell, study.seconds, every_ms)
+            recordings.setdefault(cell.x, []).append(recording)
         result.rows[row.name] = RowResult(
             row,
             [
@@ -484,62 +493,64 @@ def measure_figure(plan: FigurePlan, runner: CellRunner, on_cells: OnCells) -> F
                     samples=tuple(samples),
                     recordings=tuple(recordings.get(x, ())),
                 )
-                for x, samples in found.items()
+                for x, samples in samples_by_x.items()
             ],
         )
     if study.picture.curves_file:
         result.curves = read_curves(study.picture.curves_file)
     result.checked = [
-        Checked(
+        CheckedExpectation(
             each,
-            quantity_of(each.quantity, result.rows),
-            error_of(each.quantity, result.rows, result.runs),
+            measure_quantity(each.quantity, result.rows),
+            standard_error(each.quantity, result.rows, result.runs),
         )
         for each in study.expectations
     ]
     return result
 
 
-# So many parts of the runs say how far a quantity scatters, whatever it is of.
-_MOST_PARTS = 8
+# Number of parts into which runs are divided to estimate the standard error of any quantity.
+_MAX_PARTS = 8
 
 
-def error_of(quantity: MeasuredQuantity, rows: Mapping[str, RowResult], runs: int) -> float | None:
-    """Standard error of a quantity, from how it differs between parts of the runs.
+def standard_error(
+    quantity: MeasuredQuantity, rows: Mapping[str, RowResult], runs: int
+) -> float | None:
+    """Estimates the standard error of a quantity from its values in parts of the runs.
 
-    Rows have the same draws in the same run, so that a ratio of two scatters less than either.
+    Rows have the same random draws in the same run, so a ratio of two rows varies less than either.
     """
-    parts = min(runs, _MOST_PARTS)
+    parts = min(runs, _MAX_PARTS)
     if parts < 2:
         return None
-    found = []
+    values = []
     for part in range(parts):
-        only = {
-            name: RowResult(row.row, [cell.only(part, parts) for cell in row.cells])
+        rows_of_part = {
+            name: RowResult(row.row, [cell.subset(part, parts) for cell in row.cells])
             for name, row in rows.items()
             if name in (quantity.row, quantity.over)
         }
-        value = quantity_of(quantity, only)
+        value = measure_quantity(quantity, rows_of_part)
         if value is not None:
-            found.append(value)
-    return statistics.stdev(found) / math.sqrt(len(found)) if len(found) > 1 else None
+            values.append(value)
+    return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
 
 
-def quantity_of(quantity: MeasuredQuantity, rows: Mapping[str, RowResult]) -> float | None:
-    """None where its rows did not run, or what it asks for is not near to what was simulated."""
-    above = _value(quantity, rows.get(quantity.row), quantity.at, quantity.group)
+def measure_quantity(quantity: MeasuredQuantity, rows: Mapping[str, RowResult]) -> float | None:
+    """Computes a quantity; None if its rows did not run or its x is far from all simulated ones."""
+    numerator = _value(quantity, rows.get(quantity.row), quantity.at, quantity.group)
     if not (quantity.over or quantity.over_at is not None or quantity.over_group is not None):
-        return above
-    below_at = quantity.at if quantity.over_at is None else quantity.over_at
-    below_row = rows.get(quantity.over or quantity.row)
-    below_group = quantity.group if quantity.over_group is None else quantity.over_group
-    below = _value(quantity, below_row, below_at, below_group)
-    if above is None or below is None:
+        return numerator
+    denominator_at = quantity.at if quantity.over_at is None else quantity.over_at
+    denominator_row = rows.get(quantity.over or quantity.row)
+    denominator_group = quantity.group if quantity.over_group is None else quantity.over_group
+    denominator = _value(quantity, denominator_row, denominator_at, denominator_group)
+    if numerator is None or denominator is None:
         return None
     logarithms = (Measure.OBJECTIVE, Measure.OBJECTIVE_OVER_LINK)
     if quantity.is_difference or quantity.measure in logarithms:
-        return above - below
-    return above / below if below else None
+        return numerator - denominator
+    return numerator / denominator if denominator else None
 
 
 def _value(
@@ -548,15 +559,15 @@ def _value(
     if row is None:
         return None
     if at is not None:
-        cells = [row.at(at)]
+        cells = [row.cell_at(at)]
         if cells[0].x is not None and _distance(cells[0].x, at) > _NEAR:
             return None
     else:
         low, high = quantity.low or 0.0, math.inf if quantity.high is None else quantity.high
         cells = [cell for cell in row.cells if cell.x is None or low <= cell.x <= high]
-    found = [
-        STATISTICS[quantity.statistic](values)
+    values = [
+        STATISTICS[quantity.statistic](samples)
         for cell in cells
-        if (values := cell.values(quantity.measure, group))
+        if (samples := cell.values(quantity.measure, group))
     ]
-    return math.fsum(found) / len(found) if found else None
+    return math.fsum(values) / len(values) if values else None
