@@ -4,7 +4,7 @@
 
 namespace remy {
 
-// Each adds what its file, of the same name, is about.
+// Each binds the types and functions of the source file of the same name.
 void bind_candidates(nanobind::module_& module);
 void bind_evaluation(nanobind::module_& module);
 void bind_networks(nanobind::module_& module);

@@ -21,7 +21,7 @@ using namespace nb::literals;
 namespace remy {
 namespace {
 
-// Of a step's gradient samples.
+// Moments of a step's gradient samples.
 struct GradientMoments {
   Moments by_rule;
   Moments by_range;
@@ -65,7 +65,7 @@ void bind_candidates(nb::module_& module) {
         const auto& [window_multiple, window_increment, intersend] = coordinates;
         return to_action(Coordinates{window_multiple, window_increment, intersend}, bounds);
       },
-      "coordinates"_a, "bounds"_a, "The inverse of to_coordinates, clamped to the bounds.");
+      "coordinates"_a, "bounds"_a, "Inverse of to_coordinates, clamped to the bounds.");
   module.def(
       "perturbation_noise",
       [](std::uint64_t seed, std::uint64_t specimen_key, std::uint32_t rules) {
@@ -74,9 +74,9 @@ void bind_candidates(nb::module_& module) {
         return noise;
       },
       "seed"_a, "specimen_key"_a, "rules"_a,
-      "The epsilon of a perturbation on one specimen: three coordinates a rule.");
+      "The epsilon of a perturbation on one specimen: three coordinates per rule.");
 
-  nb::class_<Moments>(module, "Moments", "Columns of three numbers a row.")
+  nb::class_<Moments>(module, "Moments", "Columns with three numbers per row.")
       .def_prop_ro("mean", [](const Moments& moments) { return column(moments.mean); })
       .def_prop_ro("squares", [](const Moments& moments) { return column(moments.squares); });
   nb::class_<GradientMoments>(module, "GradientMoments")
@@ -87,17 +87,17 @@ void bind_candidates(nb::module_& module) {
       [](std::uint64_t seed, const nb::bytes& keys, const nb::bytes& sizes, const nb::bytes& used,
          std::size_t rules, const std::vector<std::pair<std::size_t, std::size_t>>& ranges,
          unsigned threads) {
-        const auto key = numbers_of<std::uint64_t>(keys, "keys");
-        const auto size = numbers_of<double>(sizes, "sizes");
-        const auto mask = numbers_of<std::uint8_t>(used, "used");
+        const auto key = from_column<std::uint64_t>(keys, "keys");
+        const auto size = from_column<double>(sizes, "sizes");
+        const auto mask = from_column<std::uint8_t>(used, "used");
         const nb::gil_scoped_release release;
         auto [by_rule, by_range] =
             gradient_moments({seed, key, size, mask, rules}, ranges, threads);
         return GradientMoments{std::move(by_rule), std::move(by_range)};
       },
       nb::kw_only(), "seed"_a, "keys"_a, "sizes"_a, "used"_a, "rules"_a, "ranges"_a, "threads"_a,
-      "Moments of the gradient's samples on specimens (remy_simulator.columns.gradient_moments "
-      "says more). Raises ValueError.");
+      "Moments of gradient samples; see remy_simulator.columns.gradient_moments. Raises "
+      "ValueError.");
 }
 
 }  // namespace remy

@@ -4,8 +4,9 @@
 
 namespace remy {
 
-// Ctrl-C reaches a caller that waits for the simulator: Python's handlers run in the main thread,
-// and only when they are let.
+// Runs Python's signal handlers, so that Ctrl-C interrupts a caller that waits for the simulator.
+// Python runs handlers only in the main thread, and only when asked to. Throws the handler's
+// exception.
 inline void check_signals() {
   const nanobind::gil_scoped_acquire acquired;
   if (PyErr_CheckSignals() != 0) {

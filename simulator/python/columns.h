@@ -12,7 +12,7 @@
 
 namespace remy {
 
-// Columns travel as little-endian bytes, which is what the machine has.
+// Columns are little-endian bytes, like the numbers in memory.
 static_assert(std::endian::native == std::endian::little);
 
 template <class Number>
@@ -20,7 +20,7 @@ nanobind::bytes column(const std::vector<Number>& numbers) {
   return nanobind::bytes(numbers.data(), numbers.size() * sizeof(Number));
 }
 
-// A member of each row: of a row that is a sender, by sender.
+// A column of one member of each row.
 template <class Row>
 nanobind::bytes column(const std::vector<Row>& rows, double Row::* member) {
   std::vector<double> numbers;
@@ -32,7 +32,8 @@ nanobind::bytes column(const std::vector<Row>& rows, double Row::* member) {
 }
 
 template <class Row>
-std::vector<std::uint64_t> integers(const std::vector<Row>& rows, std::uint64_t Row::* member) {
+std::vector<std::uint64_t> integer_column(const std::vector<Row>& rows,
+                                          std::uint64_t Row::* member) {
   std::vector<std::uint64_t> numbers;
   numbers.reserve(rows.size());
   for (const Row& row : rows) {
@@ -41,9 +42,9 @@ std::vector<std::uint64_t> integers(const std::vector<Row>& rows, std::uint64_t 
   return numbers;
 }
 
-// The inverse of column(). Throws std::invalid_argument, with the column's name.
+// Inverse of column(). Throws std::invalid_argument with the column's name.
 template <class Number>
-std::vector<Number> numbers_of(const nanobind::bytes& column, const char* name) {
+std::vector<Number> from_column(const nanobind::bytes& column, const char* name) {
   if (column.size() % sizeof(Number) != 0) {
     throw std::invalid_argument(std::string(name) + " has " + std::to_string(column.size()) +
                                 " bytes, which is not a multiple of " +

@@ -40,13 +40,13 @@ struct SpecimenKind {
   std::vector<LinkDescription> links;
 };
 
-// The numbers that tell specimens apart. Those that all have may be left out: buffers without a
-// bound, no losses, the first kind.
+// The numbers of specimens as columns. Columns may be empty if all specimens have the same default:
+// unlimited buffers, no loss, the first kind.
 struct SpecimenColumns {
   std::vector<std::uint64_t> keys;
   std::vector<double> link_rates_packets_per_ms;
   std::vector<double> rtts_ms;
-  std::vector<std::uint64_t> buffers;  // 0: without a bound; else a packet more than it holds
+  std::vector<std::uint64_t> buffers;  // 0: unlimited; else the buffer in packets plus 1
   std::vector<double> loss_probabilities;
   std::vector<std::uint32_t> kind;
   std::vector<std::uint32_t> sender_counts;  // by group, specimen by specimen
@@ -68,8 +68,9 @@ std::vector<Specimen> make_specimens(const std::vector<SpecimenKind>& kinds,
   for (std::size_t i = 0; i < size; ++i) {
     const std::size_t number = columns.kind.empty() ? 0 : columns.kind[i];
     if (number >= kinds.size()) {
-      throw std::invalid_argument("a specimen is of kind " + std::to_string(number) + " of " +
-                                  std::to_string(kinds.size()));
+      throw std::invalid_argument("a specimen has kind " + std::to_string(number) +
+                                  ", but there are only " + std::to_string(kinds.size()) +
+                                  " kinds");
     }
     Specimen& specimen = specimens[i];
     specimen.key = columns.keys[i];
@@ -140,7 +141,7 @@ TransportColumns transport_columns(const OutcomeColumns& outcome) {
   return columns;
 }
 
-// What Python code may set from any thread.
+// A flag that Python code sets from any thread.
 struct Cancellation {
   std::atomic<bool> flag{false};
 };
@@ -157,14 +158,14 @@ void bind_evaluation(nb::module_& module) {
   module.attr("MEMORY_BUCKETS") = memory_scale::kBuckets;
   nb::exception<Interrupted>(module, "Cancelled");
   nb::class_<Cancellation>(module, "Cancellation",
-                           "Ends evaluations that were given it, from any thread and for good.")
+                           "Cancels the evaluations that it was passed to, from any thread.")
       .def(nb::init<>())
       .def(
           "cancel", [](Cancellation& cancellation) { cancellation.flag = true; },
-          "Evaluations under way, and later ones, raise Cancelled within milliseconds.")
+          "Makes running and later evaluations raise Cancelled within milliseconds.")
       .def_prop_ro(
           "cancelled", [](const Cancellation& cancellation) { return cancellation.flag.load(); },
-          "Whether cancel() has been called.");
+          "True if cancel() has been called.");
   nb::enum_<Recording>(module, "Recording")
       .value("NOTHING", Recording::kNothing)
       .value("USES", Recording::kUses)
@@ -183,12 +184,12 @@ void bind_evaluation(nb::module_& module) {
              std::vector<std::uint64_t> buffers, const nb::bytes& loss_probabilities,
              std::vector<std::uint32_t> kind, std::vector<std::uint32_t> sender_counts) {
             new (self) SpecimenColumns{
-                .keys = numbers_of<std::uint64_t>(keys, "keys"),
+                .keys = from_column<std::uint64_t>(keys, "keys"),
                 .link_rates_packets_per_ms =
-                    numbers_of<double>(link_rates_packets_per_ms, "link_rates_packets_per_ms"),
-                .rtts_ms = numbers_of<double>(rtts_ms, "rtts_ms"),
+                    from_column<double>(link_rates_packets_per_ms, "link_rates_packets_per_ms"),
+                .rtts_ms = from_column<double>(rtts_ms, "rtts_ms"),
                 .buffers = std::move(buffers),
-                .loss_probabilities = numbers_of<double>(loss_probabilities, "loss_probabilities"),
+                .loss_probabilities = from_column<double>(loss_probabilities, "loss_probabilities"),
                 .kind = std::move(kind),
                 .sender_counts = std::move(sender_counts),
             };
@@ -215,14 +216,16 @@ void bind_evaluation(nb::module_& module) {
       .def_prop_ro("scores", [](const OutcomeColumns& c) { return column(c.scores); })
       .def_prop_ro("packets_received",
                    [](const OutcomeColumns& c) {
-                     return integers(c.senders, &SenderResults::packets_received);
+                     return integer_column(c.senders, &SenderResults::packets_received);
                    })
-      .def_prop_ro(
-          "sender_packets_sent",
-          [](const OutcomeColumns& c) { return integers(c.senders, &SenderResults::packets_sent); })
-      .def_prop_ro(
-          "packets_lost",
-          [](const OutcomeColumns& c) { return integers(c.senders, &SenderResults::packets_lost); })
+      .def_prop_ro("sender_packets_sent",
+                   [](const OutcomeColumns& c) {
+                     return integer_column(c.senders, &SenderResults::packets_sent);
+                   })
+      .def_prop_ro("packets_lost",
+                   [](const OutcomeColumns& c) {
+                     return integer_column(c.senders, &SenderResults::packets_lost);
+                   })
       .def_prop_ro("on_ms",
                    [](const OutcomeColumns& c) { return column(c.senders, &SenderResults::on_ms); })
       .def_prop_ro(

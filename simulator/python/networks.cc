@@ -104,12 +104,12 @@ TraceDescription make_generated(double maximum_packets_per_s, double volatility_
 
 void bind_link_kinds(nb::module_& module) {
   nb::class_<TraceDescription>(module, "TraceDriver");
-  module.def("recorded", &make_recorded, "opportunities_us"_a, "semantics"_a, "ends"_a,
-             "What drives a link as a recording says: little-endian numbers of 8 bytes. Raises "
-             "ValueError.");
+  module.def(
+      "recorded", &make_recorded, "opportunities_us"_a, "semantics"_a, "ends"_a,
+      "A link driver that follows a trace of little-endian 8-byte numbers. Raises ValueError.");
   module.def("generated", &make_generated, "maximum_packets_per_s"_a, "volatility_packets_per_s"_a,
              "outage_escape_per_s"_a, "tick_ms"_a, "seed"_a.none(), "semantics"_a,
-             "What drives a link as a model says. Raises ValueError.");
+             "A link driver that follows a model. Raises ValueError.");
   nb::class_<LinkStep>(module, "LinkStep")
       .def(nb::init<double, std::optional<double>, std::optional<double>, std::optional<double>>(),
            "at_ms"_a, "rate_packets_per_ms"_a.none(), "delay_ms"_a.none(),
@@ -143,12 +143,13 @@ void bind_traffic(nb::module_& module) {
            "shift_bytes"_a, "extra_bytes"_a, "maximum_bytes"_a);
   nb::class_<EmpiricalBytes>(module, "EmpiricalBytes");
   module.def("empirical_bytes", &make_empirical, "name"_a, "probabilities"_a, "bytes"_a,
-             "extra_bytes"_a, "By the name of quantiles, or by these. Raises ValueError.");
+             "extra_bytes"_a,
+             "A flow length distribution, by name or by its quantiles. Raises ValueError.");
   nb::class_<ConstantBytes>(module, "ConstantBytes").def(nb::init<double>(), "bytes"_a);
   nb::class_<Always>(module, "Always").def(nb::init<>());
   nb::class_<Intervals>(module, "Intervals");
   module.def("intervals", &make_intervals, "begin_ms"_a, "end_ms"_a,
-             "On between these times. Raises ValueError.");
+             "Traffic that is on in the given intervals. Raises ValueError.");
   nb::class_<PoissonArrivals>(module, "PoissonArrivals")
       .def(nb::init<double>(), "mean_interval_ms"_a);
   nb::class_<PeriodicArrivals>(module, "PeriodicArrivals").def(nb::init<double>(), "interval_ms"_a);
@@ -222,7 +223,7 @@ void bind_networks(nb::module_& module) {
             validate(link, "link");
             return mean_rate_packets_per_ms(link, packet_bytes);
           },
-          "packet_bytes"_a, "Over the long run. Raises ValueError.")
+          "packet_bytes"_a, "The long-term mean rate. Raises ValueError.")
       .def_rw("trace", &LinkDescription::trace, nb::arg().none())
       .def_rw("gilbert_elliott", &LinkDescription::gilbert_elliott, nb::arg().none())
       .def_rw("changes", &LinkDescription::changes, nb::arg().none())

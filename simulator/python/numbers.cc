@@ -37,14 +37,14 @@ void bind_numbers(nb::module_& module) {
              "x to the y for x > 0, the same bits on every machine.");
   module.def(
       "mix", [](std::uint64_t seed, const nb::args& path) { return derive_path(seed, path); },
-      "seed"_a, "path"_a, "64 bits that name what `path` (integers) names under `seed`.");
+      "seed"_a, "path"_a, "Derives a 64-bit key from a seed and a path of integers.");
   module.def(
       "uniform",
       [](std::uint64_t seed, const nb::args& path) {
         return unit_interval(random_bits(derive_path(seed, path), 0));
       },
       "seed"_a, "path"_a,
-      "Uniform in [0, 1): a pure function of the seed and the path's integers.");
+      "A uniform number in [0, 1), a pure function of the seed and the path of integers.");
   module.def(
       "mixed",
       [](std::uint64_t seed, std::uint64_t first, std::size_t count, std::uint64_t name) {
@@ -81,15 +81,16 @@ void bind_numbers(nb::module_& module) {
         return order;
       },
       "count"_a, "seed"_a, "path"_a,
-      "0 to count - 1 in a random order (Fisher and Yates), each exchange drawn by "
-      "uniform(seed, *path, place).");
+      "0 to count - 1 in random order (Fisher and Yates), each exchange drawn by "
+      "uniform(seed, *path, index).");
   module.def(
       "normal",
       [](std::uint64_t seed, const nb::args& path) { return normal(derive_path(seed, path), 0); },
-      "seed"_a, "path"_a, "Standard normal: a pure function of the seed and the path's integers.");
+      "seed"_a, "path"_a,
+      "A standard normal number, a pure function of the seed and the path of integers.");
   module.def(
       "exact_sum", [](const std::vector<double>& values) { return exact_sum(values); }, "values"_a,
-      "The exactly rounded sum; not a number if it overflows.");
+      "The correctly rounded sum; NaN if an intermediate sum overflows.");
 }
 
 }  // namespace remy

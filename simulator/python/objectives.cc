@@ -19,7 +19,7 @@ using namespace nb::literals;
 namespace remy {
 namespace {
 
-// All of a network that scores depend on.
+// The properties of a network on which scores depend.
 Specimen make_path(double link_rate_packets_per_ms, double rtt_ms, double packet_bytes,
                    const std::vector<SenderGroup>& groups) {
   Specimen specimen;
@@ -30,7 +30,7 @@ Specimen make_path(double link_rate_packets_per_ms, double rtt_ms, double packet
   return specimen;
 }
 
-// A function of an objective, and of what it is to be made of.
+// Binds a function of an objective and a network's results.
 template <class Score>
 void bind_score(nb::module_& module, const char* name, Score score, const char* documentation) {
   module.def(
@@ -49,18 +49,19 @@ void bind_score(nb::module_& module, const char* name, Score score, const char* 
 
 void bind_objectives(nb::module_& module) {
   nb::class_<ThroughputMeasure>(module, "ThroughputMeasure",
-                                "A quantity that an objective may take for throughput.")
-      .def_ro("number", &ThroughputMeasure::number, "As remy_farm.v1.ThroughputMeasure has it.")
-      .def_ro("name", &ThroughputMeasure::name, "In specifications.")
+                                "A definition of throughput that an objective can use.")
+      .def_ro("number", &ThroughputMeasure::number,
+              "Value of the enum remy_farm.v1.ThroughputMeasure.")
+      .def_ro("name", &ThroughputMeasure::name, "Name in specifications.")
       .def_ro("counts_flows", &ThroughputMeasure::counts_flows,
-              "Whether it is of flows, which loads by bytes alone complete; else of packets.");
+              "True: counts completed flows, which needs by-bytes traffic. False: counts packets.");
   module.def(
       "throughput_measures",
       [] {
         const auto measures = throughput_measures();
         return std::vector<ThroughputMeasure>(measures.begin(), measures.end());
       },
-      "All that there are, the usual one first.");
+      "All measures; the default is first.");
   nb::enum_<GroupAggregate>(module, "GroupAggregate")
       .value("MEAN", GroupAggregate::kMean)
       .value("MINIMUM", GroupAggregate::kMinimum);
@@ -80,13 +81,14 @@ void bind_objectives(nb::module_& module) {
           },
           nb::kw_only(), "alpha"_a, "beta"_a, "delta"_a, "throughput"_a, "minimum_on_ms"_a,
           "over_groups"_a, "`throughput` is a measure's number. Raises ValueError.");
-  bind_score(module, "objective_scores", &objective_scores,
-             "The objective of each sender, or that of its group; None where it cannot be scored. "
-             "Without tallies all packets received are throughput, and have a delay.");
+  bind_score(
+      module, "objective_scores", &objective_scores,
+      "The objective of each sender (that of its group, if it has one); None if a sender is not "
+      "scored. Without tallies, throughput and delay are of the packets received.");
   bind_score(
       module, "specimen_score", &specimen_score,
-      "The objective of all senders together, by the weights of their groups; None if none can "
-      "be scored.");
+      "The score of all senders combined by the weights of their groups; None if no sender is "
+      "scored.");
   module.def(
       "normalized_scores",
       [](double minimum_on_ms, double link_rate_packets_per_ms, double rtt_ms, double duration_ms,
@@ -96,7 +98,8 @@ void bind_objectives(nb::module_& module) {
       },
       nb::kw_only(), "minimum_on_ms"_a, "link_rate_packets_per_ms"_a, "rtt_ms"_a, "duration_ms"_a,
       "senders"_a, "tallies"_a,
-      "log2(throughput / link rate) - log2(delay / RTT) of each sender; None where it has none.");
+      "log2(throughput / link rate) - log2(delay / RTT) of each sender; None if a sender is not "
+      "scored.");
 }
 
 }  // namespace remy

@@ -20,7 +20,7 @@ using namespace nb::literals;
 namespace remy {
 namespace {
 
-// Samples as columns: by time, and in it by sender or link.
+// Samples as columns, by time and then by sender or link.
 struct NetworkRecording final : public Recorder {
   std::vector<double> time_ms;
   std::vector<std::uint8_t> is_on;
@@ -32,7 +32,7 @@ struct NetworkRecording final : public Recorder {
   std::vector<std::uint64_t> packets_in_order;
   std::vector<std::uint64_t> waiting_packets;
   std::vector<std::uint64_t> dropped;
-  // By link, at the end.
+  // Results by link at the end of the simulation.
   std::vector<LinkResults> links;
   OutcomeColumns outcome;
 
@@ -102,9 +102,9 @@ void bind_recording(nb::module_& module) {
       .def_ro("links", &NetworkRecording::links)
       .def_ro("outcome", &NetworkRecording::outcome);
   module.def("record", &record, "tables"_a, "specimen"_a, "duration_ms"_a, "seed"_a, "every_ms"_a,
-             "What is seen of one network every so often, as columns: of senders by time and "
-             "sender, of links by time and link; and what became of links and senders. Releases "
-             "the GIL. Raises ValueError.");
+             "Simulates a network and samples it every every_ms, as columns: senders by time and "
+             "sender, links by time and link; also the results of links and senders. Releases the "
+             "GIL. Raises ValueError.");
 }
 
 }  // namespace remy

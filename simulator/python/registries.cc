@@ -23,7 +23,7 @@ using namespace nb::literals;
 namespace remy {
 namespace {
 
-// A name in a registry.
+// An entry of a registry.
 struct Entry {
   std::string name;
   std::string title;
@@ -31,7 +31,7 @@ struct Entry {
   std::vector<std::string> traits;
 };
 
-// What matters to who combines them.
+// Properties that restrict combinations of entries.
 std::vector<std::string> traits(const Protocol& protocol) {
   std::vector<std::string> result;
   if (protocol.needs.is_ecn_capable) {
@@ -131,10 +131,10 @@ void bind_registries(nb::module_& module) {
       .def(nb::init<std::string, std::string, std::vector<std::pair<std::string, double>>>(),
            "name"_a, "variant"_a, "parameters"_a);
   module.def("registered", &registered, "registry"_a,
-             "All that a registry (protocol, transport, queue) has. Raises ValueError.");
+             "The entries of a registry (protocol, transport, queue). Raises ValueError.");
   module.def("check_choice", &check_choice, "registry"_a, "choice"_a,
-             "Raises ValueError with one sentence for what a registry does not have, or numbers "
-             "out of their ranges.");
+             "Raises ValueError if a registry does not have the choice, or a number is out of "
+             "range.");
 }
 
 }  // namespace remy

@@ -30,8 +30,8 @@ void bind_results(nb::module_& module) {
       .def_ro("time_ms", &FlowCompletion::time_ms);
   nb::class_<NetworkSenderResults>(
       module, "TransportResults",
-      "A sender's results beyond its traffic, as a TransportColumns message has them, but for "
-      "means of sampled RTTs.")
+      "The results of a sender's transport, as in a TransportColumns message, without the means "
+      "of sampled RTTs.")
       .def(
           "__init__",
           [](NetworkSenderResults* self, std::uint64_t packets_in_order,
@@ -60,7 +60,7 @@ void bind_results(nb::module_& module) {
       .def_ro("delay_samples", &NetworkSenderResults::delay_samples)
       .def_ro("flows", &NetworkSenderResults::flows);
   nb::class_<Tally>(module, "Tally",
-                    "The counts that a sender's throughput and delay are taken over.")
+                    "The counts from which a sender's throughput and delay are computed.")
       .def(nb::init<std::uint64_t, std::uint64_t, std::uint64_t>(), nb::kw_only(),
            "throughput_packets"_a, "delay_samples"_a, "flows"_a)
       .def_ro("throughput_packets", &Tally::throughput_packets)
@@ -78,7 +78,7 @@ void bind_results(nb::module_& module) {
         return digest(outcomes);
       },
       "simulations"_a, "transports"_a,
-      "A digest of every sender's exact results, by simulation, and of those of its transport.");
+      "A digest of the exact results of all senders and their transports, by simulation.");
 }
 
 }  // namespace remy

@@ -10,15 +10,15 @@
 
 namespace remy {
 
-// The type of actions in Python, a named tuple. Set when the module is loaded, and never freed.
+// The Python type of actions, a named tuple. Set when the module is loaded, and never freed.
 inline PyObject* action_type = nullptr;
 
-// As the table numbers them. Throws InvalidTable.
+// Converts an axis number to a signal. Throws InvalidTable.
 Signal to_signal(std::uint8_t axis);
 
 }  // namespace remy
 
-// An action goes to Python as a named tuple, and comes from any tuple of its three numbers.
+// Converts an action to a named tuple, and any tuple of three numbers to an action.
 template <>
 struct nanobind::detail::type_caster<remy::Action> {
   using Numbers = std::tuple<double, double, double>;

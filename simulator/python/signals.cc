@@ -25,27 +25,29 @@ void bind_signals(nb::module_& module) {
       .value("INTERVAL", Divisor::kInterval)
       .value("SMALLEST_RTT", Divisor::kSmallestRtt)
       .value("PATH", Divisor::kPath);
-  nb::class_<SignalForm>(module, "SignalForm", "A signal as rules of one kind look at it.")
+  nb::class_<SignalForm>(module, "SignalForm",
+                         "A signal as absolute rules, or scale-free rules, look at it.")
       .def_ro("name", &SignalForm::name)
-      .def_ro("number", &SignalForm::number, "That of the message's enum.")
+      .def_ro("number", &SignalForm::number, "Value of the enum remy_farm.v1.Signal.")
       .def_ro("formula", &SignalForm::formula, "Markdown, as docs/reference/signals.md prints it.")
-      .def_ro("unit", &SignalForm::unit, "ms, packets, or 1 for what has none.")
+      .def_ro("unit", &SignalForm::unit, "ms or packets; 1 without a unit.")
       .def_ro("printed_in", &SignalForm::printed_in,
-              "In which reports print its thresholds: ms, packets or %; empty: bare.")
+              "Unit of thresholds in reports: ms, packets or %; empty: none.")
       .def_ro("may_stay_0", &SignalForm::can_stay_zero,
-              "Whether it may be 0 for ever, so that 0 does not tell who has measured nothing.")
+              "True if a measured value may be 0, so that 0 does not mean nothing is measured yet.")
       .def_ro("least_measured", &SignalForm::min_measured,
-              "No measured value lies below; 0 where none is known.")
-      .def_ro("per", &SignalForm::divisor, "What divides the absolute value.")
+              "Lower bound of measured values; 0 if not known.")
+      .def_ro("per", &SignalForm::divisor, "The divisor of the absolute value.")
       .def_ro("usual_value", &SignalForm::typical_value,
-              "Divides what senders measure on usual networks.");
-  nb::class_<SignalAxis>(module, "SignalAxis", "A signal, and how rules of either kind look at it.")
+              "A typical value, at which the fingerprint's tables split.");
+  nb::class_<SignalAxis>(module, "SignalAxis",
+                         "A signal and its forms for absolute and scale-free rules.")
       .def("form", &SignalAxis::form, "is_scale_free"_a)
       .def_prop_ro("has_one_form", [](const SignalAxis& axis) { return !axis.scale_free; })
       .def_ro("source", &SignalAxis::source)
       .def_ro("told_by", &SignalAxis::origin)
       .def_ro("turn", &SignalAxis::split_priority,
-              "Searches divide on signals of a lower turn first, in the order of axes within one.");
+              "Searches split on signals with a lower number first, in axis order among equals.");
   module.attr("USUAL_AXES") = kBasicSignals;
   module.def(
       "signal_axes",

@@ -32,7 +32,7 @@ using namespace nb::literals;
 namespace remy {
 namespace {
 
-// As of the struct Action, and in its order.
+// The fields of the struct Action, in order.
 constexpr const char* kActionFields = "window_multiple window_increment intersend_ms";
 
 using ThresholdTuple = std::tuple<std::uint8_t, double>;
@@ -46,7 +46,7 @@ std::vector<Threshold> to_thresholds(const std::vector<ThresholdTuple>& threshol
   return result;
 }
 
-// As messages number them.
+// Converts the value of the enum remy_farm.v1.Rules.
 Rules to_rules(unsigned number) {
   if (number < static_cast<unsigned>(Rules::kAbsolute) ||
       number > static_cast<unsigned>(Rules::kScaleFreeRemembering)) {
@@ -105,12 +105,12 @@ nb::bytes to_bytes(const std::string& text) { return nb::bytes(text.data(), text
 
 std::string_view view(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
-// What a sender does at each of a row of ACKs, as columns.
+// A sender's decisions for a series of ACKs, as columns.
 struct Replay {
   std::vector<std::uint32_t> rules;
   std::vector<std::uint32_t> windows_packets;
   std::vector<double> intersends_ms;
-  // That the rules were looked up by.
+  // Memory values by which the rules were looked up.
   std::vector<std::array<double, kBasicSignals>> memories;
 };
 
@@ -122,11 +122,11 @@ Replay replay(const RuleTable& table, const std::vector<double>& sent_ms,
     throw std::invalid_argument("the columns of a replay have different lengths");
   }
   if (table.has_extended_signals()) {
-    throw std::invalid_argument("ACKs alone do not tell what the table looks at");
+    throw std::invalid_argument("the table looks at signals that ACKs alone do not carry");
   }
   for (const Signal signal : table.signals()) {
     if (axis_of(signal) >= kBasicSignals) {
-      throw InvalidTable("ACKs alone do not tell the signal " +
+      throw InvalidTable("ACKs alone do not carry the signal " +
                          std::string(signal_name(signal, table.rules())));
     }
   }
@@ -167,8 +167,10 @@ void bind_tables(nb::module_& module) {
       .def_ro("rules", &Replay::rules, "By number.")
       .def_ro("windows_packets", &Replay::windows_packets)
       .def_ro("intersends_ms", &Replay::intersends_ms)
-      .def_ro("memories", &Replay::memories, "By axis, those that the rules were looked up by.");
-  nb::class_<CompiledTable>(module, "CompiledTable", "A table laid out for look-up. Immutable.")
+      .def_ro("memories", &Replay::memories,
+              "Memory values, by axis, by which the rules were looked up.");
+  nb::class_<CompiledTable>(module, "CompiledTable",
+                            "A table compiled for fast look-up. Immutable.")
       .def(nb::init<const RuleTable&>(), "table"_a)
       .def_prop_ro("rule_count", &CompiledTable::rule_count, "Number of rules.");
   nb::class_<RuleTable>(module, "RuleTable",
@@ -213,10 +215,10 @@ void bind_tables(nb::module_& module) {
       .def_prop_ro("rule_count", &RuleTable::rule_count, "Number of rules.")
       .def_prop_ro(
           "rules", [](const RuleTable& table) { return static_cast<unsigned>(table.rules()); },
-          "The units in which the rules speak, as remy_farm.v1.Rules.")
+          "The kind of the rules, as remy_farm.v1.Rules.")
       .def_prop_ro(
           "is_scale_free", [](const RuleTable& table) { return is_scale_free(table.rules()); },
-          "Whether they speak in the sender's own measured scale.")
+          "True if the rules use the sender's own measured scale.")
       .def("nodes", &list_nodes, "All nodes in pre-order, as the constructor takes them.")
       .def(
           "action",
@@ -245,11 +247,11 @@ void bind_tables(nb::module_& module) {
             }
             return changed;
           },
-          "actions"_a, "The table with all actions changed, one a rule. Raises InvalidTable.")
+          "actions"_a, "The table with all actions changed, one per rule. Raises InvalidTable.")
       .def(
           "with_coordinates",
           [](const RuleTable& table, const nb::bytes& coordinates, const ActionBounds& bounds) {
-            const auto rows = numbers_of<double>(coordinates, "coordinates");
+            const auto rows = from_column<double>(coordinates, "coordinates");
             if (rows.size() != 3 * table.rule_count()) {
               throw InvalidTable(std::to_string(rows.size()) + " coordinates for a table of " +
                                  std::to_string(table.rule_count()) + " rules");
@@ -262,7 +264,8 @@ void bind_tables(nb::module_& module) {
             return changed;
           },
           "coordinates"_a, "bounds"_a,
-          "The table with the actions at a column of three coordinates a rule (from_coordinates). "
+          "The table with the actions at a column of three coordinates per rule "
+          "(from_coordinates). "
           "Raises InvalidTable.")
       .def(
           "region",
@@ -291,10 +294,11 @@ void bind_tables(nb::module_& module) {
           "The rule for a memory value, by axis; values outside the domain are clamped, and axes "
           "that are left out are 0.")
       .def("replay", &replay, "sent_ms"_a, "received_ms"_a, "rtt_ms"_a, "packets"_a,
-           "What a sender with this table does at each of a row of ACKs (columns of equal length; "
-           "an ACK of 0 packets starts an on period instead): columns of the rules used, and of "
-           "the windows in packets and intersend times in ms that they set, and of the memory that "
-           "they were looked up by.")
+           "The decisions of a sender with this table for a series of ACKs (columns of equal "
+           "length; "
+           "an ACK of 0 packets starts an on period): columns of the rules used, of the windows in "
+           "packets and intersend times in ms that they set, and of the memory values by which the "
+           "rules were looked up.")
       .def(
           "__eq__", [](const RuleTable& a, const RuleTable& b) { return a == b; },
           nb::is_operator());

@@ -383,10 +383,10 @@ def test_results_of_protocols_are_asked_for_where_there_are_any() -> None:
     request, plain = _mixed(), _request(_specimen(_remycc()))
     outcome, plain_outcome = map(remy_simulator.evaluate_columns, (request, plain))
     outcome.senders.ClearField("transport")
-    with pytest.raises(remy_simulator.ImpossibleOutcome, match="does not say"):
+    with pytest.raises(remy_simulator.ImpossibleOutcome, match="lacks the transport columns"):
         columns.check(request, outcome)
     plain_outcome.senders.transport.SetInParent()
-    with pytest.raises(remy_simulator.ImpossibleOutcome, match="of which there are none"):
+    with pytest.raises(remy_simulator.ImpossibleOutcome, match="all specimens"):
         columns.check(plain, plain_outcome)
 
 

@@ -29,15 +29,15 @@
 namespace remy {
 namespace {
 
-// One sentence about a command line that cannot be run.
+// The command line is invalid. The message is one sentence.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// What `remy-farm simulate` takes, too.
+// Options, a subset of those of `remy-farm simulate`.
 struct Arguments {
-  std::vector<std::string> remyccs;  // senders take them in turn
+  std::vector<std::string> remyccs;  // assigned to senders in turn
   std::uint32_t senders = 0;
   double rate_mbps = 0;
   double rtt_ms = 0;
@@ -54,7 +54,7 @@ struct Arguments {
   double reordering_probability = 0;
   double reordering_delay_ms = 0;
   bool is_realistic = false;
-  double time_unit_ms = 1;  // of the .dna files
+  double time_unit_ms = 1;  // unit of time of the .dna files
   double seconds = 0;
   std::uint64_t seed = 1;
   bool json = false;
@@ -72,14 +72,14 @@ constexpr const char* kUsage =
     "                     --seconds S [--seed K] [--json]\n"
     "\n"
     "Simulates N senders that share one link and run a RemyCC (several: in turn), each on and off\n"
-    "for exponentially distributed times, and prints what each of them got. A sender sees each\n"
-    "ACK late by an exponentially distributed jitter of mean J (with Q: log-normally distributed,\n"
-    "of median J and 99th percentile Q), and times in whole multiples of R. N packets leave it\n"
-    "together; with D above 0 there is an ACK for every second packet, or for one that has waited\n"
-    "D. RTTs that a sender measures, but its first, are too long by an offset of its own, up to\n"
-    "O. With probability P a packet comes L later, and others overtake it.\n"
-    "`--measurement realistic` is J 0.068, Q 0.2, R 0.001, N 2 and D 1 unless given.\n"
-    "A .dna file does not tell its unit of time; it is U, 1 unless given.\n";
+    "for exponentially distributed times, and prints the results of each. ACKs are delayed by\n"
+    "exponentially distributed jitter of mean J (with Q: log-normally distributed, of median J\n"
+    "and 99th percentile Q), and measured times are multiples of R. A sender sends N packets\n"
+    "together. With D above 0 a receiver acknowledges every second packet, or a single one after\n"
+    "D. The RTTs that a sender measures, except the first, are too long by its own offset of up\n"
+    "to O. With probability P a packet is delayed by L, so that others overtake it.\n"
+    "`--measurement realistic` sets J 0.068, Q 0.2, R 0.001, N 2 and D 1 unless given.\n"
+    "A .dna file does not record its unit of time, which is U (default 1).\n";
 
 template <class Number>
 Number parse_number(std::string_view option, std::string_view text, double minimum,
@@ -142,7 +142,8 @@ void set_option(Arguments& arguments, std::string_view name, std::string_view te
   } else if (name == "measurement") {
     arguments.is_realistic = text == "realistic";
     if (!arguments.is_realistic) {
-      throw UsageError("--measurement: '" + std::string(text) + "' is not realistic");
+      throw UsageError("--measurement: '" + std::string(text) +
+                       "' is not allowed; the only value is realistic");
     }
   } else if (name == "time-unit-ms") {
     arguments.time_unit_ms = parse_positive(name, text);
@@ -199,11 +200,11 @@ Arguments parse_arguments(int argc, char** argv) {
         return arguments;
       default:
         throw UsageError(std::string("'") + argv[optind - 1] +
-                         "' is no option, or needs a value; see --help");
+                         "' is not an option, or needs a value; see --help");
     }
   }
   if (optind < argc) {
-    throw UsageError(std::string("'") + argv[optind] + "' is one argument too many; see --help");
+    throw UsageError(std::string("'") + argv[optind] + "' is an unexpected argument; see --help");
   }
   for (const option& each : options) {
     if (each.val == 'r' && !given.contains(each.name)) {
@@ -237,7 +238,7 @@ Report summarize(const Arguments& arguments, const Specimen& specimen,
   double throughput = 0;
   double delay = 0;
   double score = 0;
-  std::size_t counted = 0;
+  std::size_t scored = 0;
   const SenderScores scores =
       normalized_scores(0, specimen, outcome.senders, arguments.seconds * 1000);
   for (std::size_t i = 0; i < outcome.senders.size(); ++i) {
@@ -254,15 +255,15 @@ Report summarize(const Arguments& arguments, const Specimen& specimen,
         throughput += packets / sender.share_ms / specimen.link_rate_packets_per_ms;
         delay += *row.delay_ms / specimen.rtt_ms;
         score += *scores[i];
-        ++counted;
+        ++scored;
       }
     }
     report.packets_received += sender.packets_received;
     report.senders.push_back(row);
   }
-  report.senders_left_out = outcome.senders.size() - counted;
-  if (counted > 0) {
-    const auto divisor = static_cast<double>(counted);
+  report.senders_left_out = outcome.senders.size() - scored;
+  if (scored > 0) {
+    const auto divisor = static_cast<double>(scored);
     report.throughput_over_link_rate = throughput / divisor;
     report.delay_over_rtt = delay / divisor;
     report.normalized_score = score / divisor;
@@ -334,14 +335,15 @@ std::string readable_report(const Arguments& arguments, const Specimen& specimen
   return text;
 }
 
-// As much as `remy-farm` takes: no table comes near, and some files have no end.
+// The limit of `remy-farm`. No table is nearly as large, and some files, such as devices, never
+// end.
 constexpr std::size_t kMaximumBytes = std::size_t{64} << 20;
 
-// In which the writer of a pipe opens it.
-constexpr int kWriterMs = 1000;
+// How long to wait for the writer of a pipe.
+constexpr int kPipeWriterTimeoutMs = 1000;
 
-// A descriptor of a file that is read from its begin, or of a pipe that somebody writes to: it
-// would wait for its writer, who may never come. Throws UsageError.
+// An open file, or a pipe that has a writer: reading from a pipe without one would wait for ever.
+// Throws UsageError.
 class InputFile {
  public:
   explicit InputFile(const std::string& path)
@@ -354,8 +356,9 @@ class InputFile {
   InputFile& operator=(const InputFile&) = delete;
   ~InputFile() { ::close(descriptor_); }
 
-  // Where it must not wait: what is there by now of a pipe. The rest is read with read().
-  std::string begin() {
+  // Checks the file without blocking, and returns the first byte of a pipe. The rest is read with
+  // read().
+  std::string check() {
     struct stat status{};
     ::fstat(descriptor_, &status);
     if (S_ISDIR(status.st_mode)) {
@@ -364,7 +367,7 @@ class InputFile {
     std::string bytes;
     if (S_ISFIFO(status.st_mode)) {
       pollfd writer{descriptor_, POLLIN, 0};
-      ::poll(&writer, 1, kWriterMs);
+      ::poll(&writer, 1, kPipeWriterTimeoutMs);
       char first = 0;
       const auto count = ::read(descriptor_, &first, 1);
       if (count == 0) {
@@ -376,7 +379,7 @@ class InputFile {
     return bytes;
   }
 
-  // 0 at its end.
+  // Returns the number of bytes read; 0 at the end.
   std::size_t read(std::span<char> into) {
     const auto count = ::read(descriptor_, into.data(), into.size());
     if (count < 0) {
@@ -392,10 +395,10 @@ class InputFile {
 
 std::string read_file(const std::string& path) {
   InputFile file(path);
-  std::string bytes = file.begin();
-  std::array<char, std::size_t{1} << 16> piece{};
-  while (const std::size_t count = file.read(piece)) {
-    bytes.append(piece.data(), count);
+  std::string bytes = file.check();
+  std::array<char, std::size_t{1} << 16> chunk{};
+  while (const std::size_t count = file.read(chunk)) {
+    bytes.append(chunk.data(), count);
     if (bytes.size() > kMaximumBytes) {
       throw UsageError(path + ": holds more than 64 MiB, which is no rule table");
     }
@@ -443,7 +446,7 @@ MeasurementNoise make_measurement(const Arguments& arguments) {
   return noise;
 }
 
-// One specimen of key 0 with one group of senders a table, as even as they can be.
+// Makes a request with one specimen of key 0. Senders are assigned to tables in turn.
 EvaluationRequest make_request(const Arguments& arguments) {
   EvaluationRequest request;
   Specimen specimen;

@@ -1,7 +1,8 @@
 """Fast, deterministic packet simulator and evaluator of RemyCC rule tables.
 
-`evaluate_columns` is a pure function of an EvaluationRequest message; everything else here is what
-a search needs around it, in the same bits on every machine.
+`evaluate_columns` is a pure function of an EvaluationRequest message. The other
+functions are what a search needs in addition: random numbers and arithmetic with the same bits on
+every machine.
 """
 
 from remy_simulator._native import (

@@ -1,4 +1,4 @@
-"""How many threads this process may keep busy."""
+"""The number of CPUs that this process may use."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
 
 def allowed_cpus(control_groups: Path = _CONTROL_GROUPS) -> int:
-    """CPUs that the affinity mask and the control group's quota allow, at least 1."""
+    """Returns the CPUs that the affinity mask and the cgroup quota allow, at least 1."""
     quota = _quota(control_groups)
     affinity = len(os.sched_getaffinity(0))
     return affinity if quota is None else max(1, min(affinity, math.ceil(quota)))
 
 
 def _quota(control_groups: Path) -> float | None:
-    """CPU time per wall time that the control group allows; None if it does not say."""
+    """Returns the CPU time per wall time that the cgroup allows; None without a quota."""
     words = _words(control_groups / "cpu.max") or (
         _words(control_groups / "cpu" / "cpu.cfs_quota_us")
         + _words(control_groups / "cpu" / "cpu.cfs_period_us")

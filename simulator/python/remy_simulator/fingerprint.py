@@ -1,4 +1,4 @@
-"""What tells simulators apart: equal where results are equal, bit by bit."""
+"""Fingerprints of the simulator: equal if and only if results are equal, bit by bit."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _BOUNDS = evaluation_pb2.ActionBounds(
 
 @functools.cache
 def fingerprint(rules: int = rule_table_pb2.RULES_ABSOLUTE) -> str:
-    """64 hexadecimal digits: SHA-256 of what this simulator makes of a fixed request, with a table
-    of such rules; that of rules that remember is `signals_fingerprint`.
+    """Returns the SHA-256, as 64 hexadecimal digits, of the outcome of a fixed request.
 
-    The request asks for something of everything: divided tables, changes and perturbations, every
-    kind of traffic, finite buffers, loss, jitter, and summaries of memory; of scale-free tables for
-    bunches and delayed ACKs as well. It takes some milliseconds, once.
+    `rules` is the kind of rules of the request's table. For remembering rules the result is
+    `signals_fingerprint`. The request covers split tables, changes and perturbations, all kinds of
+    traffic, finite buffers, loss, jitter and summaries of memory; with scale-free tables also
+    bunches and delayed ACKs. Takes some milliseconds at the first call.
     """
     if rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING:
         return signals_fingerprint()
@@ -41,8 +41,10 @@ def fingerprint(rules: int = rule_table_pb2.RULES_ABSOLUTE) -> str:
 
 @functools.cache
 def signals_fingerprint() -> str:
-    """The same of tables that look at other than the usual signals, or at age, of every kind of
-    rules; those that remember do both."""
+    """Returns the fingerprint of tables with extended signals or age, for all kinds of rules.
+
+    Tables with remembering rules look at both.
+    """
     digest = hashlib.sha256()
     for rules in (
         rule_table_pb2.RULES_ABSOLUTE,
@@ -57,10 +59,11 @@ def signals_fingerprint() -> str:
 
 @functools.cache
 def protocols_fingerprint() -> str:
-    """The same of all protocols, bodies and queues that there are by name, in all variants; and of
-    several links with every kind of traffic, and of links of every kind.
+    """Returns the fingerprint of all variants of all protocols, transports and queue disciplines.
 
-    A simulator that does not know them has none: it would take a protocol for a rule table.
+    The request also covers several links with all kinds of traffic, and all kinds of links. A
+    simulator that predates protocols has no such fingerprint: it would ignore the field and run a
+    rule table.
     """
     protocols, bodies, queues = (
         [
@@ -96,8 +99,8 @@ def protocols_fingerprint() -> str:
     _add_network(request)
     _add_link_kinds(request)
     digest = hashlib.sha256()
-    # Results as they are, then scores: groups have weights and objectives of their own. The usual
-    # measure of throughput is in every design's scores.
+    # First the results, then scores with weights and objectives by group. The default throughput
+    # measure is left out: the scores of every design use it.
     _, measure_of_a_group, *measures = MEASURES
     for number, specimen in enumerate(request.specimens):
         specimen.senders[0].weight = 1.0 + number / 8
@@ -121,8 +124,8 @@ def _objective(throughput: int) -> spec_pb2.Objective:
 
 
 def _add_network(request: evaluation_pb2.EvaluationRequest) -> None:
-    """One more specimen: routes over two links and back over a third, RTTs that are off, and
-    packets that are late."""
+    """Adds a specimen with routes over two links and back over a third, RTT offsets, and
+    reordering."""
     specimen = request.specimens.add(
         key=len(request.specimens) + 1,
         link_rate_packets_per_ms=0.71,
@@ -164,7 +167,7 @@ def _add_network(request: evaluation_pb2.EvaluationRequest) -> None:
 
 
 def _add_link_kinds(request: evaluation_pb2.EvaluationRequest) -> None:
-    """A specimen for each kind of link; some follow a recording."""
+    """Adds a specimen for each kind of link. Some follow a trace."""
     times_us = b"".join((n * 1300 + n % 7 * 100).to_bytes(8, "little") for n in range(1, 200))
     trace = request.traces.add(sha256=hashlib.sha256(times_us).digest(), opportunities_us=times_us)
     generator = {
@@ -207,7 +210,7 @@ def _add_link_kinds(request: evaluation_pb2.EvaluationRequest) -> None:
 def _mixed(
     request: evaluation_pb2.EvaluationRequest, queue: tuple[registry.Entry, registry.Variant]
 ) -> evaluation_pb2.Specimen:
-    """One more specimen: flows by bytes and by time that meet in a queue, with losses."""
+    """Adds a specimen: flows by bytes and by time share a queue, with losses."""
     by_bytes = evaluation_pb2.Traffic(exponential_bytes={"mean_bytes": 90e3}, mean_off_ms=150.0)
     by_time = evaluation_pb2.Traffic(exponential_time={"mean_ms": 900.0}, mean_off_ms=100.0)
     specimen = request.specimens.add(
@@ -295,7 +298,7 @@ def _request(
 
 
 def _kernels() -> evaluation_pb2.Specimen:
-    """Senders and receivers as they are in kernels."""
+    """A specimen with the measurement noise of senders and receivers in kernels."""
     return evaluation_pb2.Specimen(
         key=3,
         link_rate_packets_per_ms=1.93,
@@ -316,7 +319,7 @@ def _kernels() -> evaluation_pb2.Specimen:
 
 
 def _table() -> rule_table_pb2.RuleTable:
-    """Divided on all signals at once, and one child once more."""
+    """A table split on all basic signals at once, with one child split once more."""
     signals = (
         rule_table_pb2.SIGNAL_SEND_EWMA,
         rule_table_pb2.SIGNAL_REC_EWMA,
@@ -331,14 +334,14 @@ def _table() -> rule_table_pb2.RuleTable:
         if child == 5:
             table.nodes.add().split.thresholds.add(signal=signals[2], value=1.3)
             table.nodes.add().action.CopyFrom(_action(0.9, 2.0, 0.3))
-        # What the link gives, and a little less where the queue grows.
+        # The rate of the link, and slightly less with a growing queue.
         table.nodes.add().action.CopyFrom(_action(1.0 - 0.02 * child, 1.0 + child % 3, 0.4))
     return table
 
 
 def _scale_free_table() -> rule_table_pb2.RuleTable:
-    """Rules for who has measured nothing, for the young and the old by how evenly they send, and
-    for queues."""
+    """A scale-free table with rules for senders without measurements, for queues, and by send_ratio
+    and slow_rec_ratio."""
     send_ratio, rtt_ratio = rule_table_pb2.SIGNAL_SEND_RATIO, rule_table_pb2.SIGNAL_RTT_RATIO
     age = rule_table_pb2.SIGNAL_SLOW_REC_RATIO
     table = rule_table_pb2.RuleTable(
@@ -361,7 +364,7 @@ def _scale_free_table() -> rule_table_pb2.RuleTable:
 def _request_of_signals(
     rules: rule_table_pb2.Rules, recording: evaluation_pb2.Recording
 ) -> evaluation_pb2.EvaluationRequest:
-    """The usual networks, one with clocks as kernels have them, and the same with marks."""
+    """The networks of `_request`, one with noise as in kernels, and the same with ECN marks."""
     request = _request(_table_of_signals(rules), recording)
     marked = _kernels()
     marked.bottleneck.queue.name = "threshold-marking"
@@ -371,14 +374,14 @@ def _request_of_signals(
 
 
 def _table_of_signals(rules: rule_table_pb2.Rules) -> rule_table_pb2.RuleTable:
-    """Rules for who has measured nothing, and for what each of the other signals tells."""
+    """A table with a rule for senders without measurements, and a split on each extended signal."""
     is_absolute = rules == rule_table_pb2.RULES_ABSOLUTE
-    # Marks come first: where there are some, the link is busy, too.
-    others = sorted(
+    # Marks first: a queue with marks also has a high utilization.
+    extended_axes = sorted(
         (axis for axis in range(USUAL_AXES, AXES) if form_of(axis, rules).usual_value),
         key=lambda axis: signals.AXES[axis].told_by != signals.ToldBy.MARKS,
     )
-    thresholds = {axis: form_of(axis, rules).usual_value for axis in others}
+    thresholds = {axis: form_of(axis, rules).usual_value for axis in extended_axes}
     if rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING:
         thresholds[1] = 20.0
     table = rule_table_pb2.RuleTable(

@@ -1,4 +1,4 @@
-"""Between the wire's messages and the native simulator's types."""
+"""Conversions between Protocol Buffers messages and the native simulator's types."""
 
 import itertools
 from typing import Final, Literal, NamedTuple, cast, get_args
@@ -8,10 +8,10 @@ from remy_simulator import _native, signals
 from remy_simulator.throughput import MEASURES
 from remy_simulator.traces import Traces
 
-_USUAL_PACKET_BYTES: Final = 1500.0
+_DEFAULT_PACKET_BYTES: Final = 1500.0
 
 Action = _native.Action
-#: An action without names.
+#: An action as a plain tuple.
 ActionTuple = tuple[float, float, float]
 
 
@@ -20,50 +20,50 @@ def _signals(*, is_scale_free: bool) -> tuple[rule_table_pb2.Signal, ...]:
     return tuple(cast(rule_table_pb2.Signal, number) for number in numbers)
 
 
-# By axis. Scale-free rules look at the same axes as ratios, and at age in place of rec_ewma itself.
+# By axis. Scale-free rules look at the same axes as ratios, and at age in place of rec_ewma.
 _ABSOLUTE_SIGNALS: Final = _signals(is_scale_free=False)
 _SCALE_FREE_SIGNALS: Final = _signals(is_scale_free=True)
-#: What senders that remember the last on period know before the first ACK of the next.
+#: Signals that remembering senders know before the first ACK of an on period.
 _REMEMBERED: Final = (rule_table_pb2.SIGNAL_AGE, rule_table_pb2.SIGNAL_SLOW_REC_RATIO)
-#: How many axes there are, and how many of the first every sender's memory has.
+#: The number of axes, and the number of basic ones, which every sender's memory has.
 AXES: Final = len(_ABSOLUTE_SIGNALS)
 USUAL_AXES: Final = _native.USUAL_AXES
 _AXES: Final[dict[int, int]] = {
     signal: axis
-    for own in (_SCALE_FREE_SIGNALS, _ABSOLUTE_SIGNALS)
-    for axis, signal in enumerate(own)
+    for all_signals in (_SCALE_FREE_SIGNALS, _ABSOLUTE_SIGNALS)
+    for axis, signal in enumerate(all_signals)
 }
 
 
 def axis_of(signal: int) -> int:
-    """The native axis (from 0) of a Signal; no axis of one that does not exist."""
+    """Returns the native axis (from 0) of a Signal; an invalid axis for an unknown signal."""
     return _AXES.get(signal, signal - 1)
 
 
 def is_scale_free(rules: int) -> bool:
-    """Whether such rules speak in the sender's own measured scale."""
+    """Returns True if rules of this kind use the sender's own measured scale."""
     return rules not in (rule_table_pb2.RULES_UNSPECIFIED, rule_table_pb2.RULES_ABSOLUTE)
 
 
 def signal_of(axis: int, rules: int = rule_table_pb2.RULES_ABSOLUTE) -> rule_table_pb2.Signal:
-    """The inverse of axis_of, for tables of such rules."""
+    """Inverse of axis_of, for tables with this kind of rules."""
     return (_SCALE_FREE_SIGNALS if is_scale_free(rules) else _ABSOLUTE_SIGNALS)[axis]
 
 
 def form_of(axis: int, rules: int) -> signals.SignalForm:
-    """The signal of a native axis as such rules look at it."""
+    """Returns the form in which this kind of rules looks at the signal of a native axis."""
     return signals.AXES[axis].form(is_scale_free(rules))
 
 
 def sure_signals(rules: int) -> list[int]:
-    """The Signals of such rules that are 0 for senders that know nothing yet and for no other."""
+    """Returns the signals that are 0 until the sender has measured something, and never after."""
     if rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING:
         return list(_REMEMBERED)
     return [signal_of(axis, rules) for axis in range(AXES) if not form_of(axis, rules).may_stay_0]
 
 
 def native_action(action: rule_table_pb2.Action) -> Action:
-    """An Action message as the native type, a named tuple."""
+    """Converts an Action message to the native named tuple."""
     return Action(
         window_multiple=action.window_multiple,
         window_increment=action.window_increment,
@@ -72,22 +72,22 @@ def native_action(action: rule_table_pb2.Action) -> Action:
 
 
 def action_message(action: ActionTuple) -> rule_table_pb2.Action:
-    """The inverse of native_action."""
+    """Inverse of native_action."""
     return rule_table_pb2.Action(**dict(zip(Action._fields, action, strict=True)))
 
 
 def to_native(table: rule_table_pb2.RuleTable) -> _native.RuleTable:
-    """A RuleTable message as a native table. Raises InvalidTable."""
+    """Converts a RuleTable message to a native table. Raises InvalidTable."""
     return _native.RuleTable.from_message(table.SerializeToString())
 
 
 def from_native(table: _native.RuleTable) -> rule_table_pb2.RuleTable:
-    """The inverse of to_native."""
+    """Inverse of to_native."""
     return rule_table_pb2.RuleTable.FromString(table.to_message())
 
 
 def native_traffic(traffic: evaluation_pb2.Traffic) -> _native.Traffic:
-    """A Traffic message as the native type."""
+    """Converts a Traffic message to the native type."""
     on: (
         _native.ExponentialTime
         | _native.ExponentialBytes
@@ -144,13 +144,13 @@ def native_traffic(traffic: evaluation_pb2.Traffic) -> _native.Traffic:
 
 
 def native_choice(choice: evaluation_pb2.Choice) -> _native.Choice:
-    """A Choice message as the native type."""
+    """Converts a Choice message to the native type."""
     parameters = [(parameter.name, parameter.value) for parameter in choice.parameters]
     return _native.Choice(choice.name, choice.variant, parameters)
 
 
 def native_senders(group: evaluation_pb2.SenderGroup) -> _native.SenderGroup:
-    """A SenderGroup message as the native type."""
+    """Converts a SenderGroup message to the native type."""
     native = _native.SenderGroup(
         count=group.count,
         table=group.table,
@@ -171,7 +171,7 @@ def native_senders(group: evaluation_pb2.SenderGroup) -> _native.SenderGroup:
 
 
 def native_route(route: evaluation_pb2.Route) -> _native.Route:
-    """A Route message as the native type."""
+    """Converts a Route message to the native type."""
     return _native.Route(
         links=route.links[:],
         return_links=route.return_links[:],
@@ -181,7 +181,7 @@ def native_route(route: evaluation_pb2.Route) -> _native.Route:
 
 
 def native_link(link: evaluation_pb2.Link, traces: Traces) -> _native.Link:
-    """A Link message as the native type. Raises ValueError."""
+    """Converts a Link message to the native type. Raises ValueError."""
     native = _native.Link(
         rate_packets_per_ms=link.rate_packets_per_ms,
         delay_ms=link.delay_ms,
@@ -232,7 +232,7 @@ def native_link(link: evaluation_pb2.Link, traces: Traces) -> _native.Link:
 
 
 _Changing = Literal["rate_packets_per_ms", "delay_ms", "loss_probability"]
-#: What may change about a link.
+#: Properties of a link that can change.
 _CHANGING: Final[tuple[_Changing, ...]] = get_args(_Changing)
 
 
@@ -264,7 +264,7 @@ def _native_jitter_box(
 def native_bottleneck(
     holder: evaluation_pb2.Specimen | evaluation_pb2.SpecimenKind,
 ) -> _native.Bottleneck | None:
-    """The Bottleneck message of a specimen or a kind, if it has one, as the native type."""
+    """The Bottleneck message of a specimen or a kind, if it has one, in the native type."""
     if not holder.HasField("bottleneck"):
         return None
     bottleneck = holder.bottleneck
@@ -276,16 +276,19 @@ def native_bottleneck(
 
 
 def packet_bytes(bottleneck: evaluation_pb2.Bottleneck) -> float:
-    """Of a packet on the wire."""
-    return bottleneck.packet_bytes or _USUAL_PACKET_BYTES
+    """Returns the size of a packet on the wire."""
+    return bottleneck.packet_bytes or _DEFAULT_PACKET_BYTES
 
 
 _NOT_PLAIN: Final = ("protocol", "body", "first_on_ms", "route", "rtt_offset_ms")
 
 
 def is_plain(holder: evaluation_pb2.Specimen | evaluation_pb2.SpecimenKind) -> bool:
-    """Whether there is nothing but RemyCCs on datagrams that meet in one drop-tail queue, stay in
-    order, and begin when each pleases."""
+    """Returns True for a plain dumbbell.
+
+    Its senders are RemyCCs on datagrams that share one drop-tail queue, stay in order and start
+    independently.
+    """
     measured = holder.measurement
     reorders = measured.reordering_probability > 0 and measured.reordering_delay_ms > 0
     return not (holder.HasField("bottleneck") or holder.links or reorders) and not any(
@@ -295,7 +298,7 @@ def is_plain(holder: evaluation_pb2.Specimen | evaluation_pb2.SpecimenKind) -> b
 
 
 def native_measurement(measurement: evaluation_pb2.Measurement) -> _native.MeasurementNoise:
-    """A Measurement message as the native type; an empty one means exact clocks."""
+    """Converts a Measurement message to the native type. An empty message means exact clocks."""
     jitter: _native.ExponentialJitter | _native.UniformJitter | _native.LogNormalJitter
     match measurement.WhichOneof("jitter"):
         case "uniform_jitter_maximum_ms":
@@ -319,7 +322,7 @@ def native_measurement(measurement: evaluation_pb2.Measurement) -> _native.Measu
 
 
 def native_bounds(bounds: evaluation_pb2.ActionBounds) -> _native.ActionBounds:
-    """An ActionBounds message as the native type."""
+    """Converts an ActionBounds message to the native type."""
     return _native.ActionBounds(
         window_multiple_minimum=bounds.window_multiple_minimum,
         window_multiple_maximum=bounds.window_multiple_maximum,
@@ -333,7 +336,7 @@ def native_bounds(bounds: evaluation_pb2.ActionBounds) -> _native.ActionBounds:
 def native_candidate(
     candidate: evaluation_pb2.Candidate,
 ) -> _native.Unchanged | _native.ActionChanges | _native.Perturbation:
-    """A Candidate message as the native type."""
+    """Converts a Candidate message to the native type."""
     match candidate.WhichOneof("change"):
         case "actions":
             return _native.ActionChanges(
@@ -353,14 +356,14 @@ def native_candidate(
             return _native.Unchanged()
 
 
-#: A sender's results, as their columns are named: counts, and times.
+#: Names of the columns of a sender's results: counts and times.
 SENDER_COUNTS: Final = ("packets_received", "packets_sent", "packets_lost")
 SENDER_TIMES: Final = ("on_ms", "share_ms", "delay_sum_ms", "first_on_ms")
 _SENDER_RESULTS: Final = (*SENDER_COUNTS, *SENDER_TIMES)
 
 
 def sender_results(outcome: evaluation_pb2.SpecimenOutcome) -> list[_native.SenderResults]:
-    """The results of each sender of a specimen, as the native type."""
+    """Returns the results of each sender of a specimen in the native type."""
     columns = (getattr(outcome, name) for name in _SENDER_RESULTS)
     return [
         _native.SenderResults(**dict(zip(_SENDER_RESULTS, row, strict=True)))
@@ -368,7 +371,7 @@ def sender_results(outcome: evaluation_pb2.SpecimenOutcome) -> list[_native.Send
     ]
 
 
-#: Counts in TransportColumns by sender, beside flows.
+#: Columns of TransportColumns with one count per sender, without flows.
 TRANSPORT_COUNTS: Final = (
     "packets_in_order",
     "packets_repeated",
@@ -380,7 +383,7 @@ TRANSPORT_COUNTS: Final = (
 
 
 def transport_results(columns: evaluation_pb2.TransportColumns) -> list[_native.TransportResults]:
-    """The results of each sender in TransportColumns, as the native type."""
+    """Returns the results of each sender in TransportColumns in the native type."""
     flows = (
         _native.FlowCompletion(packets=packets, time_ms=time_ms)
         for packets, time_ms in zip(
@@ -398,8 +401,10 @@ def transport_results(columns: evaluation_pb2.TransportColumns) -> list[_native.
 
 
 def tallies(outcome: evaluation_pb2.SpecimenOutcome) -> list[_native.Tally]:
-    """The counts that throughput and delay of each sender are taken over; empty where both are the
-    packets received and flows are not counted."""
+    """Returns the counts from which throughput and delay of each sender are computed.
+
+    Empty if both are the packets received and flows are not counted.
+    """
     columns = outcome.transport
     return [
         _native.Tally(throughput_packets=packets, delay_samples=samples, flows=flows)
@@ -410,15 +415,15 @@ def tallies(outcome: evaluation_pb2.SpecimenOutcome) -> list[_native.Tally]:
 
 
 class SampledRtts(NamedTuple):
-    """Means of the RTTs that a sender had sampled: None where it took no samples, or where a
-    message is of a simulator that did not say it."""
+    """A sender's mean sampled RTTs. None if it has no samples, or if the message comes from a
+    simulator that did not report them."""
 
     by_packets_ms: float | None
     over_time_ms: float | None
 
 
 def sampled_rtts(columns: evaluation_pb2.TransportColumns) -> list[SampledRtts]:
-    """The sampled RTTs of each sender."""
+    """Returns the sampled RTTs of each sender."""
     by_packets, over_time = (
         memoryview(column or bytes(8 * len(columns.flows))).cast("d")
         for column in (columns.sampled_rtt_ms, columns.sampled_rtt_over_time_ms)
@@ -430,14 +435,16 @@ def sampled_rtts(columns: evaluation_pb2.TransportColumns) -> list[SampledRtts]:
 
 
 def native_objective(objective: spec_pb2.Objective) -> _native.Objective:
-    """An Objective message (defaults filled) as the native type. Raises ValueError for a measure of
-    throughput that the simulator does not have."""
-    takes_lowest = objective.over_groups == spec_pb2.GROUP_AGGREGATE_MINIMUM
+    """Converts an Objective message, with defaults filled in, to the native type.
+
+    Raises ValueError if the simulator does not have its throughput measure.
+    """
+    uses_minimum = objective.over_groups == spec_pb2.GROUP_AGGREGATE_MINIMUM
     return _native.Objective(
         alpha=objective.alpha,
         beta=objective.beta,
         delta=objective.delta,
         throughput=objective.throughput or next(iter(MEASURES)),
         minimum_on_ms=objective.minimum_on_ms,
-        over_groups=_native.GroupAggregate.MINIMUM if takes_lowest else _native.GroupAggregate.MEAN,
+        over_groups=_native.GroupAggregate.MINIMUM if uses_minimum else _native.GroupAggregate.MEAN,
     )

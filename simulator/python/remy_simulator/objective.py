@@ -16,12 +16,13 @@ def sender_scores(
     outcome: evaluation_pb2.SpecimenOutcome,
     duration_ms: float,
 ) -> list[float | None]:
-    """U_alpha(throughput in Mbit/s) - delta * U_beta(delay in ms) of each sender, by the objective
-    of its group where that has one.
+    """Returns U_alpha(throughput in Mbit/s) - delta * U_beta(delay in ms) of each sender.
 
-    None for a sender that was never on, was on for less than objective.minimum_on_ms, or was first
-    on too late to receive anything. One that could have received a packet but did not is treated as
-    if its first had arrived when time ran out.
+    The objective of a sender's group, if it has one, takes precedence.
+
+    A sender has no score (None) if it was never on, was on for less than objective.minimum_on_ms,
+    or was first on too late to receive anything. If it could have received a packet but did not,
+    its first packet counts as received at the end of the simulation.
     """
     return _scored(_native.objective_scores, objective, specimen, outcome, duration_ms)
 
@@ -32,8 +33,10 @@ def specimen_score(
     outcome: evaluation_pb2.SpecimenOutcome,
     duration_ms: float,
 ) -> float | None:
-    """The objective of the specimen's scored senders together, by the weights of their groups; None
-    if there are none."""
+    """Returns the specimen's score: its scored senders combined by the weights of their groups.
+
+    None if no sender is scored.
+    """
     return _scored(_native.specimen_score, objective, specimen, outcome, duration_ms)
 
 
@@ -62,7 +65,7 @@ def normalized_sender_scores(
     outcome: evaluation_pb2.SpecimenOutcome,
     duration_ms: float,
 ) -> list[float | None]:
-    """log2(equal-share throughput / link rate) - log2(delay / RTT) of each sender."""
+    """Returns log2(equal-share throughput / link rate) - log2(delay / RTT) of each sender."""
     return _native.normalized_scores(
         minimum_on_ms=minimum_on_ms,
         link_rate_packets_per_ms=specimen.link_rate_packets_per_ms,
@@ -74,6 +77,6 @@ def normalized_sender_scores(
 
 
 def mean_of_scored(scores: Iterable[float | None]) -> float | None:
-    """Mean of the scores that are not None, exactly rounded; None if all are."""
+    """Returns the correctly rounded mean of the scores that are not None; None if all are."""
     scored = [score for score in scores if score is not None]
     return math.fsum(scored) / len(scored) if scored else None

@@ -1,4 +1,4 @@
-"""What there is by name: protocols, the transports that carry them, and queues."""
+"""The registries of protocols, transports and queue disciplines."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ COUNTS_RECEIVED: Final = "throughput of packets received"
 
 
 class Registry(StrEnum):
-    """What a name is looked up among, as sentences call one of it."""
+    """A registry. Its value is the noun for an entry in error messages."""
 
     PROTOCOL = "protocol"
     TRANSPORT = "transport"
@@ -57,7 +57,7 @@ class Registry(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A number that may be given in place of the usual one."""
+    """A numeric parameter."""
 
     name: str
     meaning: str
@@ -68,7 +68,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A way of doing what a name stands for, by the authority that describes it."""
+    """One version of a protocol, transport or queue discipline, and the source that it follows."""
 
     name: str
     source: str
@@ -77,17 +77,17 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a name stands for."""
+    """An entry of a registry."""
 
     name: str
     title: str
     variants: tuple[Variant, ...]
-    """The usual one first."""
+    """The default variant is first."""
     traits: frozenset[str]
-    """What matters to who combines it with others."""
+    """Properties that restrict combinations with other entries, such as NEEDS_XCP_ROUTER."""
 
     def variant(self, name: str) -> Variant:
-        """By its name, the usual one where there is none. Raises KeyError."""
+        """Returns a variant by name; the default if `name` is empty. Raises KeyError."""
         if not name:
             return self.variants[0]
         return {variant.name: variant for variant in self.variants}[name]
@@ -95,7 +95,7 @@ class Entry:
 
 @functools.cache
 def entries(registry: Registry) -> dict[str, Entry]:
-    """All that a registry has, by name."""
+    """Returns the entries of a registry, by name."""
     return {
         entry.name: Entry(
             name=entry.name,
@@ -124,12 +124,12 @@ def entries(registry: Registry) -> dict[str, Entry]:
 
 
 def check(registry: Registry, choice: evaluation_pb2.Choice) -> None:
-    """Raises ValueError with one sentence for what there is not, or a number out of its range."""
+    """Raises ValueError if the choice has an unknown name, or a value out of range."""
     _native.check_choice(registry, native_choice(choice))
 
 
 def canonical(registry: Registry, choice: evaluation_pb2.Choice) -> evaluation_pb2.Choice:
-    """The same choice, as one message: the usual variant is not named, nor are usual numbers.
+    """Returns the canonical form of a choice: without the default variant and default values.
 
     Parameters are in the variant's order. Raises ValueError, as `check` does.
     """
@@ -148,42 +148,43 @@ def canonical(registry: Registry, choice: evaluation_pb2.Choice) -> evaluation_p
     )
 
 
-# Choices in words: `cubic`, `codel,target_ms=5`, `aimd,variant=trainer`
+# Choices as text: `cubic`, `codel,target_ms=5`, `aimd,variant=trainer`
 
-#: How settings are named, and the one that is no parameter.
+#: Names of settings, and the setting that is not a parameter.
 SETTING: Final = re.compile("[a-z][a-z0-9_]*")
 VARIANT: Final = "variant"
 
 
 def parse(registry: Registry, text: str) -> evaluation_pb2.Choice:
-    """What NAME[,variant=V][,PARAMETER=VALUE ...] stands for. Raises ValueError, in a sentence."""
+    """Parses NAME[,variant=V][,PARAMETER=VALUE ...]. Raises ValueError."""
     name, settings = take_settings(text)
     return choose(registry, name, settings)
 
 
-def take_settings(what: str, *, may_have_commas: bool = False) -> tuple[str, dict[str, str]]:
-    """The settings behind a name, as they are written. Raises ValueError.
+def take_settings(text: str, *, may_have_commas: bool = False) -> tuple[str, dict[str, str]]:
+    """Splits text into a name and its settings. Raises ValueError.
 
-    The name of a file may have commas: what stands before one that is no setting belongs to it.
+    With `may_have_commas` the name (of a file) may contain commas: it ends before the first of the
+    trailing settings.
     """
-    parts = what.split(",")
+    parts = text.split(",")
     settings: list[tuple[str, str]] = []
     while len(parts) > 1:
         name, sign, value = parts[-1].partition("=")
         if not sign or not SETTING.fullmatch(name):
             if may_have_commas:
                 break
-            raise ValueError(f"'{parts[-1]}' in '{what}' is no setting, as beta=0.7 is one")
+            raise ValueError(f"'{parts[-1]}' in '{text}' is not a setting such as beta=0.7")
         settings.insert(0, (name, value))
         parts.pop()
     for name, times in Counter(name for name, _ in settings).items():
         if times > 1:
-            raise ValueError(f"'{what}' sets {name} twice")
+            raise ValueError(f"'{text}' sets {name} twice")
     return ",".join(parts), dict(settings)
 
 
 def choose(registry: Registry, name: str, settings: Mapping[str, str]) -> evaluation_pb2.Choice:
-    """The canonical choice of a name with settings as they are written. Raises ValueError."""
+    """Returns the canonical choice for a name and settings as text. Raises ValueError."""
     choice = evaluation_pb2.Choice(name=name, variant=settings.get(VARIANT, ""))
     for setting, text in settings.items():
         if setting != VARIANT:
@@ -192,7 +193,7 @@ def choose(registry: Registry, name: str, settings: Mapping[str, str]) -> evalua
 
 
 def number(name: str, setting: str, text: str) -> float:
-    """A setting's value. Raises ValueError, in a sentence that has the choice's name."""
+    """Parses a setting's value. Raises ValueError with a message that names the choice."""
     try:
         value = float(text)
     except ValueError:

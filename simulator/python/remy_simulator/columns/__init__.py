@@ -1,9 +1,9 @@
-"""Requests and outcomes as columns: simulated, checked and scored without an object a simulation.
+"""Requests and outcomes as columns, without an object for each simulation.
 
-A request's specimens are columns (`pack_specimens`), and so is what an evaluation comes to: one
-score a simulation if there is an objective, the results of every sender if there is none. Both are
-cut by slices and put together again with exactly the same bytes, whatever the slices and their
-order. Columns of numbers are bytes: little-endian, 8 bytes a number (`numpy.frombuffer` and
+A request's specimens are columns (`pack_specimens`), and so is an outcome: one score per simulation
+if there is an objective, otherwise the results of every sender. Requests can be split into slices,
+and the outcomes of slices assembled to exactly the same bytes, whatever the slices and their order.
+Columns of numbers are bytes: little-endian, 8 bytes per number (`numpy.frombuffer` and
 `memoryview.cast` read them).
 """
 

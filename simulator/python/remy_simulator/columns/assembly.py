@@ -1,4 +1,4 @@
-"""Outcomes of slices put together: the same bytes, whatever the slices and their order."""
+"""Assembles the outcome of a request from those of its slices."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from remy_simulator.messages import SENDER_COUNTS, SENDER_TIMES
 
 
 class _Row(NamedTuple):
-    """A candidate's simulations on the neighbouring specimens of a part; sorted as in the whole."""
+    """One candidate's simulations on the specimens of a part. Rows sort as in the whole outcome."""
 
-    #: The first simulation's place in the whole outcome, and in the part's.
-    place: int
+    #: Position of the first simulation in the whole outcome, and in the part's.
+    position: int
     first: int
-    #: Which part it is.
+    #: Index of the part.
     part: int
 
 
@@ -33,29 +33,29 @@ def assemble(
     request: evaluation_pb2.EvaluationRequest,
     parts: Iterable[tuple[Slice, evaluation_pb2.EvaluationOutcome]],
 ) -> evaluation_pb2.EvaluationOutcome:
-    """The outcome of a packed request from those of slices that cover it once, in any order.
+    """Returns the outcome of a packed request from those of slices that cover it once.
 
-    The parts must have been checked. The result is equal, byte for byte, to what the whole request
-    evaluates to. Raises ValueError if the slices do not cover it.
+    The parts may be in any order and must have been checked. The result equals, byte for byte, the
+    outcome of the whole request. Raises ValueError if the slices do not cover it.
     """
     specimens = specimen_count(request)
     simulations = len(request.candidates) * specimens
     parts = list(parts)
     outcome = evaluation_pb2.EvaluationOutcome()
     rows = sorted(
-        _Row(candidate * specimens + part.specimens.start, number * len(part.specimens), which)
-        for which, (part, _) in enumerate(parts)
+        _Row(candidate * specimens + part.specimens.start, number * len(part.specimens), part_index)
+        for part_index, (part, _) in enumerate(parts)
         for number, candidate in enumerate(part.candidates)
     )
     packets: list[int] = []
     scores = []
     for row in rows:
         part, result = parts[row.part]
-        behind = row.first + len(part.specimens)
-        if row.place != len(packets):
+        end_index = row.first + len(part.specimens)
+        if row.position != len(packets):
             break
-        packets += result.packets_sent[row.first : behind]
-        scores.append(result.scores[row.first * NUMBER_BYTES : behind * NUMBER_BYTES])
+        packets += result.packets_sent[row.first : end_index]
+        scores.append(result.scores[row.first * NUMBER_BYTES : end_index * NUMBER_BYTES])
     if len(packets) != simulations or sum(part.simulations for part, _ in parts) != simulations:
         raise ValueError(f"the parts do not cover the request's {simulations} simulations once")
     outcome.packets_sent.extend(packets)
@@ -109,7 +109,7 @@ def _assemble_senders(
 def _union_of_masks(
     parts: Iterable[tuple[Slice, evaluation_pb2.EvaluationOutcome]], specimens: int
 ) -> bytes:
-    """Masks by specimen of the rules that any candidate used."""
+    """Returns masks, by specimen, of the rules that any candidate used."""
     union = bytearray()
     for part, result in parts:
         if not part.simulations:

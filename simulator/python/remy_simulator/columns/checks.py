@@ -1,4 +1,4 @@
-"""Checks of outcomes that come from elsewhere: whether one can answer its request."""
+"""Checks that an outcome from another process can be the result of its request."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from remy_simulator.columns.slices import Slice, whole
 from remy_simulator.columns.specimens import sender_counts
 from remy_simulator.messages import SENDER_COUNTS, SENDER_TIMES
 
-# Sums of times may exceed their bound by rounding errors.
+# Sums of times may exceed their bounds by rounding errors.
 _TOLERANCE = 1 + 1e-9
-# The longest that a packet can be under way: not a bound of the simulator, but of sanity.
+# A sanity bound on sums of delays, which the simulator itself does not bound.
 _LARGEST_DELAY_MS = 1e15
 
 
 class ImpossibleOutcome(ValueError):
-    """An outcome that cannot answer its request, in one sentence."""
+    """An outcome cannot be the result of its request. The message is one sentence."""
 
 
 def check(
@@ -29,10 +29,10 @@ def check(
     rules: int | None = None,
     part: Slice | None = None,
 ) -> None:
-    """Raises ImpossibleOutcome for what no evaluation of a slice of a packed request comes to.
+    """Raises ImpossibleOutcome if `outcome` cannot be that of a slice of a packed request.
 
-    `rules` is the number of rules of the request's first table, for those who know it; `part` is
-    the whole request unless it is given.
+    `rules` is the number of rules of the request's first table, if it is known already. `part` is
+    the slice; the whole request by default.
     """
     part = part or whole(request)
     if rules is None:
@@ -73,7 +73,9 @@ def _check_senders(
     counts = sender_counts(columns)[part.specimens.start : part.specimens.stop]
     senders = sum(counts) * len(part.candidates)
     if outcome.scores or not outcome.HasField("senders"):
-        raise ImpossibleOutcome("the outcome holds scores where senders' results were asked for")
+        raise ImpossibleOutcome(
+            "the outcome holds scores, but the request asks for senders' results"
+        )
     counted = {name: getattr(outcome.senders, name)[:] for name in SENDER_COUNTS}
     timed = {name: getattr(outcome.senders, name) for name in SENDER_TIMES}
     if any(len(values) != senders for values in counted.values()) or any(
@@ -85,13 +87,13 @@ def _check_senders(
     sent = counted["packets_sent"]
     first = 0
     for number, packets in enumerate(outcome.packets_sent):
-        behind = first + counts[number % len(counts)]
-        if sum(sent[first:behind]) != packets:
+        end = first + counts[number % len(counts)]
+        if sum(sent[first:end]) != packets:
             raise ImpossibleOutcome(
                 f"simulation {number} of the outcome sent {packets} packets, and its senders "
-                f"{sum(sent[first:behind])}"
+                f"{sum(sent[first:end])}"
             )
-        first = behind
+        first = end
     if any(got > out for got, out in zip(counted["packets_received"], sent, strict=True)):
         raise ImpossibleOutcome("the outcome has more packets received than sent")
     if any(gone > out for gone, out in zip(counted["packets_lost"], sent, strict=True)):
@@ -122,9 +124,9 @@ def _check_transport(
     is_expected = not all(map(messages.is_plain, request.specimen_columns.kinds))
     if columns.HasField("transport") != is_expected:
         raise ImpossibleOutcome(
-            "the outcome does not say what protocols, bodies and queues came to"
+            "the outcome lacks the transport columns that the request's specimens need"
             if is_expected
-            else "the outcome says what protocols came to, of which there are none"
+            else "the outcome has transport columns, but all specimens of the request are plain"
         )
     if not is_expected:
         return
@@ -143,12 +145,12 @@ def _check_transport(
         )
     for values in (transport.packets_in_order, transport.throughput_packets):
         if any(got > out for got, out in zip(values, columns.packets_sent, strict=True)):
-            raise ImpossibleOutcome("the outcome has more packets handed on than sent")
+            raise ImpossibleOutcome("the outcome has more packets delivered in order than sent")
     if any(
         again > out
         for again, out in zip(transport.packets_repeated, columns.packets_sent, strict=True)
     ):
-        raise ImpossibleOutcome("the outcome has more packets repeated than sent")
+        raise ImpossibleOutcome("the outcome has more packets retransmitted than sent")
     longest_ms = request.duration_ms * _TOLERANCE
     if not all(0.0 <= value <= longest_ms for value in numbers(transport.completion_ms)):
         raise ImpossibleOutcome("the outcome has a flow that took longer than was simulated")
@@ -179,7 +181,9 @@ def _check_recording(
     steps, counts = outcome.memory.places[:], outcome.memory.counts[:]
     if recording not in RECORDS_MEMORY:
         if outcome.HasField("memory"):
-            raise ImpossibleOutcome("the outcome holds memory that was not to be recorded")
+            raise ImpossibleOutcome(
+                "the outcome contains memory, which the request does not record"
+            )
         return
     if (
         len(steps) != len(counts)
@@ -187,4 +191,6 @@ def _check_recording(
         or any(count == 0 for count in counts)
         or (steps and sum(steps) >= rules * messages.AXES * _native.MEMORY_BUCKETS)
     ):
-        raise ImpossibleOutcome("the outcome's memory does not lie on its scale")
+        raise ImpossibleOutcome(
+            "the outcome's memory is off its scale: an index is out of range or a count is 0"
+        )

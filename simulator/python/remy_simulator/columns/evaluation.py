@@ -1,4 +1,4 @@
-"""Evaluation of a request, or of a slice of it, in one native call."""
+"""Evaluates a request, or a slice of it, in one native call."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _RECORDINGS = {
 
 
 class InvalidRequest(ValueError):
-    """An evaluation request that makes no sense, in one sentence."""
+    """An evaluation request is invalid. The message is one sentence."""
 
 
 class PreparedRequest:
-    """The part that all slices of a request share, as the simulator has it: converted once.
+    """The part that all slices of a request share, converted once to the simulator's types.
 
-    Safe for use by several threads at a time.
+    Thread-safe.
     """
 
     def __init__(
@@ -37,9 +37,10 @@ class PreparedRequest:
         tables: Sequence[_native.RuleTable] | None = None,
         find_trace: Callable[[bytes], RecordedTrace | None] = lambda sha256: None,
     ) -> None:
-        """`shared` may be a whole request: its candidates and specimens are not looked at. `tables`
-        take the place of its tables, `find_trace` knows traces that it names alone. Raises
-        InvalidRequest.
+        """`shared` may be a whole request, whose candidates and specimens are ignored.
+
+        `tables` replaces its tables if given. `find_trace` looks up traces of which it contains
+        only the hash. Raises InvalidRequest.
         """
         if shared.recording not in _RECORDINGS:
             raise InvalidRequest(
@@ -64,7 +65,7 @@ class PreparedRequest:
 
     @property
     def rules(self) -> int:
-        """Rules of the table that candidates change."""
+        """Number of rules of the table that candidates change."""
         return self._tables[0].rule_count if self._tables else 0
 
     def evaluate(
@@ -74,11 +75,11 @@ class PreparedRequest:
         cancellation: _native.Cancellation | None = None,
         packet_limit: int | None = None,
     ) -> evaluation_pb2.EvaluationOutcome:
-        """Simulates, and scores if there is an objective: one native call, without the GIL.
+        """Simulates, and scores if there is an objective, in one native call without the GIL.
 
-        `part` is what `slice_request` gives, or the whole request. Raises InvalidRequest, and
-        Cancelled within milliseconds after `cancellation.cancel()`, and if more than `packet_limit`
-        packets are sent; in the main thread, signal handlers run, and what they raise is raised.
+        `part` is a result of `slice_request`, or the whole request. Raises InvalidRequest. Raises
+        Cancelled within milliseconds after `cancellation.cancel()`, or if more than `packet_limit`
+        packets are sent. In the main thread signal handlers run, and their exceptions propagate.
         """
         try:
             if part.specimens:
@@ -148,17 +149,17 @@ def evaluate_columns(
     cancellation: _native.Cancellation | None = None,
     packet_limit: int | None = None,
 ) -> evaluation_pb2.EvaluationOutcome:
-    """Simulates every candidate on every specimen. See PreparedRequest for what it raises.
+    """Simulates every candidate on every specimen. Raises what PreparedRequest raises.
 
-    It can be retried, duplicated and split by candidate and specimen: what a simulation comes to
-    depends on nothing but the tables, the candidate, the specimen, the duration and the seed, and
-    is the same bits on every machine and with any number of threads.
+    A request can be retried, duplicated, and split by candidate and specimen. The result of a
+    simulation depends only on the tables, the candidate, the specimen, the duration and the seed,
+    and has the same bits on every machine and with any number of threads.
     """
     return PreparedRequest(request, tables).evaluate(request, threads, cancellation, packet_limit)
 
 
 def native_tables(tables: Iterable[rule_table_pb2.RuleTable]) -> list[_native.RuleTable]:
-    """Tables as the simulator has them. Raises InvalidTable, which is a ValueError."""
+    """Converts tables to the native type. Raises InvalidTable, a ValueError."""
     return [messages.to_native(table) for table in tables]
 
 

@@ -1,4 +1,4 @@
-"""Moments of a step's gradient, from columns of an evaluation."""
+"""Computes the moments of gradient samples from the columns of an evaluation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from remy_simulator import _native
 from remy_simulator.columns.layout import NUMBER_BYTES
 from remy_simulator.cpus import allowed_cpus
 
-# Fewer are added up before a second thread has begun.
+# Fewer specimens are processed faster than a second thread starts.
 _SPECIMENS_FOR_THREADS = 2048
 
 
@@ -21,17 +21,18 @@ def gradient_moments(
     ranges: Sequence[tuple[int, int]],
     threads: int | None = None,
 ) -> _native.GradientMoments:
-    """First and second moments of a step's gradient samples, by rule and by range of rules.
+    """Returns first and second moments of a step's gradient samples, by rule and by range of rules.
 
-    `seed` is the perturbation's, `keys` and `used` the columns of the specimens and of
-    the outcome. `sizes` is a column: by specimen, half the difference of the pair's scores over the
-    scale of the perturbation (limited as the search likes), NaN where there is none. A rule's
-    sample on a specimen is its noise times the size if either of the pair used it, else 0; a
-    range's (first, first behind) is the sum over its rules.
+    `seed` is that of the perturbation; `keys` and `used` are columns of the specimens and of the
+    outcome. `sizes` is a column by specimen: half the difference of the antithetic pair's scores,
+    divided by the scale of the perturbation (the search may clip it); NaN without a sample. The
+    sample of a rule on a specimen is its noise times the size if either of the pair used the rule,
+    else 0. The sample of a range (first, end) is the sum over its rules.
 
-    `by_rule` and `by_range` have two columns of three numbers a row: `mean`, and `squares`, their
-    sum over the square of the number of samples. They are the same bits with any number of threads.
-    By default these are as many as the process may keep busy, and one for few specimens.
+    `by_rule` and `by_range` have two columns with three numbers per row: `mean`, and `squares`, the
+    sum of squares divided by the square of the number of samples. Results have the same bits with
+    any number of threads. `threads` defaults to the CPUs that the process may use, or 1 for few
+    specimens.
     """
     if threads is None:
         many = len(sizes) >= _SPECIMENS_FOR_THREADS * NUMBER_BYTES

@@ -1,4 +1,4 @@
-"""Columns of numbers as bytes: little-endian, 8 bytes a number."""
+"""Columns of numbers as bytes: little-endian, 8 bytes per number."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ NUMBER_BYTES = 8
 
 
 def numbers(column: bytes) -> memoryview[float]:
-    """The floats of a column, without a copy."""
+    """Returns the floats of a column without copying."""
     return memoryview(column).cast("d")

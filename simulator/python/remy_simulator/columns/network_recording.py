@@ -1,4 +1,4 @@
-"""One simulation that is seen every so often, and its outcome."""
+"""Records one simulation at regular intervals, and its outcome."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from remy_simulator.traces import Traces
 
 
 def record(request: evaluation_pb2.EvaluationRequest, every_ms: float) -> _native.NetworkRecording:
-    """Simulates a request's first specimen, seen every so often, as columns: of senders by time
-    and sender, of links by time and link; and what recorded_outcome() makes an outcome of.
-    Raises InvalidRequest."""
+    """Simulates a request's first specimen and samples it every `every_ms`.
+
+    The recording has columns of senders (by time and sender) and of links (by time and link), and
+    the results from which recorded_outcome() makes an outcome. Raises InvalidRequest.
+    """
     specimen = request.specimens[0]
     try:
         traces = Traces(request.traces)
@@ -41,8 +43,8 @@ def record(request: evaluation_pb2.EvaluationRequest, every_ms: float) -> _nativ
 def recorded_outcome(
     request: evaluation_pb2.EvaluationRequest, recording: _native.NetworkRecording
 ) -> evaluation_pb2.EvaluationOutcome:
-    """The outcome that evaluate_columns gives for the recorded specimen, where nothing is scored or
-    counted."""
+    """Returns the outcome of the recorded specimen, equal to that of evaluate_columns for a request
+    without objective and recording."""
     is_plain = messages.is_plain(request.specimens[0])
     return evaluation_pb2.EvaluationOutcome(
         packets_sent=recording.outcome.packets_sent,

@@ -1,4 +1,4 @@
-"""Outcomes read: scores, senders' results by simulation, and their digest."""
+"""Reads outcomes: scores, senders' results by simulation, and their digest."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from remy_simulator.messages import SENDER_COUNTS, SENDER_TIMES
 def score_rows(
     request: evaluation_pb2.EvaluationRequest, outcome: evaluation_pb2.EvaluationOutcome
 ) -> list[list[float | None]]:
-    """The scores of every candidate (first index) on every specimen; None where no sender could be
-    scored."""
+    """Returns the scores by candidate (first index) and specimen; None if no sender was scored."""
     scores = [None if score != score else score for score in numbers(outcome.scores)]
     width = specimen_count(request)
     return [scores[row * width : (row + 1) * width] for row in range(len(request.candidates))]
@@ -23,7 +22,7 @@ def score_rows(
 def specimen_outcomes(
     request: evaluation_pb2.EvaluationRequest, outcome: evaluation_pb2.EvaluationOutcome
 ) -> list[evaluation_pb2.SpecimenOutcome]:
-    """The senders' results by simulation, without what was recorded of rules."""
+    """Returns the senders' results by simulation, without recordings of rules."""
     counts = sender_counts(packed(request).specimen_columns) * len(request.candidates)
     columns = outcome.senders
     fields = {name: getattr(columns, name) for name in SENDER_COUNTS}
@@ -47,7 +46,7 @@ def specimen_outcomes(
 def digest(
     request: evaluation_pb2.EvaluationRequest, outcome: evaluation_pb2.EvaluationOutcome
 ) -> str:
-    """16 hexadecimal digits that stand for every sender's exact results, in order."""
+    """Returns a digest, 16 hexadecimal digits, of the exact results of all senders in order."""
     results = specimen_outcomes(request, outcome)
     return _native.digest(
         simulations=[messages.sender_results(each) for each in results],

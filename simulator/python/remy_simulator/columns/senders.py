@@ -1,4 +1,4 @@
-"""Senders' results as columns: taken from the simulator, and cut by senders."""
+"""Senders' results as columns, and slices of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from remy_proto.v1 import evaluation_pb2
 from remy_simulator import _native, messages
 from remy_simulator.columns.layout import NUMBER_BYTES
 
-#: Columns of TransportColumns by sender: lists of counts, and means in bytes.
+#: Columns of TransportColumns with one entry per sender: lists of counts, and means as bytes.
 TRANSPORT_COUNTS = (*messages.TRANSPORT_COUNTS, "flows")
 TRANSPORT_MEANS = ("sampled_rtt_ms", "sampled_rtt_over_time_ms")
 _TRANSPORT = (*TRANSPORT_COUNTS, "flow_packets", "completion_ms", *TRANSPORT_MEANS)
@@ -17,8 +17,7 @@ _TRANSPORT = (*TRANSPORT_COUNTS, "flow_packets", "completion_ms", *TRANSPORT_MEA
 def sender_columns(
     result: _native.OutcomeColumns, *, is_plain: bool
 ) -> evaluation_pb2.SenderColumns:
-    """Every sender's results; those of its transport unless networks are plain, as there is nothing
-    to tell."""
+    """Returns every sender's results. Plain networks have no results of transports."""
     senders = evaluation_pb2.SenderColumns(
         packets_received=result.packets_received,
         packets_sent=result.sender_packets_sent,
@@ -39,23 +38,25 @@ def sender_columns(
 
 
 class TransportRows:
-    """TransportColumns that are cut by senders."""
+    """Slices TransportColumns by senders."""
 
     def __init__(self, columns: evaluation_pb2.TransportColumns) -> None:
         """The columns must not change."""
         self._columns = columns
         self._flows_before = [0, *itertools.accumulate(columns.flows)]
-        # A message's bytes are copied whenever they are looked at.
+        # Reading a bytes field of a message copies it.
         self._completion_ms = columns.completion_ms
         self._means = [(name, getattr(columns, name)) for name in TRANSPORT_MEANS]
 
-    def append_to(self, target: evaluation_pb2.TransportColumns, first: int, behind: int) -> None:
-        """The senders from `first` up to, and without, `behind`."""
+    def append_to(self, target: evaluation_pb2.TransportColumns, first: int, end: int) -> None:
+        """Appends the senders from `first` to `end`, exclusive."""
         for name in TRANSPORT_COUNTS:
-            getattr(target, name).extend(getattr(self._columns, name)[first:behind])
-        begin, end = self._flows_before[first], self._flows_before[behind]
-        target.flow_packets.extend(self._columns.flow_packets[begin:end])
-        target.completion_ms += self._completion_ms[begin * NUMBER_BYTES : end * NUMBER_BYTES]
+            getattr(target, name).extend(getattr(self._columns, name)[first:end])
+        first_flow, end_flow = self._flows_before[first], self._flows_before[end]
+        target.flow_packets.extend(self._columns.flow_packets[first_flow:end_flow])
+        target.completion_ms += self._completion_ms[
+            first_flow * NUMBER_BYTES : end_flow * NUMBER_BYTES
+        ]
         for name, column in self._means:
-            means = column[first * NUMBER_BYTES : behind * NUMBER_BYTES]
+            means = column[first * NUMBER_BYTES : end * NUMBER_BYTES]
             setattr(target, name, getattr(target, name) + means)

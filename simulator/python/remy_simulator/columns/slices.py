@@ -1,4 +1,4 @@
-"""Slices of a request: some of its candidates on some of its specimens, as tasks are."""
+"""Slices of a request: ranges of its candidates and specimens, which tasks evaluate."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from remy_simulator.columns.specimens import groups_before, specimen_count
 
 @dataclass(frozen=True)
 class Slice:
-    """Some of a request's candidates on some of its specimens."""
+    """A range of a request's candidates and a range of its specimens."""
 
     candidates: range
     specimens: range
 
     @property
     def simulations(self) -> int:
-        """Simulations of one specimen under one candidate."""
+        """Number of simulations, each of one candidate on one specimen."""
         return len(self.candidates) * len(self.specimens)
 
 
 def whole(request: evaluation_pb2.EvaluationRequest) -> Slice:
-    """All of a request."""
+    """Returns the slice that covers a request."""
     return Slice(range(len(request.candidates)), range(specimen_count(request)))
 
 
 def shared_part(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.EvaluationRequest:
-    """The part that all slices of a packed request share: all but candidates and specimens.
+    """Returns the part that all slices of a packed request share: all but candidates and specimens.
 
-    A request is its shared part merged with `slice_request` (`MergeFrom`, or serialized one behind
-    the other), so that whoever gets many slices needs the shared part once.
+    Merging it with a `slice_request` (by `MergeFrom`, or by concatenating the serialized messages)
+    gives the request of a slice. A worker that receives many slices needs the shared part once.
     """
     shared = evaluation_pb2.EvaluationRequest(
         tables=request.tables,
@@ -53,12 +53,12 @@ def shared_part(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.Eva
 def slice_request(
     request: evaluation_pb2.EvaluationRequest, part: Slice
 ) -> evaluation_pb2.EvaluationRequest:
-    """The candidates and specimens of a slice of a packed request, and nothing else."""
+    """Returns only the candidates and specimens of a slice of a packed request."""
     return Slicing(request).slice(part)
 
 
 class Slicing:
-    """`slice_request` of many slices: a message's bytes are copied whenever they are looked at."""
+    """Makes many slices of a request: `slice_request` copies its bytes fields each time."""
 
     def __init__(self, request: evaluation_pb2.EvaluationRequest) -> None:
         """The request must not change."""
@@ -76,24 +76,24 @@ class Slicing:
 
     @cached_property
     def rules(self) -> int:
-        """Rules of the table that candidates change."""
+        """Number of rules of the table that candidates change."""
         return rule_count(self.request.tables[0]) if self.request.tables else 0
 
     def slice(self, part: Slice) -> evaluation_pb2.EvaluationRequest:
-        """The candidates and specimens of a slice."""
+        """Returns the candidates and specimens of a slice."""
         request, columns = self.request, self.request.specimen_columns
-        first, behind = part.specimens.start, part.specimens.stop
-        place = slice(first * NUMBER_BYTES, behind * NUMBER_BYTES)
-        groups = slice(groups_before(columns, first), groups_before(columns, behind))
+        first, end = part.specimens.start, part.specimens.stop
+        place = slice(first * NUMBER_BYTES, end * NUMBER_BYTES)
+        groups = slice(groups_before(columns, first), groups_before(columns, end))
         return evaluation_pb2.EvaluationRequest(
             candidates=request.candidates[part.candidates.start : part.candidates.stop],
             specimen_columns=evaluation_pb2.SpecimenColumns(
                 keys=bytes(self._keys[place]),
                 link_rates_packets_per_ms=bytes(self._rates[place]),
                 rtts_ms=bytes(self._rtts[place]),
-                buffers=columns.buffers[first:behind],
+                buffers=columns.buffers[first:end],
                 loss_probabilities=bytes(self._losses[place]),
-                kind=columns.kind[first:behind],
+                kind=columns.kind[first:end],
                 sender_counts=columns.sender_counts[groups],
             ),
         )

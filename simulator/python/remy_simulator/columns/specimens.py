@@ -1,7 +1,7 @@
-"""Specimens as columns: packed, unpacked and counted.
+"""Converts specimens to columns and back, and counts them.
 
-Specimens differ in numbers, which are columns, and in their kind, of which there are few and which
-a request holds once.
+The numbers of specimens are columns. Everything else is their kind; a request has few kinds and
+contains each once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from remy_simulator.columns.layout import NUMBER_BYTES, numbers
 def pack_specimens(
     specimens: Iterable[evaluation_pb2.Specimen],
 ) -> evaluation_pb2.SpecimenColumns:
-    """Specimens as columns, equal ones to equal bytes."""
+    """Converts specimens to columns. Equal specimens give equal bytes."""
     columns = evaluation_pb2.SpecimenColumns()
     kinds: dict[bytes, int] = {}
     numbers, counts = [], []
@@ -58,7 +58,7 @@ def pack_specimens(
 def unpack_specimens(
     columns: evaluation_pb2.SpecimenColumns,
 ) -> list[evaluation_pb2.Specimen]:
-    """The inverse of pack_specimens."""
+    """Inverse of pack_specimens."""
     specimens = []
     count = iter(columns.sender_counts)
     for number, key in enumerate(memoryview(columns.keys).cast("Q")):
@@ -85,12 +85,12 @@ def unpack_specimens(
 
 
 def specimen_count(request: evaluation_pb2.EvaluationRequest) -> int:
-    """How many specimens a request has."""
+    """Returns the number of specimens of a request."""
     return len(request.specimens) or len(request.specimen_columns.keys) // NUMBER_BYTES
 
 
 def packed(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.EvaluationRequest:
-    """The request with its specimens as columns; itself if they are."""
+    """Returns the request with its specimens as columns; the request itself if it has columns."""
     if not request.specimens:
         return request
     copy = evaluation_pb2.EvaluationRequest()
@@ -101,7 +101,7 @@ def packed(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.Evaluati
 
 
 def _group_counts(columns: evaluation_pb2.SpecimenColumns) -> list[int]:
-    """Sender groups before each specimen, and of all."""
+    """Returns the number of sender groups before each specimen, and in total."""
     groups = [len(kind.senders) for kind in columns.kinds]
     specimens = len(columns.keys) // NUMBER_BYTES
     if not columns.kind:
@@ -114,16 +114,16 @@ def _group_counts(columns: evaluation_pb2.SpecimenColumns) -> list[int]:
 
 
 def groups_before(columns: evaluation_pb2.SpecimenColumns, specimen: int) -> int:
-    """Sender groups of all specimens before this one."""
+    """Returns the number of sender groups of all specimens before this one."""
     if columns.kind:
         return _group_counts(columns)[specimen]
     return specimen * len(columns.kinds[0].senders) if columns.kinds else 0
 
 
 def sender_counts(columns: evaluation_pb2.SpecimenColumns) -> list[int]:
-    """Senders of each specimen."""
+    """Returns the number of senders of each specimen."""
     before = _group_counts(columns)
     counts = columns.sender_counts[:]
     if before[-1] == len(before) - 1:
         return counts
-    return [sum(counts[first:behind]) for first, behind in pairwise(before)]
+    return [sum(counts[first:end]) for first, end in pairwise(before)]
