@@ -69,7 +69,7 @@ def test_another_format_version_is_named() -> None:
     sealed = checkpoint_pb2.SealedCheckpoint.FromString(_DATA)
     sealed.format_version = 7
     with pytest.raises(
-        CheckpointError, match=r"format version 7, .* reads version 2 only; let the version"
+        CheckpointError, match=r"format version 7, .* reads version 2 only; finish the design"
     ):
         Designer.resume(SPEC, sealed.SerializeToString())
 
@@ -125,7 +125,7 @@ def test_name_and_budgets_may_change() -> None:
 def test_a_checkpoint_of_no_strategy_is_refused() -> None:
     checkpoint = sealing.unseal(_DATA)
     checkpoint.ClearField("paper")
-    with pytest.raises(CheckpointError, match="asks for 'paper'"):
+    with pytest.raises(CheckpointError, match="selects search 'paper'"):
         Designer.resume(SPEC, sealing.seal(checkpoint))
 
 

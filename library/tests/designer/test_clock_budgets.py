@@ -2,7 +2,7 @@
 
 import pytest
 
-from remy_farm.designer.budgets import Elapsed, exhausted, seconds_left
+from remy_farm.designer.budgets import Elapsed, estimate_seconds_left, exhausted_budget
 from remy_proto.v1 import progress_pb2, spec_pb2
 
 
@@ -21,7 +21,7 @@ from remy_proto.v1 import progress_pb2, spec_pb2
 def test_a_budget_is_used_up_when_it_is_reached(
     stop: spec_pb2.Stop, reason: progress_pb2.StopReason | None
 ) -> None:
-    assert exhausted(stop, Elapsed(wall_seconds=10, cpu_seconds=20)) == reason
+    assert exhausted_budget(stop, Elapsed(wall_seconds=10, cpu_seconds=20)) == reason
 
 
 @pytest.mark.parametrize(
@@ -43,15 +43,15 @@ def test_the_first_budget_to_run_out_tells_the_time_left(
     stop: spec_pb2.Stop, seconds: float | None
 ) -> None:
     elapsed = Elapsed(wall_seconds=10, cpu_seconds=20)
-    assert seconds_left(stop, elapsed, steps=5, epochs=2, share_done=None) == seconds
+    assert estimate_seconds_left(stop, elapsed, steps=5, epochs=2, share_done=None) == seconds
 
 
 def test_there_is_nothing_to_go_by_at_the_beginning() -> None:
     stop = spec_pb2.Stop(cpu_seconds=50, steps=6, epochs=5)
-    assert seconds_left(stop, Elapsed(), steps=0, epochs=0, share_done=None) is None
+    assert estimate_seconds_left(stop, Elapsed(), steps=0, epochs=0, share_done=None) is None
 
 
 def test_a_search_of_fixed_length_lets_the_end_be_guessed() -> None:
     elapsed = Elapsed(wall_seconds=30.0, cpu_seconds=60.0)
-    guess = seconds_left(spec_pb2.Stop(), elapsed, steps=5, epochs=2, share_done=0.25)
+    guess = estimate_seconds_left(spec_pb2.Stop(), elapsed, steps=5, epochs=2, share_done=0.25)
     assert guess == 90.0

@@ -84,6 +84,6 @@ def test_signals_that_no_rule_is_divided_on_do_not_matter(spec: spec_pb2.DesignS
 def test_a_table_that_is_divided_on_another_signal_is_refused(spec: spec_pb2.DesignSpec) -> None:
     nodes = [([(3, 1.5)], _NODE), ([], (0.9, 4.0, 2.0)), ([], (0.5, 8.0, 3.0))]
     with pytest.raises(
-        DesignerError, match="divided on slow_rec_ewma; the specification's signals are send_ewma"
+        DesignerError, match="split on slow_rec_ewma; the specification's signals are send_ewma"
     ):
         Designer(spec, first_table=RuleTable([0, 3], nodes))

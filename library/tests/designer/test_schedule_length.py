@@ -27,5 +27,7 @@ def test_a_design_may_go_on_with_another_length(spec: spec_pb2.DesignSpec) -> No
 
 
 def test_the_paper_s_search_has_no_schedule() -> None:
-    with pytest.raises(DesignerError, match=r"search\.mode is paper, .* could be 7; .*--max-steps"):
+    with pytest.raises(
+        DesignerError, match=r"search\.mode is paper, .* could be set to 7 steps; .*--max-steps"
+    ):
         with_steps(small_spec(), 7)

@@ -20,7 +20,7 @@ def _go_on(designer: Designer, heard: bool = True) -> list[bytes]:
     checkpoints = []
     while designer.finished is None:
         checkpoints.append(designer.checkpoint())
-        designer.hear_of_workers(threads_before(designer.steps) if heard else 7)
+        designer.set_worker_threads(threads_before(designer.steps) if heard else 7)
         request = designer.next_request()
         if request is not None:
             designer.receive(columns.evaluate_columns(request))
@@ -30,7 +30,7 @@ def _go_on(designer: Designer, heard: bool = True) -> list[bytes]:
 def test_steps_are_as_wide_as_there_are_threads_and_end_where_something_is_due() -> None:
     designer, widths = Designer(following_spec()), []
     while designer.finished is None:
-        designer.hear_of_workers(1000)
+        designer.set_worker_threads(1000)
         request = designer.next_request()
         if request is None:
             continue
@@ -47,7 +47,7 @@ def test_a_schedule_makes_the_same_design_and_so_does_every_checkpoint() -> None
     spec = following_spec()
     designer = Designer(spec)
     checkpoints = _go_on(designer)
-    followed = parse_spec(to_yaml(designer.followed))
+    followed = parse_spec(to_yaml(designer.replayable_spec))
     assert list(followed.search.worker_schedule[:6]) == [0, 1, 2, 70, 4, 40]
 
     replayed = Designer(followed)
@@ -59,12 +59,12 @@ def test_a_schedule_makes_the_same_design_and_so_does_every_checkpoint() -> None
     usual = Designer(small_joint_spec(edition=2, simulated_seconds=2, steps=60, steps_per_epoch=20))
     _go_on(usual)
     assert usual.steps > designer.steps
-    assert not usual.followed.search.worker_schedule
+    assert not usual.replayable_spec.search.worker_schedule
     for checkpoint in checkpoints[1::4]:
         resumed = Designer.resume(spec, checkpoint)
         _go_on(resumed)
         assert table_bytes(resumed) == table_bytes(designer)
-        assert resumed.followed == designer.followed
+        assert resumed.replayable_spec == designer.replayable_spec
     resumed = Designer.resume(followed, checkpoints[5])
     _go_on(resumed)
     assert table_bytes(resumed) == table_bytes(designer)

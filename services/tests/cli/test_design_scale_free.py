@@ -78,8 +78,8 @@ def test_a_table_of_other_rules_is_begun_with_where_the_specification_has_them(
     refused = run(*words)
     assert refused.exit_code == 2
     assert (
-        "the table to begin with has absolute rules, so that the specification's `rules` must be "
-        "that, too; they are scale_free"
+        "the first table has absolute rules; the specification's `rules` must be the same, but are "
+        "scale_free"
     ) in refused.stderr
     assert run(*words, "--set", "rules=absolute").exit_code == 0
 

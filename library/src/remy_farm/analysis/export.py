@@ -16,7 +16,7 @@ from remy_farm.designer.joint.gradient import (
     GradientSamples,
     Moments,
     Regions,
-    in_units_of_median,
+    scaled_by_median,
 )
 from remy_farm.designer.joint.schedule import Settings
 from remy_farm.evaluation.measures import Estimate, Evaluate, Summary, estimate, evaluate_table
@@ -227,7 +227,7 @@ def _half_difference(up: Sequence[float | None], down: Sequence[float | None]) -
 
 def _samples(pairs: Sequence[tuple[Coordinates, float]], regions: Regions) -> GradientSamples:
     """What a step's pairs say about the gradient, of each its noise and half the difference."""
-    differences = in_units_of_median(np.array([difference for _, difference in pairs])).tolist()
+    differences = scaled_by_median(np.array([difference for _, difference in pairs])).tolist()
     known = [
         (noise, min(max(difference, -_FREAK), _FREAK) / _PERTURBATION)
         for (noise, _), difference in zip(pairs, differences, strict=True)

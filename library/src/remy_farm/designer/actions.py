@@ -1,4 +1,4 @@
-"""Actions as points, as candidates of an evaluation, and where a search begins."""
+"""Actions: as points in coordinates, as candidates of an evaluation, and those of first tables."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from remy_simulator.messages import (
     sure_signals,
 )
 
-# Actions as points, and where a search begins
+# Actions as points
 
-#: Actions as points (docs/explanation/simulator.md, "Coordinates of an action"): one row a rule, of
-#: window multiple, window increment and intersend.
+#: Actions as points, one row per rule, with the columns window multiple, window increment and
+#: intersend (see docs/explanation/simulator.md, "Coordinates of an action").
 Coordinates = NDArray[np.float64]
 
 
 class ActionRanges(Protocol):
-    """Settings of a search that say in which range each component of an action lies."""
+    """The settings of a search that limit each component of an action."""
 
     @property
     def window_multiple(self) -> spec_pb2.ComponentRange: ...
@@ -80,40 +80,46 @@ class ActionSpace:
         self._lowest, self._highest = corners
 
     def coordinates(self, table: RuleTable) -> Coordinates:
-        """The coordinates of a table's actions."""
+        """Returns the coordinates of a table's actions."""
         actions = [table.action(rule) for rule in range(table.rule_count)]
         return np.array([to_coordinates(action, self._native) for action in actions])
 
     def clamped(self, coordinates: Coordinates) -> Coordinates:
-        """The nearest point in the box."""
+        """Returns the nearest points within the bounds."""
         clamped: Coordinates = np.minimum(np.maximum(coordinates, self._lowest), self._highest)
         return clamped
 
     def with_actions(self, table: RuleTable, coordinates: Coordinates) -> RuleTable:
-        """The table with the actions at `coordinates`, window increments not rounded."""
+        """Returns the table with the actions at `coordinates`; increments are not rounded."""
         return table.with_coordinates(coordinates.tobytes(), self._native)
 
     def with_rounded_actions(self, table: RuleTable, coordinates: Coordinates) -> RuleTable:
-        """The same, absolute window increments whole, as a .dna file holds them."""
+        """Returns the table with the actions at `coordinates`.
+
+        Absolute window increments are rounded to whole packets, as in a .dna file.
+        """
         return table.with_actions([self.rounded_action(row) for row in coordinates.tolist()])
 
     def point(self, action: Action) -> list[float]:
-        """The coordinates of one action."""
+        """Returns the coordinates of one action."""
         return list(to_coordinates(action, self._native))
 
     def rounded_action(self, row: Sequence[float]) -> Action:
-        """The action at a point, or at the nearest one in the box, an absolute increment whole."""
+        """Returns the action at the nearest point within the bounds.
+
+        An absolute window increment is rounded to whole packets.
+        """
         action = self._action(row)
         return action._replace(window_increment=self.whole_increment(action.window_increment))
 
     def whole_increment(self, increment: float) -> float:
-        """The nearest window increment within the bounds; whole, unless it is in percent."""
+        """Returns the nearest window increment within the bounds; in whole packets if absolute."""
         if not self._has_whole_increments:
             low, high = self.bounds.window_increment_minimum, self.bounds.window_increment_maximum
             return min(max(increment, low), high)
-        least = math.ceil(self.bounds.window_increment_minimum)
-        most = math.floor(self.bounds.window_increment_maximum)
-        return float(min(max(round(increment), least), most))
+        low = math.ceil(self.bounds.window_increment_minimum)
+        high = math.floor(self.bounds.window_increment_maximum)
+        return float(min(max(round(increment), low), high))
 
     def _action(self, row: Sequence[float]) -> Action:
         multiple, increment, intersend = row
@@ -128,13 +134,16 @@ class ActionSpace:
         )
 
 
+# Candidates: a table, or changes of its actions
+
+
 def unchanged() -> evaluation_pb2.Candidate:
-    """The table as it is."""
+    """Returns the candidate that is the table itself."""
     return evaluation_pb2.Candidate()
 
 
 def changed(rules: Iterable[tuple[int, Action]]) -> evaluation_pb2.Candidate:
-    """The table with other actions for some rules."""
+    """Returns the candidate with other actions for some rules."""
     changes = [
         evaluation_pb2.ActionChange(rule=rule, action=action_message(action))
         for rule, action in rules
@@ -143,7 +152,7 @@ def changed(rules: Iterable[tuple[int, Action]]) -> evaluation_pb2.Candidate:
 
 
 def differences(before: RuleTable, after: RuleTable) -> evaluation_pb2.ActionChanges:
-    """What turns `before` into `after`, a table of the same structure, by increasing rule."""
+    """Returns the changes, by rule, from `before` to `after`, a table of the same structure."""
     rules = range(before.rule_count)
     return changed(
         (rule, after.action(rule)) for rule in rules if before.action(rule) != after.action(rule)
@@ -151,49 +160,51 @@ def differences(before: RuleTable, after: RuleTable) -> evaluation_pb2.ActionCha
 
 
 def apply(table: RuleTable, changes: evaluation_pb2.ActionChanges) -> RuleTable:
-    """The table with all changes made."""
+    """Returns the table with all changes made."""
     for change in changes.changes:
         table = table.with_action(change.rule, native_action(change.action))
     return table
 
 
-# Where to begin: about right for the network in the middle of the model.
+# First tables, which suit the median network of the model
 #
-# The paper begins at m = 1, b = 1, r = 0.01 (section 4.3), and the later reference tool at r = 3:
-# poor places both, from which local steps hardly lead away. Actions that score best as single rules
-# are no better to grow a table from: they keep a constant window (m = 0) and send in bursts. What
-# works is to pace at the fair share of the link, with a window that settles at the fair share of
-# the path, and to leave the rest to the search.
-#
-# Starts differ in how much of its window a sender keeps at each ACK.
+# The paper starts with m = 1, b = 1, r = 0.01 (section 4.3), and the later reference tool with
+# r = 3. Local steps hardly lead away from either. The actions that score best as single rules are a
+# poor start too: they keep a constant window (m = 0) and send in bursts. A good start paces at the
+# fair share of the link, with a window that converges to the fair share of the path.
+
+# Window multiples of the first tables; they differ in nothing else.
 _WINDOW_MULTIPLES = (0.9, 0.8, 0.95, 0.7, 0.5, 0.98, 0.85, 0.6)
-#: How many there are.
+#: Number of first tables.
 STARTS = len(_WINDOW_MULTIPLES)
 _MEDIAN = 0.5
 
 
 def first_table(spec: spec_pb2.DesignSpec, space: ActionSpace, start: int) -> RuleTable:
-    """The table of start number `start`, from 0 to `STARTS` - 1."""
+    """Returns first table number `start`, from 0 to `STARTS` - 1."""
     axes = sorted(axis_of(signal) for signal in spec.signals)
     if is_scale_free(spec.rules):
-        return _scale_free_start(spec, axes, _SCALE_FREE_MULTIPLES[start], space)
+        return _scale_free_first_table(spec, axes, _SCALE_FREE_MULTIPLES[start], space)
     action = first_action(spec, _WINDOW_MULTIPLES[start])
-    # The first rule is for senders that have measured nothing: that of a whole region would be
-    # applied again at each ACK of an earlier on period.
+    # The start rule is for senders that have measured nothing. Without it, the action of the first
+    # region would be applied again at each ACK of an earlier on period.
     burst = start_action(spec, space)
-    nodes: list[Node] = [_measured_something(axes, spec.rules), ([], burst), ([], action)]
+    nodes: list[Node] = [_start_rule_node(axes, spec.rules), ([], burst), ([], action)]
     table = RuleTable(axes, nodes)
     return space.with_rounded_actions(table, space.coordinates(table))
 
 
 def first_action(spec: spec_pb2.DesignSpec, window_multiple: float) -> Action:
-    """Fair shares of the median network: of its rate as pacing, of its packets as window."""
+    """Returns the action that paces at the fair share of the median network's link.
+
+    Its window converges to the fair share of the path.
+    """
     model = outline(spec)
     network = model.network
     packets_per_ms = quantile(network.rate_mbps, _MEDIAN) / kilobits_per_packet(network)
     senders_on = _senders_on(model)
     window = packets_per_ms * quantile(network.rtt_ms, _MEDIAN) / senders_on
-    # A constant multiple and increment settle at the window b / (1 - m).
+    # With a constant multiple m and increment b the window converges to b / (1 - m).
     return Action(
         window_multiple=window_multiple,
         window_increment=(1 - window_multiple) * window,
@@ -201,49 +212,52 @@ def first_action(spec: spec_pb2.DesignSpec, window_multiple: float) -> Action:
     )
 
 
-#: The number of the rule for the all-zero memory, which lies at the lower end of every axis: where
-#: it is for nothing else, that of senders that have measured nothing yet.
+#: Number of the rule that contains the all-zero memory, the lower bound of every axis. It is the
+#: start rule, for senders that have measured nothing yet, if it contains no other memory.
 START_RULE = 0
-#: The native axes of send_ewma or send_ratio, rtt_ratio, and slow_rec_ewma or slow_rec_ratio.
+# Axis of send_ewma (send_ratio in scale-free rules).
 _SEND = axis_of(rule_table_pb2.SIGNAL_SEND_RATIO)
 RTT_RATIO = axis_of(rule_table_pb2.SIGNAL_RTT_RATIO)
+# Axis of slow_rec_ewma (slow_rec_ratio in scale-free rules).
 _SLOW_REC = axis_of(rule_table_pb2.SIGNAL_SLOW_REC_RATIO)
-#: That of age, of scale-free rules.
+# Axis of age, which only scale-free rules have.
 _AGE = axis_of(rule_table_pb2.SIGNAL_AGE)
-#: No measured memory value lies below, of other axes that cannot stay 0.
-_LEAST_OTHER = 1 / (1 << 20)
+# Lower bound of measured values on axes without a natural one.
+_MIN_MEASURED = 1 / (1 << 20)
 
 
 def has_start_rule(table: RuleTable) -> bool:
-    """Whether the rule for the all-zero memory has no other."""
+    """Tells whether the rule of the all-zero memory contains no other memory."""
     _, upper = table.region(START_RULE)
-    least = _least_measured(table.signals, table.rules)
-    return any(upper[axis] <= value for axis, value in least.items())
+    minimum = _min_measured(table.signals, table.rules)
+    return any(upper[axis] <= value for axis, value in minimum.items())
 
 
-def _least_measured(axes: Sequence[int], rules: int) -> dict[int, float]:
-    """What nothing that is known lies below on the axes where it is not 0, the best to divide on
-    first."""
+def _min_measured(axes: Sequence[int], rules: int) -> dict[int, float]:
+    """Returns the smallest measured value by axis, for axes that are 0 only before a measurement.
+
+    The best axes to tell such memories apart from the all-zero memory come first.
+    """
     sure = {axis_of(signal) for signal in sure_signals(rules)}
     known = [axis for axis in reversed(axes) if axis in sure]
     first = [axis for axis in known if form_of(axis, rules).least_measured == 1]
-    return dict.fromkeys(first, 1.0) | {axis: _LEAST_OTHER for axis in known if axis not in first}
+    return dict.fromkeys(first, 1.0) | {axis: _MIN_MEASURED for axis in known if axis not in first}
 
 
 def start_action(spec: spec_pb2.DesignSpec, space: ActionSpace) -> Action:
-    """The start rule's: most of a fair share of the smallest path at once, and no window to keep.
+    """Returns the start rule's action: a first burst of about a fair share of the smallest path.
 
-    It is applied again at each ACK of an earlier on period, where a window that it kept would grow
-    without end.
+    Its window multiple is 0. The rule is applied again at each ACK of an earlier on period, so that
+    a window that it kept would grow without bound.
     """
     model = outline(spec)
     network = model.network
     slowest, fastest = (mbps / kilobits_per_packet(network) for mbps in extent(network.rate_mbps))
-    most_on = max(1.0, extent(network.senders)[1] * _share_of_time_on(model.network.traffic))
-    packets = slowest * extent(network.rtt_ms)[0] / most_on
-    share = _start_of(spec).share_of_path
-    burst = round(min(max(share * packets, _FEWEST_PACKETS), _MOST_PACKETS))
-    intersend_ms = max(_senders_on(model) / fastest / 2, _SHORTEST_MS)
+    max_senders_on = max(1.0, extent(network.senders)[1] * _share_of_time_on(model.network.traffic))
+    packets = slowest * extent(network.rtt_ms)[0] / max_senders_on
+    share = _first_cells(spec).share_of_path
+    burst = round(min(max(share * packets, _MIN_BURST_PACKETS), _MAX_BURST_PACKETS))
+    intersend_ms = max(_senders_on(model) / fastest / 2, _MIN_INTERSEND_MS)
     return Action(
         window_multiple=0.0,
         window_increment=float(burst),
@@ -251,145 +265,164 @@ def start_action(spec: spec_pb2.DesignSpec, space: ActionSpace) -> Action:
     )
 
 
-_FEWEST_PACKETS, _MOST_PACKETS = 4.0, 100.0
-_SHORTEST_MS = 0.02
+_MIN_BURST_PACKETS, _MAX_BURST_PACKETS = 4.0, 100.0
+_MIN_INTERSEND_MS = 0.02
 
 
-# Scale-free rules need no network in the middle: what they pace at is measured. Senders pace a
-# little faster than packets arrive while the queue is empty, and slower into a smaller window the
-# more has built up (docs/explanation/algorithm.md, "Starts"). Young senders are told apart by their
-# age: after k ACKs an average of weight w has come to a share 1 - (1 - w)^k of what it will be, and
-# how far the slow one over the fast one has come tells k.
+# First tables of scale-free rules, which pace relative to the measured rate
+#
+# Senders pace slightly faster than packets arrive while the queue is empty. The longer the queue
+# is, the slower they pace and the smaller their window is (docs/explanation/algorithm.md,
+# "Starts"). Young senders are recognized by their age in ACKs. Edition 2 has no signal for it, but
+# can infer it: after k ACKs a moving average of weight w, which starts at 0, has reached the share
+# 1 - (1 - w)^k of its final value, so that the slow average over the fast one depends on k.
+
+# Window multiples of the first tables.
 _SCALE_FREE_MULTIPLES = (0.7, 0.8, 0.9, 0.5, 0.6, 0.85, 0.95, 0.98)
-# At once, and no more: as the start rule, it is applied again at each ACK of an earlier on period.
+# Window increment, in percent, and pace of a sender that resumes with a remembered path. Its window
+# multiple is 0 for the reason given in `start_action`.
 _RESUMED_PERCENT, _RESUMED_PACE = 90.0, 1.0
 
 
-class _Start(NamedTuple):
-    """The cells of a first table: window in percent of the measured path, and pace, of each."""
+class _FirstCells(NamedTuple):
+    """Regions of a scale-free first table. A pair is the window, in percent of the path, and the
+    pace."""
 
-    #: Ages in ACKs: where one cell ends, and in its middle.
+    #: Upper bounds of the age of young senders, in ACKs: one region for each.
     ages: tuple[int, ...] = (40,)
-    middles: tuple[int, ...] = (14,)
+    #: A typical age in each of these regions.
+    typical_ages: tuple[int, ...] = (14,)
     young: tuple[float, float] = (60.0, 1.2)
-    #: Young, and what is sent comes back as it left: the link has room.
-    unhindered: tuple[float, float] | None = (150.0, 0.8)
-    #: Older, by where rtt_ratio ends: nothing waits, a little, more.
+    #: For young senders whose ACKs arrive as fast as they send: the link has spare capacity.
+    #: None if the table has no such region.
+    unlimited: tuple[float, float] | None = (150.0, 0.8)
+    #: For older senders: (upper bound of rtt_ratio, window, pace), from an empty to a long queue.
     older: tuple[tuple[float, ...], ...] = ((1.001, 600, 0.8), (1.05, 600, 1), (math.inf, 600, 1.2))
+    #: For all senders if rtt_ratio is above `_QUEUEING_RTT_RATIO`.
     queueing: tuple[float, float] = (80.0, 1.5)
-    #: How much of a fair share of the smallest path is sent at once.
+    #: First burst, relative to the fair share of the smallest path.
     share_of_path: float = 1.6
 
 
-_START_OF_EDITION_2 = _Start(
+_FIRST_CELLS_OF_EDITION_2 = _FirstCells(
     (5, 10, 20, 40), (3, 7, 14, 28), (110.0, 0.9), None, ((math.inf, 110, 0.9),), (80.0, 1.1), 0.8
 )
-_QUEUEING_RTT_RATIO, _UNHINDERED_SEND_RATIO = 1.25, 0.97
-#: A cell of age may be about the first burst if it begins before so many bursts are acknowledged:
-#: climbs like them longer than the first table's.
-_LONGEST_BURST = 2
-_FAST_KEEP, _SLOW_KEEP = 7 / 8, 255 / 256
+_QUEUEING_RTT_RATIO, _UNLIMITED_SEND_RATIO = 1.25, 0.97
+# An age region is split by link rate if it starts before this many first bursts are acknowledged.
+# Only one burst is measured there, but climbs make the burst longer than the first table's.
+_SPLIT_BURSTS = 2
+# Decay rates of the fast and the slow moving averages in a sender's memory.
+_FAST_DECAY, _SLOW_DECAY = 7 / 8, 255 / 256
 
+#: Thresholds of an inner node, or none for a rule; and the rule's action.
 Node = tuple[Sequence[tuple[int, float]], Action]
 _NO_ACTION: Final = Action(0.0, 0.0, 1.0)
 
 
-def _start_of(spec: spec_pb2.DesignSpec) -> _Start:
-    """Of absolute rules only the first burst."""
+def _first_cells(spec: spec_pb2.DesignSpec) -> _FirstCells:
+    """Returns the regions of the first table. Absolute rules use only `share_of_path`."""
     is_new = spec.edition > 2 and is_scale_free(spec.rules)
-    return _Start() if is_new else _START_OF_EDITION_2
+    return _FirstCells() if is_new else _FIRST_CELLS_OF_EDITION_2
 
 
-def _measured_something(axes: Sequence[int], rules: int) -> Node:
-    """The node that divides all memory into what is all zero and what is not."""
-    axis, value = next(iter(_least_measured(axes, rules).items()))
-    return [(axis, value if value == _LEAST_OTHER else value / 2)], _NO_ACTION
+def _start_rule_node(axes: Sequence[int], rules: int) -> Node:
+    """Returns the inner node that separates the all-zero memory from all others."""
+    axis, value = next(iter(_min_measured(axes, rules).items()))
+    return [(axis, value if value == _MIN_MEASURED else value / 2)], _NO_ACTION
 
 
-def _scale_free_start(
+def _scale_free_first_table(
     spec: spec_pb2.DesignSpec, axes: Sequence[int], window_multiple: float, space: ActionSpace
 ) -> RuleTable:
-    def follow(percent: float, pace: float, grown: float = 1.0) -> Node:
-        increment = float(round(percent * (1 - window_multiple) * grown))
-        return [], Action(window_multiple, increment, pace / grown)
+    def rule(percent: float, pace: float, maturity: float = 1.0) -> Node:
+        # `maturity` is the share of its final value that the average of the rate has reached.
+        increment = float(round(percent * (1 - window_multiple) * maturity))
+        return [], Action(window_multiple, increment, pace / maturity)
 
-    start, has_rtt, knows_age = _start_of(spec), RTT_RATIO in axes, _AGE in axes
+    cells, has_rtt, has_age = _first_cells(spec), RTT_RATIO in axes, _AGE in axes
     burst = start_action(spec, space)
-    told = sum(age < _LONGEST_BURST * burst.window_increment for age in (0, *start.ages[:-1]))
-    most = _UNHINDERED_SEND_RATIO if start.unhindered else 1.0
-    rates = _ratios_of_rates(spec, axes, burst.intersend_ms, most)
+    split_cells = sum(age < _SPLIT_BURSTS * burst.window_increment for age in (0, *cells.ages[:-1]))
+    max_ratio = _UNLIMITED_SEND_RATIO if cells.unlimited else 1.0
+    ratios = _send_ratios(spec, axes, burst.intersend_ms, max_ratio)
 
     def young(cell: int) -> list[Node]:
-        # Averages that know the age are means from the first.
-        grown = 1.0 if knows_age else 1 - power(_FAST_KEEP, start.middles[cell])
-        nodes = _alike(follow(*start.young, grown), rates if cell < told else ())
-        if start.unhindered and _SEND in axes:
-            above = follow(*start.unhindered, grown)
-            nodes = [([(_SEND, most)], _NO_ACTION), *nodes, above]
+        # Rules with the signal age have averages that are means from the first ACK on.
+        maturity = 1.0 if has_age else 1 - power(_FAST_DECAY, cells.typical_ages[cell])
+        node = rule(*cells.young, maturity)
+        nodes = _split_by_send_ratio(node, ratios if cell < split_cells else ())
+        if cells.unlimited and _SEND in axes:
+            unlimited = rule(*cells.unlimited, maturity)
+            nodes = [([(_SEND, max_ratio)], _NO_ACTION), *nodes, unlimited]
         return nodes
 
     def older() -> list[Node]:
-        cells = start.older if has_rtt else _START_OF_EDITION_2.older
-        nodes = [follow(*cells[-1][1:])]
-        for end, *action in reversed(cells[:-1]):
-            nodes = [([(RTT_RATIO, end)], _NO_ACTION), follow(*action), *nodes]
+        by_rtt = cells.older if has_rtt else _FIRST_CELLS_OF_EDITION_2.older
+        nodes = [rule(*by_rtt[-1][1:])]
+        for end, *action in reversed(by_rtt[:-1]):
+            nodes = [([(RTT_RATIO, end)], _NO_ACTION), rule(*action), *nodes]
         return nodes
 
     def by_age(first: int, last: int) -> list[Node]:
         if first == last:
-            return young(first) if first < len(start.ages) else older()
+            return young(first) if first < len(cells.ages) else older()
         middle = (first + last) // 2
-        age = start.ages[middle]
-        ratio = (1 - power(_SLOW_KEEP, age)) / (1 - power(_FAST_KEEP, age))
-        threshold = (_AGE, float(age)) if knows_age else (_SLOW_REC, ratio)
-        divided: Node = ([threshold], _NO_ACTION)
-        return [divided, *by_age(first, middle), *by_age(middle + 1, last)]
+        age = cells.ages[middle]
+        ratio = (1 - power(_SLOW_DECAY, age)) / (1 - power(_FAST_DECAY, age))
+        threshold = (_AGE, float(age)) if has_age else (_SLOW_REC, ratio)
+        inner: Node = ([threshold], _NO_ACTION)
+        return [inner, *by_age(first, middle), *by_age(middle + 1, last)]
 
-    nodes = by_age(0, len(start.ages)) if knows_age or _SLOW_REC in axes else older()
+    nodes = by_age(0, len(cells.ages)) if has_age or _SLOW_REC in axes else older()
     if has_rtt:
-        queueing = follow(*start.queueing)
+        queueing = rule(*cells.queueing)
         nodes = [([(RTT_RATIO, _QUEUEING_RTT_RATIO)], _NO_ACTION), *nodes, queueing]
     if spec.rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING and has_rtt:
         resumed: Node = ([], Action(0.0, _RESUMED_PERCENT, _RESUMED_PACE))
         nodes = [([(RTT_RATIO, 1.0 / 2)], _NO_ACTION), resumed, *nodes]
-    nodes = [_measured_something(axes, spec.rules), ([], burst), *nodes]
+    nodes = [_start_rule_node(axes, spec.rules), ([], burst), *nodes]
     return RuleTable(axes, nodes, rules=spec.rules)
 
 
-def _ratios_of_rates(
-    spec: spec_pb2.DesignSpec, axes: Sequence[int], intersend_ms: float, most: float
+def _send_ratios(
+    spec: spec_pb2.DesignSpec, axes: Sequence[int], intersend_ms: float, maximum: float
 ) -> list[float]:
-    """Where send_ratio divides link rates into `rates_at_start` equally probable parts while all
-    that a sender has heard of is its first burst, whose packets left at such intervals, and came
-    back at those of the link."""
+    """Returns the values of send_ratio that divide link rates into equally probable parts.
+
+    `rates_at_start` is the number of parts. The values are valid while a sender has measured only
+    its first burst: its packets leave at intervals of `intersend_ms`, and their ACKs arrive at the
+    intervals of the link. Values from `maximum` on are left out.
+    """
     if _SEND not in axes:
         return []
     parts, network = spec.search.joint.rates_at_start, outline(spec).network
     kilobits = kilobits_per_packet(network)
     packets_per_ms = (quantile(network.rate_mbps, n / parts) / kilobits for n in range(1, parts))
-    # A burst that is slower than the link comes back as it left.
-    return sorted({ratio for each in packets_per_ms if (ratio := intersend_ms * each) < most})
+    return sorted({ratio for each in packets_per_ms if (ratio := intersend_ms * each) < maximum})
 
 
-def _alike(node: Node, ratios: Sequence[float]) -> list[Node]:
-    """The node, divided on send_ratio."""
+def _split_by_send_ratio(node: Node, ratios: Sequence[float]) -> list[Node]:
+    """Returns a subtree that splits on send_ratio at `ratios`, with `node` as every leaf."""
     if not ratios:
         return [node]
     middle = len(ratios) // 2
-    below, above = _alike(node, ratios[:middle]), _alike(node, ratios[middle + 1 :])
+    below = _split_by_send_ratio(node, ratios[:middle])
+    above = _split_by_send_ratio(node, ratios[middle + 1 :])
     return [([(_SEND, ratios[middle])], _NO_ACTION), *below, *above]
 
 
 def _senders_on(model: Model) -> float:
-    """How many are on at a time on the median network."""
+    """Returns the mean number of senders that are on at a time, on the median network."""
     return max(
         1.0, quantile(model.network.senders, _MEDIAN) * _share_of_time_on(model.network.traffic)
     )
 
 
 def cycle_ms(spec: spec_pb2.DesignSpec) -> float:
-    """How long an on and an off period of the median network take, but no less than four of its
-    round trips. A flow by bytes is on for as long as its fair share of the link needs."""
+    """Returns the mean duration of an on/off cycle on the median network, in ms.
+
+    It is at least four round trips. A flow of a given size is on for as long as it takes at its
+    fair share of the link.
+    """
     model = outline(spec)
     network, traffic = model.network, model.network.traffic
     off_ms = mean_off_ms(model, lambda each: quantile(each, _MEDIAN))
@@ -411,7 +444,7 @@ def cycle_ms(spec: spec_pb2.DesignSpec) -> float:
 
 
 def _share_of_time_on(traffic: spec_pb2.TrafficModel) -> float:
-    """Half where it depends on the congestion control."""
+    """Returns the share of time that a sender is on; 0.5 if that depends on congestion control."""
     if traffic.HasField("always"):
         return 1.0
     if traffic.WhichOneof("on") != "exponential_time":

@@ -1,4 +1,4 @@
-"""Budgets of CPU time, wall time and packets, and the number of steps that they buy."""
+"""Budgets of CPU time, wall time and packets, and the number of steps that they allow."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from remy_farm.designer.designer import Designer
-from remy_farm.designer.joint.schedule import Schedule, start_count, widening
+from remy_farm.designer.joint.schedule import Schedule, specimen_factor, start_count
 from remy_farm.designer.search import with_steps
 from remy_farm.specification.models import designs
 from remy_proto.completion import NEWEST_EDITION
@@ -15,15 +15,15 @@ from remy_proto.v1 import evaluation_pb2, progress_pb2, spec_pb2
 
 @dataclass(frozen=True)
 class Elapsed:
-    """Time used since a design began, without the pauses between its runs."""
+    """Time that a design has used, without the pauses between its runs."""
 
     wall_seconds: float = 0.0
-    #: CPU time of whoever evaluated for it.
+    #: CPU time of the processes that evaluate its requests.
     cpu_seconds: float = 0.0
 
 
-def exhausted(stop: spec_pb2.Stop, elapsed: Elapsed) -> progress_pb2.StopReason | None:
-    """Which of the budgets that need a clock is used up, if one is."""
+def exhausted_budget(stop: spec_pb2.Stop, elapsed: Elapsed) -> progress_pb2.StopReason | None:
+    """Returns the budget of time that is used up; None if none is."""
     if stop.HasField("cpu_seconds") and elapsed.cpu_seconds >= stop.cpu_seconds:
         return progress_pb2.STOP_REASON_CPU_SECONDS
     if stop.HasField("wall_seconds") and elapsed.wall_seconds >= stop.wall_seconds:
@@ -31,38 +31,39 @@ def exhausted(stop: spec_pb2.Stop, elapsed: Elapsed) -> progress_pb2.StopReason 
     return None
 
 
-def seconds_left(
+def estimate_seconds_left(
     stop: spec_pb2.Stop, elapsed: Elapsed, *, steps: float, epochs: int, share_done: float | None
 ) -> float | None:
-    """A guess at the wall time, in seconds, until the first budget is used up.
+    """Estimates the wall time, in seconds, until the first budget is used up.
 
-    Assumes that the design goes on at its average pace; `steps` may count the running step in part,
-    and `share_done` is how much of a search of fixed length is done.
-    None where there is nothing to go by.
+    Assumes that the design continues at its average speed. `steps` may include a fraction for the
+    running step. `share_done` is the finished share of a search of fixed length. Returns None if
+    no budget allows an estimate.
     """
-    pace = elapsed.wall_seconds
-    guesses = []
+    wall = elapsed.wall_seconds
+    estimates = []
     if stop.HasField("wall_seconds"):
-        guesses.append(stop.wall_seconds - pace)
+        estimates.append(stop.wall_seconds - wall)
     if stop.HasField("cpu_seconds") and elapsed.cpu_seconds > 0:
-        guesses.append((stop.cpu_seconds - elapsed.cpu_seconds) * pace / elapsed.cpu_seconds)
+        estimates.append((stop.cpu_seconds - elapsed.cpu_seconds) * wall / elapsed.cpu_seconds)
     if stop.HasField("steps") and steps > 0:
-        guesses.append((stop.steps - steps) * pace / steps)
+        estimates.append((stop.steps - steps) * wall / steps)
     if stop.HasField("epochs") and epochs > 0:
-        guesses.append((stop.epochs - epochs) * pace / epochs)
+        estimates.append((stop.epochs - epochs) * wall / epochs)
     if share_done:
-        guesses.append((1 - share_done) * pace / share_done)
-    return max(min(guesses), 0.0) if guesses else None
+        estimates.append((1 - share_done) * wall / share_done)
+    return max(min(estimates), 0.0) if estimates else None
 
 
-# A budget of CPU time or packets as a number of steps, which is all that a design depends on.
+# Conversion of a budget of CPU time or packets into a number of steps. A design depends on the
+# number of steps only, so that it can be repeated on a faster or slower machine.
 
 
 _MAXIMUM_STEPS = 10_000_000
 
 
 def is_by_budget(spec: spec_pb2.DesignSpec) -> bool:
-    """Whether the length of the design is given as CPU time or as packets."""
+    """Tells whether the length of the search is given as CPU time or packets, not as steps."""
     joint = spec.search.joint
     return spec.search.mode == spec_pb2.SEARCH_MODE_JOINT and (
         joint.HasField("cpu_seconds") or joint.HasField("simulated_packets")
@@ -76,15 +77,16 @@ def steps_within(
     *,
     edition: int = NEWEST_EDITION,
 ) -> int:
-    """The longest climb whose design is expected to cost no more than the budget; at least a step.
+    """Returns the length of the longest climb that is expected to stay within the budget.
 
-    `step_costs` holds the cost, in the budget's unit, of a step of `search.specimens` antithetic
-    pairs, with a table that was divided 0, 1, ... times; the last is that of all larger tables.
+    The result is at least one step. `step_costs` holds the cost, in the budget's unit, of a step of
+    `search.specimens` antithetic pairs with a table that was split 0, 1, ... times; the last cost
+    is used for all larger tables.
     """
     if min(step_costs) <= 0:
-        raise ValueError(f"a step costs {min(step_costs)}; a positive cost is needed")
-    # One step may take the place of several that the settings count.
-    most = budget / min(step_costs) * max(widening(search), 1.0)
+        raise ValueError(f"a step costs {min(step_costs)}; costs must be positive")
+    # With more specimens than they were tuned for, one step replaces several of the settings.
+    most = budget / min(step_costs) * max(specimen_factor(search), 1.0)
     low, high = 1, max(1, min(_MAXIMUM_STEPS, int(most)))
     while low < high:
         middle = (low + high + 1) // 2
@@ -102,53 +104,54 @@ def expected_cost(
     *,
     edition: int = NEWEST_EDITION,
 ) -> float:
-    """What a design costs whose settings say `steps` steps, in the unit of `step_costs`.
+    """Returns the expected cost of a design with `steps` steps, in the unit of `step_costs`.
 
-    Divisions cost no more than a step or two in all, and are left out, but for their trials.
+    Includes the trials of splits. Leaves out the steps that make splits, which cost as much as one
+    or two steps in all.
     """
     planned = spec_pb2.Search()
     planned.CopyFrom(search)
     planned.joint.steps = steps
     schedule = Schedule(planned, edition)
     joint = schedule.search
-    # A comparison simulates each of its specimens once, a step each of its own twice.
+    # A validation simulates each of its specimens once; a step simulates each of its own twice.
     validation = joint.validation_specimens / (2 * search.specimens)
-    # Every start makes the first steps, and is compared after the last of them.
+    # Each of the short climbs makes the first steps and is then validated.
     starts = start_count(joint)
-    tried = min(joint.start_steps, joint.steps) if starts > 1 else 0
+    short_steps = min(joint.start_steps, joint.steps) if starts > 1 else 0
     total, splits = step_costs[0] * validation, 0
     for step in range(joint.steps):
         pairs = schedule.settings(step).specimens / search.specimens
-        # Each division adds a rule at least.
+        # Each split adds at least one rule.
         if schedule.split_is_due(step, rules=1 + splits):
             splits += 1
             pairs += schedule.trial_specimens / search.specimens
         done = step + 1
-        if done == tried or (done > tried and schedule.epoch_is_due(done)):
+        if done == short_steps or (done > short_steps and schedule.epoch_is_due(done)):
             pairs += validation
         cost = step_costs[min(splits, len(step_costs) - 1)]
-        total += (starts if step < tried else 1) * pairs * cost
+        total += (starts if step < short_steps else 1) * pairs * cost
     return total
 
 
-# A rehearsal of a joint search: finds out how many steps a budget of CPU time or packets buys.
-#
-# It is a design that divides a rule after each step, and so makes one step with every size of table
-# that the real one will have. Driven like a designer: no clock, no I/O.
-
-
-# A rehearsal is cut short when it has used so much of the budget.
+# A rehearsal stops when it has used this share of the budget.
 _SHARE_OF_BUDGET = 0.05
-# How large its table grows where that follows from the length, which is what it is to find out.
+# Size that the rehearsal's table grows to if no rule limit is set. The default limit depends on the
+# number of steps, which is not known yet.
 _REHEARSED_RULES = 72
 
 
 class Rehearsal:
-    """The rehearsal of a specification whose length is given as a budget."""
+    """Measures what steps cost, to find how many steps a budget allows.
+
+    A rehearsal is a short joint search that splits a rule after each step, so that it makes one
+    step with every size of table that the real search will have. It is driven like a designer, and
+    has no clock and no I/O.
+    """
 
     def __init__(self, spec: spec_pb2.DesignSpec) -> None:
         self._spec = spec
-        # Each division adds a rule at least.
+        # At least as many steps as splits: each split adds at least one rule.
         search = spec.search
         self._rules = search.maximum_rules or search.joint.maximum_rules or _REHEARSED_RULES
         plan = with_steps(spec, self._rules)
@@ -161,39 +164,42 @@ class Rehearsal:
         self._designer = Designer(plan)
         asked = search.joint
         self._counts_packets = asked.HasField("simulated_packets")
-        #: In packets, or in seconds of CPU time.
+        # In packets, or in seconds of CPU time.
         budget = asked.simulated_packets if self._counts_packets else asked.cpu_seconds
-        # Of several tables each has a share.
+        # Tables that are designed together share the budget equally.
         self._tables = len(designs(spec))
         self._budget = budget / self._tables
         self._climbs = 0
         self._used = 0.0
-        # By the number of divisions before the step.
+        # Index: the number of splits before the step.
         self._step_costs: list[float] = []
         self._is_over = False
 
     def next_request(self) -> evaluation_pb2.EvaluationRequest | None:
-        """What to evaluate next; None when the rehearsal is over."""
+        """Returns the next request; None when the rehearsal is over."""
         return None if self._is_over else self._designer.next_request()
 
     def receive(self, outcome: evaluation_pb2.EvaluationOutcome, cpu_seconds: float) -> None:
-        """Takes the last request's outcome, and the CPU time that it took."""
+        """Receives the outcome of the last request, and the CPU time of its evaluation."""
         step = self._designer.receive(outcome)[0].step_finished
         cost = step.simulated_packets if self._counts_packets else cpu_seconds
         self._used += cost
         if step.purpose == progress_pb2.STEP_PURPOSE_CLIMB:
             self._climbs += 1
             if self._climbs % self._tables > 0:
-                # The tables take turns: the steps of the last are those that count.
+                # The tables take turns; only steps of the last table are measured.
                 return
-            # Where nobody ever sends, a step costs a packet all the same.
+            # If no sender ever sends, a step still counts as one packet: costs must be positive.
             self._step_costs.append(max(cost, 1) if self._counts_packets else cost)
             self._is_over = (
                 step.rules >= self._rules or self._used >= _SHARE_OF_BUDGET * self._budget
             )
 
-    def resolved(self) -> spec_pb2.DesignSpec:
-        """The specification with steps in place of the budget, once the rehearsal is over."""
+    def spec_with_steps(self) -> spec_pb2.DesignSpec:
+        """Returns the specification with a number of steps in place of the budget.
+
+        Call it only when the rehearsal is over.
+        """
         spec = self._spec
         steps = steps_within(spec.search, self._budget, self._step_costs, edition=spec.edition)
         return with_steps(spec, steps)

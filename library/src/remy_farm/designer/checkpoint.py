@@ -1,4 +1,4 @@
-"""Checkpoints: sealed bytes, and which design and simulator they belong to."""
+"""Seals checkpoints with a hash, and checks which design and simulator they belong to."""
 
 from __future__ import annotations
 
@@ -18,46 +18,45 @@ from remy_proto.v1 import checkpoint_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import RuleTable, fingerprint, signals_fingerprint
 from remy_simulator.messages import USUAL_AXES, axis_of
 
-# Settings of a search's length that a design may go on with another value of.
+# Settings of a search's length that may change when a design is resumed.
 _MAY_CHANGE: Final = ("steps", "cpu_seconds")
 
 
 def search_digest(spec: spec_pb2.DesignSpec) -> str:
-    """The digest of a specification without its name, stop rules, schedule's length and workers.
+    """Returns the digest of a specification without the parts that may change at a resume.
 
-    A design may go on with more of what these allow. Where the length of a schedule changes, what
-    is annealed over it is annealed anew from where the design stands.
+    These are its name, its stop rules, the length of its schedule, and its workers.
     """
-    walk = spec_pb2.DesignSpec()
-    walk.CopyFrom(spec)
-    walk.ClearField("name")
-    walk.ClearField("stop")
-    walk.ClearField("workers")
-    walk.search.ClearField("worker_schedule")
+    fixed = spec_pb2.DesignSpec()
+    fixed.CopyFrom(spec)
+    fixed.ClearField("name")
+    fixed.ClearField("stop")
+    fixed.ClearField("workers")
+    fixed.search.ClearField("worker_schedule")
     for mode in MODES:
         for name in mode.lengths:
             if name in _MAY_CHANGE:
-                mode.settings(walk.search).ClearField(name)
-    return content_digest(walk)
+                mode.settings(fixed.search).ClearField(name)
+    return content_digest(fixed)
 
 
 def with_signals_of(spec: spec_pb2.DesignSpec, table: RuleTable) -> RuleTable:
-    """The table as one that may be divided on the specification's signals.
+    """Returns the table with the specification's signals, so that it may be split on all of them.
 
-    Raises DesignerError if it is divided on any other, or has rules of another kind.
+    Raises DesignerError if it is already split on another signal, or has rules of another kind.
     """
     if table.rules != spec.rules:
         kinds = rule_table_pb2.Rules.DESCRIPTOR.values_by_number
         raise DesignerError(
-            f"the table to begin with has {short_name(kinds[table.rules])} rules, so that the "
-            f"specification's `rules` must be that, too; they are {short_name(kinds[spec.rules])}"
+            f"the first table has {short_name(kinds[table.rules])} rules; the specification's "
+            f"`rules` must be the same, but are {short_name(kinds[spec.rules])}"
         )
     allowed = sorted(axis_of(signal) for signal in spec.signals)
     for thresholds, _ in table.nodes():
         for axis, _ in thresholds:
             if axis not in allowed:
                 raise DesignerError(
-                    f"the table to begin with is divided on {signal_name(axis, table.rules)}; the "
+                    f"the first table is split on {signal_name(axis, table.rules)}; the "
                     "specification's signals are "
                     + ", ".join(signal_name(each, table.rules) for each in allowed)
                 )
@@ -65,7 +64,7 @@ def with_signals_of(spec: spec_pb2.DesignSpec, table: RuleTable) -> RuleTable:
 
 
 def design_digest(spec: spec_pb2.DesignSpec, given: RuleTable | None) -> str:
-    """What may not change while a design goes on: the search, and the table it was given."""
+    """Returns the digest of the search and of the given first table, which must not change."""
     digest = search_digest(spec)
     if given is None:
         return digest
@@ -74,17 +73,17 @@ def design_digest(spec: spec_pb2.DesignSpec, given: RuleTable | None) -> str:
     return hashlib.sha256(f"{digest} {table}".encode()).hexdigest()
 
 
-#: Version of the message Checkpoint. Another one cannot be read.
+#: Version of the message Checkpoint. Other versions are refused.
 FORMAT_VERSION = 2
 
 
 def seal(checkpoint: checkpoint_pb2.Checkpoint) -> bytes:
-    """The checkpoint as bytes that `unseal` accepts."""
+    """Serializes a checkpoint together with its hash."""
     return _seal(checkpoint.SerializeToString(deterministic=True))
 
 
 def unseal(data: bytes) -> checkpoint_pb2.Checkpoint:
-    """The checkpoint that `seal` made these bytes of. Raises CheckpointError for any others."""
+    """Reads what `seal` wrote. Raises CheckpointError for anything else."""
     sealed = checkpoint_pb2.SealedCheckpoint()
     checkpoint = checkpoint_pb2.Checkpoint()
     try:
@@ -93,8 +92,8 @@ def unseal(data: bytes) -> checkpoint_pb2.Checkpoint:
         if not intact and sealed.format_version not in (0, FORMAT_VERSION):
             raise OtherVersionError(
                 f"the checkpoint has format version {sealed.format_version}, and this program "
-                f"reads version {FORMAT_VERSION} only; let the version of remy-farm that wrote it "
-                "finish the design, or begin the design anew"
+                f"reads version {FORMAT_VERSION} only; finish the design with the version of "
+                "remy-farm that wrote it, or start the design again"
             )
         if intact:
             checkpoint.ParseFromString(sealed.checkpoint)
@@ -102,7 +101,7 @@ def unseal(data: bytes) -> checkpoint_pb2.Checkpoint:
         intact = False
     if not intact:
         raise CheckpointError(
-            f"the checkpoint ({len(data)} bytes) is damaged: its content and its hash differ"
+            f"the checkpoint ({len(data)} bytes) is damaged: its hash does not match its content"
         )
     return checkpoint
 
@@ -114,9 +113,8 @@ def _seal(payload: bytes) -> bytes:
 
 
 def new_record(design_digest: str, spec: spec_pb2.DesignSpec) -> checkpoint_pb2.Checkpoint:
-    """The record of a design at its beginning, made by this simulator: a checkpoint but for the
-    strategy's state."""
-    signals_beyond = [
+    """Returns the record of a new design: a checkpoint without the strategy's state."""
+    additional_signals = [
         signal
         for signal in spec.signals
         if axis_of(signal) >= USUAL_AXES or signal == rule_table_pb2.SIGNAL_AGE
@@ -124,14 +122,14 @@ def new_record(design_digest: str, spec: spec_pb2.DesignSpec) -> checkpoint_pb2.
     return checkpoint_pb2.Checkpoint(
         spec_digest=design_digest,
         simulator_version=version("remy-simulator"),
-        simulator_digest=signals_fingerprint() if signals_beyond else fingerprint(spec.rules),
+        simulator_digest=signals_fingerprint() if additional_signals else fingerprint(spec.rules),
     )
 
 
 def check_same_design(
     saved: checkpoint_pb2.Checkpoint, expected: checkpoint_pb2.Checkpoint
 ) -> None:
-    """Raises CheckpointError unless `saved` is a record of the design that `expected` begins."""
+    """Raises CheckpointError unless `saved` has the design and the simulator of `expected`."""
     if saved.spec_digest != expected.spec_digest:
         raise CheckpointError(
             f"the checkpoint belongs to another specification or first table (digest "
@@ -148,5 +146,5 @@ def check_same_design(
             f"the checkpoint was made with a build of simulator {expected.simulator_version} "
             f"whose results differ from this one's (digest "
             f"{saved.simulator_digest[:12] or 'unknown'}, not "
-            f"{expected.simulator_digest[:12]}); the design can go on with that build only"
+            f"{expected.simulator_digest[:12]}); the design can be resumed with that build only"
         )

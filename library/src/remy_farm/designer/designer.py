@@ -1,4 +1,4 @@
-"""The designer: a search's steps, counted, reported, stopped and checkpointed."""
+"""The designer: makes the steps of a search, counts and reports them, stops and checkpoints it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from remy_farm.designer.checkpoint import (
 from remy_farm.designer.scoring import CheckpointError, DesignerError, OutcomeError
 from remy_farm.designer.search import State, StepReport, Strategy, ValidatingStrategy
 from remy_farm.designer.strategies import STRATEGIES
-from remy_farm.designer.team import TeamStrategy, refuse_given
+from remy_farm.designer.team import TeamStrategy, reject_given_table
 from remy_farm.specification.models import designs
 from remy_farm.specification.modes import MODES, mode_of
 from remy_proto.v1 import checkpoint_pb2, progress_pb2, spec_pb2
@@ -28,14 +28,14 @@ from remy_simulator import RuleTable, columns
 from remy_simulator.messages import from_native, to_native
 
 
-def rule_that_holds(
+def reason_to_stop(
     stop: spec_pb2.Stop, *, steps: int, epochs: Sequence[progress_pb2.EpochRecord]
 ) -> progress_pb2.StopReason | None:
-    """The first rule of `stop` that is fulfilled after `steps` steps and the recorded epochs."""
+    """Returns the first rule of `stop` that applies after these steps and epochs; None if none."""
     if stop.HasField("epochs") and len(epochs) >= stop.epochs:
         return progress_pb2.STOP_REASON_EPOCHS
     if stop.HasField("epochs_without_gain"):
-        # A short climb that lost to others says nothing about the one that goes on.
+        # The epochs of short climbs say nothing about progress of the climb that is continued.
         last = [record for record in epochs if not record.HasField("start")]
         last = last[-stop.epochs_without_gain :]
         if len(last) == stop.epochs_without_gain and not any(
@@ -56,7 +56,7 @@ def _strategy(spec: spec_pb2.DesignSpec, given: RuleTable | None) -> Strategy[An
     search = STRATEGIES[mode.name]
     if len(designs(spec)) == 1:
         return search(spec, given)
-    refuse_given(given)
+    reject_given_table(given)
     if not issubclass(search, ValidatingStrategy):
         able = " and ".join(mode.name for mode in MODES if mode.designs_together)
         raise DesignerError(
@@ -65,28 +65,27 @@ def _strategy(spec: spec_pb2.DesignSpec, given: RuleTable | None) -> Strategy[An
     return TeamStrategy(spec, search)
 
 
-# What is counted beside the search's state: steps, epochs, simulations and events
+# The record: steps, epochs, simulations and events, which are counted beside the search's state
 
 
-def count_outcome(record: checkpoint_pb2.Checkpoint, outcome: Outcome) -> int:
-    """Adds what an outcome has cost. Returns its simulated packets."""
+def record_outcome(record: checkpoint_pb2.Checkpoint, outcome: Outcome) -> int:
+    """Adds the cost of an outcome to the record. Returns its number of simulated packets."""
     packets = sum(outcome.packets_sent)
     record.evaluations += len(outcome.packets_sent)
     record.simulated_packets += packets
     return packets
 
 
-def count_step(
+def record_step(
     record: checkpoint_pb2.Checkpoint,
     epoch: int,
     request: Request,
     outcome: Outcome,
     report: StepReport,
 ) -> list[Event]:
-    """Adds a step made in `epoch`, and the epoch that ended with it, if any. Returns the events
-    that tell of them."""
+    """Adds a step of `epoch` to the record, and the epoch if it ended. Returns their events."""
     record.step += 1
-    packets = count_outcome(record, outcome)
+    packets = record_outcome(record, outcome)
     finished = progress_pb2.StepFinished(
         candidates=len(request.candidates),
         specimens=columns.specimen_count(request),
@@ -100,12 +99,11 @@ def count_step(
         ended.step = record.step
         epoch_finished = progress_pb2.EpochFinished(record=ended)
         events.append(Event(epoch_finished=epoch_finished))
-    return _numbered(record, epoch, events)
+    return _number_events(record, epoch, events)
 
 
-def count_end(record: checkpoint_pb2.Checkpoint, epoch: int, rules: int) -> list[Event]:
-    """Marks the design as finished, with a table of `rules` rules. Returns the event that tells of
-    it."""
+def record_finish(record: checkpoint_pb2.Checkpoint, epoch: int, rules: int) -> list[Event]:
+    """Marks the design as finished, with a table of `rules` rules. Returns the event of this."""
     closing = record.closing
     closing.finished = True
     finished = progress_pb2.DesignFinished(
@@ -116,11 +114,13 @@ def count_end(record: checkpoint_pb2.Checkpoint, epoch: int, rules: int) -> list
         simulated_packets=record.simulated_packets,
         closing=closing.comparison if closing.HasField("comparison") else None,
     )
-    return _numbered(record, epoch, [Event(design_finished=finished)])
+    return _number_events(record, epoch, [Event(design_finished=finished)])
 
 
-def _numbered(record: checkpoint_pb2.Checkpoint, epoch: int, events: list[Event]) -> list[Event]:
-    """The events with their numbers, and the step and epoch that they belong to."""
+def _number_events(
+    record: checkpoint_pb2.Checkpoint, epoch: int, events: list[Event]
+) -> list[Event]:
+    """Sets the sequence number, step and epoch of the events, and returns them."""
     for event in events:
         record.event_sequence += 1
         event.sequence = record.event_sequence
@@ -130,37 +130,38 @@ def _numbered(record: checkpoint_pb2.Checkpoint, epoch: int, events: list[Event]
 
 
 class Designer:
-    """One design. The package's documentation lists its driver's duties."""
+    """The state machine of one design. The package's documentation lists its driver's duties."""
 
     def __init__(self, spec: spec_pb2.DesignSpec, *, first_table: RuleTable | None = None) -> None:
-        """A design at its beginning, with `first_table` in place of the search's own if given.
+        """Starts a design, from `first_table` if given and else from the search's own first table.
 
-        Raises DesignerError if there is no search as specified, or none that could begin with such
-        a table.
+        Raises DesignerError if the specified search does not exist, or cannot start from that
+        table.
         """
         self._spec = spec
         given = None if first_table is None else with_signals_of(spec, first_table)
         self._strategy = _strategy(spec, given)
-        # Where the search stands: it changes in `_step` alone.
+        # The search's state. Only `_step` replaces it; `next_request` sets its worker threads.
         self._state: State = self._strategy.first_state()
-        # Everything that is counted, and is not the search's.
+        # Counters and epochs; the rest of the checkpoint.
         self._record = new_record(design_digest(spec, given), spec)
         if spec.search.worker_schedule:
             self._record.worker_schedule.extend(spec.search.worker_schedule)
             self._record.replays_schedule = True
         self._request: Request | None = None
-        # What is asked for after it, as far as that is known, and what for.
+        # Requests that follow `_request`, as far as they are known, with the purposes of their
+        # steps.
         self._ahead: deque[tuple[progress_pb2.StepPurpose, Request]] = deque()
 
     @classmethod
     def resume(
         cls, spec: spec_pb2.DesignSpec, data: bytes, *, first_table: RuleTable | None = None
     ) -> Designer:
-        """The design that `checkpoint` made these bytes of.
+        """Restores the design from the bytes that `checkpoint` returned.
 
-        Raises CheckpointError if they are damaged, or belong to another specification (but for its
-        name, its stop rules and its schedule's length), another first table, or a simulator of
-        another version or with other results.
+        Raises CheckpointError if they are damaged, or belong to another specification, first table
+        or simulator. The specification may differ in its name, its stop rules and the length of its
+        schedule.
         """
         checkpoint = sealing.unseal(data)
         designer = cls(spec, first_table=first_table)
@@ -168,16 +169,16 @@ class Designer:
         saved, field = checkpoint.WhichOneof("strategy"), designer._strategy.field
         if saved != field:
             raise CheckpointError(
-                f"the checkpoint holds the state of the search {saved!r}; the specification asks "
-                f"for {field!r}"
+                f"the checkpoint holds the state of search {saved!r}; the specification selects "
+                f"search {field!r}"
             )
-        designer._state = designer._strategy.restored(getattr(checkpoint, field))
+        designer._state = designer._strategy.restore_state(getattr(checkpoint, field))
         checkpoint.ClearField("strategy")
         designer._record = checkpoint
         return designer
 
     def checkpoint(self) -> bytes:
-        """The whole state as bytes, for `resume`."""
+        """Returns the whole state as bytes, for `resume`."""
         checkpoint = checkpoint_pb2.Checkpoint()
         checkpoint.CopyFrom(self._record)
         getattr(checkpoint, self._strategy.field).CopyFrom(self._state.to_message())
@@ -185,7 +186,7 @@ class Designer:
 
     @property
     def table(self) -> RuleTable:
-        """The best table so far: the one to publish."""
+        """The table to publish: the best one so far."""
         closing = self._record.closing
         if closing.HasField("table"):
             return to_native(closing.table)
@@ -193,7 +194,7 @@ class Designer:
 
     @property
     def tables(self) -> dict[str, RuleTable]:
-        """The same by name, of all tables that are designed together."""
+        """The tables to publish by name, if several are designed together."""
         closing = self._record.closing
         if closing.HasField("table"):
             published = [to_native(table) for table in (closing.table, *closing.companions)]
@@ -202,8 +203,8 @@ class Designer:
         return dict(zip(designs(self._spec), published, strict=True))
 
     @property
-    def followed(self) -> spec_pb2.DesignSpec:
-        """The specification that makes the same design anywhere: with the workers it followed."""
+    def replayable_spec(self) -> spec_pb2.DesignSpec:
+        """The specification with the recorded worker schedule, which repeats the same design."""
         spec = spec_pb2.DesignSpec()
         spec.CopyFrom(self._spec)
         spec.search.worker_schedule[:] = self._record.worker_schedule
@@ -211,13 +212,13 @@ class Designer:
 
     @property
     def finished(self) -> progress_pb2.StopReason | None:
-        """Why the design is finished; None while it is not."""
+        """Reason why the design finished; None while it is running."""
         closing = self._record.closing
         return closing.reason if closing.finished else None
 
     @property
     def steps(self) -> int:
-        """Steps made. A closing evaluation is none."""
+        """Number of steps made. A closing evaluation does not count."""
         return self._record.step
 
     @property
@@ -227,49 +228,52 @@ class Designer:
 
     @property
     def share_done(self) -> float | None:
-        """How much of the search is done, from 0 to 1; None if it has no fixed length."""
+        """Finished share of the search, from 0 to 1; None without a fixed length."""
         return self._strategy.share_done(self._state)
 
     @property
     def resting_steps(self) -> int:
-        """For how many steps nothing has moved; 0 while the search does not rest."""
+        """Number of steps for which the search has stalled; 0 if it has not."""
         return self._strategy.resting_steps(self._state)
 
     @property
     def epochs(self) -> list[progress_pb2.EpochRecord]:
-        """What each epoch so far has brought, in order."""
+        """Records of the epochs so far, in order."""
         return list(self._record.epochs)
 
     @property
     def evaluations(self) -> int:
-        """Simulations of one specimen under one candidate so far."""
+        """Number of simulations so far, each of one specimen under one candidate."""
         return self._record.evaluations
 
     @property
     def simulated_packets(self) -> int:
-        """Packets sent in them."""
+        """Packets sent in all simulations so far."""
         return self._record.simulated_packets
 
     @property
     def event_sequence(self) -> int:
-        """Number of the last event; 0 if there was none."""
+        """Sequence number of the last event; 0 before the first."""
         return self._record.event_sequence
 
-    def hear_of_workers(self, threads: int) -> None:
-        """So many threads of workers are there for the next step, if its request is not yet made.
-        Heeded by a design that follows them, and has no schedule of them to go by."""
+    def set_worker_threads(self, threads: int) -> None:
+        """Sets the number of worker threads that the next step is sized for.
+
+        Has no effect once the step's request was made, nor on a design that does not follow its
+        workers or that replays a recorded schedule.
+        """
         schedule = self._record.worker_schedule
         follows = self._spec.search.follow_workers and not self._record.replays_schedule
         if not follows or self._request is not None or self._record.HasField("closing"):
             return
         if schedule and schedule[-2] == self.steps:
-            # Of a step that was begun, and is begun anew.
+            # The step was begun before, with another number of threads, and is begun again.
             del schedule[-2:]
         if (schedule[-1] if schedule else None) != threads:
             schedule.extend((self.steps, threads))
 
     def next_request(self) -> Request | None:
-        """What to evaluate next: the same until its outcome was received, None when finished."""
+        """Returns the next request: the same until its outcome is received, None when finished."""
         if self._request is None and self.finished is None:
             self._state = replace(self._state, worker_threads=self._threads())
             if self._record.HasField("closing"):
@@ -282,11 +286,10 @@ class Designer:
         return self._request
 
     def requests_ahead(self) -> Sequence[Request]:
-        """What `next_request` will return after the next one, as far as that does not depend on its
-        outcome; a validation may come between.
+        """Returns the requests after the next one that do not depend on outcomes still missing.
 
-        Whoever has them evaluated in the meantime wastes that only if the design is stopped; nobody
-        needs to.
+        `next_request` will return each of them, possibly after a validation, unless the design is
+        stopped. They may be evaluated in advance.
         """
         if self.next_request() is None or self._record.HasField("closing"):
             return ()
@@ -297,13 +300,13 @@ class Designer:
         return tuple(request for _, request in self._ahead)
 
     def receive(self, outcome: Outcome) -> list[Event]:
-        """Makes a step, given the outcome of the last request. Returns what happened.
+        """Makes a step from the outcome of the current request. Returns the step's events.
 
-        Raises OutcomeError, and changes nothing, if the outcome is not one of that request.
+        Raises OutcomeError, and changes nothing, if the outcome does not fit the request.
         """
         request = self._request
         if request is None:
-            raise DesignerError("there is no request that an outcome could answer")
+            raise DesignerError("an outcome was received, but no request is outstanding")
         is_closing = self._record.HasField("closing")
         step = None if is_closing else self._strategy.steps[self._state.purpose]
         rules = step.rules(self._state) if step else None
@@ -316,9 +319,9 @@ class Designer:
         return events
 
     def stop(self, reason: progress_pb2.StopReason) -> list[Event]:
-        """Stops the design between two steps; one more evaluation may be due before it is finished.
+        """Stops the design between two steps. A closing evaluation may follow before it finishes.
 
-        The outstanding request, if any, is withdrawn. Of several reasons the first counts.
+        Withdraws the outstanding request. If the design was stopped before, the first reason stays.
         """
         if self._record.HasField("closing"):
             return []
@@ -328,11 +331,11 @@ class Designer:
         return self._finish() if closing is None else []
 
     def reconsider(self, spent: progress_pb2.StopReason | None = None) -> list[Event]:
-        """Applies the specification's stop rules anew, after it was resumed with other budgets.
+        """Applies the stop rules of the specification again, after a resume with other budgets.
 
-        `spent` is the budget that needs a clock and is used up, if one is. If nothing holds, a
-        stopped design goes on where its search left off; if something does, a running one is
-        stopped, and what stopped one is stopped for from now on.
+        `spent` is the reason if a budget of time is used up. A stopped design continues if no rule
+        applies any more; otherwise its reason is updated. A running design is stopped if a rule
+        applies.
         """
         reason = self._reason_to_stop() or spent
         record = self._record
@@ -352,22 +355,22 @@ class Designer:
         self._ahead.clear()
 
     def _threads(self) -> int:
-        """Of the workers that the next step is for; 0 where none are followed."""
+        """Returns the number of worker threads for the next step; 0 if no schedule is recorded."""
         steps, threads = self._record.worker_schedule[::2], self._record.worker_schedule[1::2]
         passed = [count for step, count in zip(steps, threads, strict=True) if step <= self.steps]
         return passed[-1] if passed else 0
 
     def _step(self, request: Request, outcome: Outcome) -> list[Event]:
-        state = self._state.after(outcome)
+        state = self._state.count(outcome)
         step = self._strategy.steps[state.purpose]
         self._state, report = step.receive(self._strategy, state, request, outcome)
-        events = count_step(self._record, state.epoch, request, outcome, report)
+        events = record_step(self._record, state.epoch, request, outcome, report)
         reason = self._reason_to_stop()
         return events if reason is None else events + self.stop(reason)
 
     def _close(self, request: Request, outcome: Outcome) -> list[Event]:
         decision = self._strategy.closing_decision(self._state, request, outcome)
-        count_outcome(self._record, outcome)
+        record_outcome(self._record, outcome)
         self._record.closing.comparison.CopyFrom(decision.comparison)
         if decision.table is not None:
             self._record.closing.table.CopyFrom(from_native(decision.table))
@@ -375,9 +378,9 @@ class Designer:
         return self._finish()
 
     def _finish(self) -> list[Event]:
-        return count_end(self._record, self._state.epoch, self.table.rule_count)
+        return record_finish(self._record, self._state.epoch, self.table.rule_count)
 
     def _reason_to_stop(self) -> progress_pb2.StopReason | None:
-        return self._strategy.finished(self._state) or rule_that_holds(
+        return self._strategy.finished(self._state) or reason_to_stop(
             self._spec.stop, steps=self._record.step, epochs=self._record.epochs
         )

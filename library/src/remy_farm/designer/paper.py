@@ -1,4 +1,8 @@
-"""The paper's own search (section 4.3): rule by rule, over a grid of actions."""
+"""The search of the paper "TCP ex Machina" (section 4.3): improves one rule at a time.
+
+Each step quotes the sentences that it implements. The search differs from the paper in one point:
+an epoch's changes are kept only if they also gain on specimens that they were not chosen on.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,16 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from remy_farm.designer import actions, scoring
-from remy_farm.designer.scoring import CheckpointError, by_use
+from remy_farm.designer.scoring import CheckpointError, rules_by_use
 from remy_farm.designer.search import (
     Decision,
     State,
     Step,
     StepReport,
     Strategy,
-    Survey,
-    numbers,
+    UsageStep,
     restored_table,
+    scalar_fields,
 )
 from remy_farm.designer.splitting import split_most_used
 from remy_proto.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
@@ -27,23 +31,27 @@ from remy_proto.v1.evaluation_pb2 import EvaluationRequest as Request
 from remy_simulator import RuleTable
 from remy_simulator.messages import Action, action_message, axis_of
 
-# The grid of actions around the present one
+# The grid of candidate actions
 
-# Steps up and down must cancel, or a multiple of 1.0000000000000002 would be out of bounds.
+# Values are rounded, so that a step up and a step down cancel. Otherwise a window multiple of
+# 1.0000000000000002 would be out of bounds.
 _DECIMALS = 12
-# A .dna file holds whole packets.
+# A .dna file stores window increments as whole packets.
 _INCREMENT_DECIMALS = 0
 
 
 @dataclass(frozen=True)
 class Component:
-    """How one component of an action is varied."""
+    """One dimension of the grid: a component of an action."""
 
     grid: spec_pb2.ActionGrid
     decimals: int
 
     def alternatives(self, current: float) -> list[float]:
-        """`current` and the values at geometric distances from it, within bounds, ascending."""
+        """Returns `current` and the values at geometric distances from it, within the bounds.
+
+        The result is in ascending order.
+        """
         values = {current}
         step = self.grid.first_step
         for _ in range(self.grid.steps):
@@ -57,15 +65,15 @@ class Component:
 
 
 class ActionGrid:
-    """The actions that are tried in place of a rule's present one.
+    """The candidate actions for a rule.
 
     "Evaluate roughly 100 candidate increments to the current action, increasing geometrically in
     granularity as they get further from the current value ... taking the Cartesian product" of
-    what is tried for each component.
+    the alternatives for each component.
     """
 
     def __init__(self, spec: spec_pb2.PaperSearch) -> None:
-        """The grid that a (complete) specification asks for."""
+        """`spec` must have all of its defaults filled in."""
         multiple, increment, intersend = (
             spec.window_multiple,
             spec.window_increment,
@@ -74,7 +82,7 @@ class ActionGrid:
         self.window_multiple = Component(multiple, _DECIMALS)
         self.window_increment = Component(increment, _INCREMENT_DECIMALS)
         self.intersend_ms = Component(intersend, _DECIMALS)
-        #: The first rule's action.
+        #: Action of the first table's only rule.
         self.initial = Action(
             window_multiple=multiple.initial,
             window_increment=increment.initial,
@@ -82,7 +90,7 @@ class ActionGrid:
         )
 
     def neighbours(self, action: Action) -> list[Action]:
-        """The actions to try in place of `action`, without itself, in a fixed order."""
+        """Returns the grid's actions around `action`, without itself, in a fixed order."""
         product = itertools.product(
             self.window_multiple.alternatives(action.window_multiple),
             self.window_increment.alternatives(action.window_increment),
@@ -93,20 +101,20 @@ class ActionGrid:
 
 @dataclass(frozen=True, kw_only=True)
 class PaperState(State):
-    """The state between two steps."""
+    """The state of the paper's search between two steps."""
 
     message = checkpoint_pb2.PaperSearchState
 
-    #: The table that the epoch began with.
+    #: The table at the start of the epoch.
     epoch_table: RuleTable
-    #: The same with all that the epoch has improved so far. Of the same structure: rules are split
-    #: between epochs only.
+    #: The table with the epoch's improvements so far. It has the structure of `epoch_table`,
+    #: because rules are split only between epochs.
     table: RuleTable
-    #: The epoch of each rule.
+    #: Epoch of each rule.
     rule_epochs: tuple[int, ...]
-    #: The rule being improved, while that is the purpose.
+    #: The rule being improved; has a meaning only if that is the purpose of the next step.
     rule: int = 0
-    #: Rules taken up so far in this epoch; names the streams of their steps.
+    #: Number of rules chosen so far in this epoch. It names the random streams of their steps.
     visits: int = 0
 
     @classmethod
@@ -116,7 +124,7 @@ class PaperState(State):
         epoch: int = 0,
         purpose: progress_pb2.StepPurpose = progress_pb2.STEP_PURPOSE_COUNT_USES,
     ) -> PaperState:
-        """The beginning of an epoch. "Set all rules to the current epoch." """
+        """Step 1: returns the first state of an epoch. "Set all rules to the current epoch." """
         return cls(
             purpose=purpose,
             epoch=epoch,
@@ -131,7 +139,7 @@ class PaperState(State):
 
     @property
     def changes(self) -> evaluation_pb2.ActionChanges:
-        """What the epoch has changed of its table so far."""
+        """The epoch's changes of actions so far."""
         return actions.differences(self.epoch_table, self.table)
 
     @property
@@ -140,7 +148,7 @@ class PaperState(State):
 
     @classmethod
     def from_message(cls, message: checkpoint_pb2.PaperSearchState) -> PaperState:
-        """The inverse. Raises CheckpointError for what `to_message` never writes."""
+        """Reads what `to_message` wrote. Raises CheckpointError for anything else."""
         epoch_table = restored_table(message.epoch_table)
         try:
             table = actions.apply(epoch_table, message.changes)
@@ -154,15 +162,15 @@ class PaperState(State):
                 f"the checkpoint has epochs for {len(message.rule_epochs)} rules; "
                 f"its table has {rules}"
             )
-        return cls(**numbers(message) | {"epoch_table": epoch_table, "table": table})
+        return cls(**scalar_fields(message) | {"epoch_table": epoch_table, "table": table})
 
 
 # The steps, in the order of section 4.3
 
 
-class ChooseRule(Survey["PaperStrategy", PaperState]):
+class ChooseRule(UsageStep["PaperStrategy", PaperState]):
     """Step 2: "Simulate the current RemyCC and see which rule in the current epoch receives the
-    most use. If no such rules were used, go to step 4." Rules that nothing uses stay as they are.
+    most use. If no such rules were used, go to step 4." Rules that are never used do not change.
     """
 
     purpose = progress_pb2.STEP_PURPOSE_COUNT_USES
@@ -171,11 +179,11 @@ class ChooseRule(Survey["PaperStrategy", PaperState]):
     def path(self, state: PaperState) -> tuple[int, ...]:
         return (state.epoch, state.visits)
 
-    def surveyed(
+    def receive_usage(
         self, strategy: PaperStrategy, state: PaperState, outcome: Outcome
     ) -> tuple[PaperState] | tuple[PaperState, progress_pb2.ProgressEvent]:
         uses = outcome.rule_uses
-        in_epoch = [rule for rule in by_use(uses) if state.rule_epochs[rule] == state.epoch]
+        in_epoch = [rule for rule in rules_by_use(uses) if state.rule_epochs[rule] == state.epoch]
         if not in_epoch:
             return (replace(state, purpose=progress_pb2.STEP_PURPOSE_VALIDATE),)
         rule, purpose = in_epoch[0], progress_pb2.STEP_PURPOSE_IMPROVE
@@ -187,10 +195,9 @@ class ChooseRule(Survey["PaperStrategy", PaperState]):
 class ImproveAction(Step["PaperStrategy", PaperState]):
     """A round of step 3: "evaluate roughly 100 candidate increments to the current action".
 
-    Candidate 0 is the current action, so that every round compares like with like. The streams are
-    named by the visit to the rule and not by the round: "If any of the candidates is an
-    improvement, replace the action with the best new action and repeat the search, still with the
-    same specimen networks and random seed."
+    "If any of the candidates is an improvement, replace the action with the best new action and
+    repeat the search, still with the same specimen networks and random seed." Random streams are
+    therefore named by the visit to the rule, not by the round. Candidate 0 is the current action.
     """
 
     purpose = progress_pb2.STEP_PURPOSE_IMPROVE
@@ -229,7 +236,7 @@ class ImproveAction(Step["PaperStrategy", PaperState]):
 
 
 def _best(scores: Sequence[Sequence[float]]) -> int:
-    """The candidate with the highest mean; of equals the first, so that a tie is no improvement."""
+    """Returns the first candidate with the highest mean, so that a tie is no improvement."""
     if not scores[0]:
         return 0
     means = [scoring.mean(row) for row in scores]
@@ -247,9 +254,9 @@ class EndEpoch(Step["PaperStrategy", PaperState]):
     """Step 4: "If we run out of rules in this epoch. Increment the global epoch. If the new epoch
     is a multiple of a parameter, K, continue to step 5. Otherwise go back to step 1."
 
-    Behind a test of its own: the paper takes over whatever scored best on the 16 or so networks
-    that it was chosen on. Here the epoch's table must also beat the one that the epoch began with
-    on networks that had no part in the choice, or the epoch is rolled back.
+    Adds a validation to the paper: the paper keeps every action that scored best on the 16 or so
+    networks that it was chosen on. Here the epoch's table must also beat the table at the start of
+    the epoch on fresh networks. Otherwise the epoch is rolled back.
     """
 
     purpose = progress_pb2.STEP_PURPOSE_VALIDATE
@@ -271,35 +278,35 @@ class EndEpoch(Step["PaperStrategy", PaperState]):
         return after, self.epoch_report(state, state.record(decision.comparison), "before")
 
 
-class SplitRule(Survey["PaperStrategy", PaperState]):
+class SplitRule(UsageStep["PaperStrategy", PaperState]):
     """Step 5: "Find the most-used rule, and the median memory value that triggers it. Split the
     rule at this point, producing eight new rules (one per dimension of the memory-space), each with
     the same action as before. Then return to step 1."
 
-    One rule for each orthant around the point: 2^k with k signals. A rule too small to be divided
-    on any signal leaves its turn to the next most-used one.
+    With k signals the split makes 2^k rules, one for each orthant around the point. A rule that is
+    too small to be split on any signal is skipped in favour of the next most-used one.
     """
 
     purpose = progress_pb2.STEP_PURPOSE_SPLIT
     recording = RECORDING_MEMORY
 
-    def surveyed(
+    def receive_usage(
         self, strategy: PaperStrategy, state: PaperState, outcome: Outcome
     ) -> tuple[PaperState] | tuple[PaperState, progress_pb2.ProgressEvent]:
         split = split_most_used(state.table, outcome, like_reference=True)
         if split is None:
             return (replace(state, purpose=progress_pb2.STEP_PURPOSE_COUNT_USES),)
         table = state.table.split(split.rule, split.thresholds)
-        divided = replace(
+        after = replace(
             PaperState.first(table, state.epoch),
             evaluations=state.evaluations,
             simulated_packets=state.simulated_packets,
         )
-        return divided, split.event(table)
+        return after, split.event(table)
 
 
 class PaperStrategy(Strategy[PaperState]):
-    """A greedy search, rule by rule."""
+    """The paper's search: greedy, one rule at a time."""
 
     field = "paper"
     state = PaperState
@@ -319,17 +326,18 @@ class PaperStrategy(Strategy[PaperState]):
         return PaperState.first(self.given or RuleTable(axes, [([], self.grid.initial)]))
 
     def paired_scores(self, request: Request, outcome: Outcome) -> list[list[float]]:
-        """Scores by candidate, on the specimens that all of them have one on."""
+        """Returns scores by candidate, on the specimens on which all candidates have one."""
         return scoring.paired(self.scores(request, outcome))
 
     def table(self, state: PaperState) -> RuleTable:
         return state.epoch_table
 
     def finished(self, state: PaperState) -> progress_pb2.StopReason | None:
-        # Looked at where a split is due, so that the last rules are honed as long as all others.
-        most = self.spec.search.maximum_rules or self.spec.stop.rules
+        # Checked only when a split is due, so that the last rules are improved as long as all
+        # others.
+        limit = self.spec.search.maximum_rules or self.spec.stop.rules
         is_split_due = state.purpose == progress_pb2.STEP_PURPOSE_SPLIT
-        if is_split_due and most and state.table.rule_count >= most:
+        if is_split_due and limit and state.table.rule_count >= limit:
             return progress_pb2.STOP_REASON_RULES
         return None
 
@@ -338,7 +346,10 @@ class PaperStrategy(Strategy[PaperState]):
         return request if len(request.candidates) > 1 else None
 
     def comparison_request(self, state: PaperState, purpose: progress_pb2.StepPurpose) -> Request:
-        """The epoch's first table (candidate 0) and its present one, on fresh specimens."""
+        """Returns the request that compares the epoch's first table with its current one.
+
+        The first table is candidate 0. If the epoch changed nothing, it is the only candidate.
+        """
         candidates = [actions.unchanged()]
         if state.rules_changed:
             candidates.append(evaluation_pb2.Candidate(actions=state.changes))
@@ -347,7 +358,7 @@ class PaperStrategy(Strategy[PaperState]):
         )
 
     def closing_decision(self, state: PaperState, request: Request, outcome: Outcome) -> Decision:
-        """Whether the epoch's present table may replace its first one."""
+        """Decides whether the epoch's current table replaces its first one."""
         scores = self.paired_scores(request, outcome)
         comparison = scoring.compare(scores[0], scores[-1])
         return Decision(comparison, state.table if comparison.accepted else None)

@@ -1,4 +1,4 @@
-"""Scoring: candidates scored on specimens, means with standard errors, rules by their use."""
+"""Scores candidates on specimens, estimates means with standard errors, and compares tables."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from remy_proto.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_simulator import columns
 from remy_simulator.objective import specimen_score
 
-# What a designer refuses: every message is one sentence for the user
+# Errors of a designer: every message is one sentence for the user
 
 
 class DesignerError(Exception):
-    """A designer cannot do what it was asked for."""
+    """A designer cannot do what it was asked to do."""
 
 
 class CheckpointError(DesignerError):
@@ -35,10 +35,11 @@ def scores(
     outcome: evaluation_pb2.EvaluationOutcome,
     objective: spec_pb2.Objective,
 ) -> list[list[float | None]]:
-    """The score of every candidate (first index) on every specimen; None where it has none.
+    """Returns the score of every candidate (first index) on every specimen; None without a score.
 
-    They are the outcome's where the request asked for scores, and otherwise those that `objective`
-    gives to senders' results, in the same bits. Raises OutcomeError unless they are finite.
+    Scores are taken from the outcome if the request asked for them. Otherwise they are computed
+    from the senders' results with `objective`, which gives the same bits. Raises OutcomeError for a
+    score that is not finite.
     """
     if request.HasField("objective"):
         return columns.score_rows(request, outcome)
@@ -59,10 +60,10 @@ def scores(
 
 
 def paired(rows: Sequence[Sequence[float | None]]) -> list[list[float]]:
-    """The scores of every candidate on the specimens that all of them have one on.
+    """Returns the scores of every candidate on the specimens on which all candidates have one.
 
-    A specimen without a score under one candidate is left out for all of them, so that they are
-    always compared on the same networks.
+    A specimen on which one candidate has no score is left out for all, so that candidates are
+    compared on the same networks.
     """
     by_specimen = (
         [score for score in column if score is not None] for column in zip(*rows, strict=True)
@@ -71,34 +72,37 @@ def paired(rows: Sequence[Sequence[float | None]]) -> list[list[float]]:
     return [[column[candidate] for column in complete] for candidate in range(len(rows))]
 
 
-def shares_of_worst(
-    scores: Sequence[float | None], share: float, floor: float | None = None
-) -> list[float | None]:
-    """What each score adds to the mean over the worst share of all: numbers whose mean it is.
+def cvar_terms(scores: Sequence[float | None], share: float) -> list[float | None]:
+    """Returns terms, one per score, whose mean is the mean over the worst `share` of the scores.
 
-    That is the conditional value at risk in the form of Rockafellar and Uryasev (2000), so that its
-    error and paired differences are those of a mean. `floor` is the best of the worst scores, where
-    it is that of several rows of scores.
+    That mean is the conditional value at risk (CVaR). Written as a mean of terms (Rockafellar and
+    Uryasev 2000), it has the standard error and the paired differences of a mean.
     """
     if share >= 1:
         return list(scores)
-    best = best_of_worst(scores, share) if floor is None else floor
-    return [None if score is None else best + min(score - best, 0.0) / share for score in scores]
+    threshold = worst_share_threshold(scores, share)
+    return [
+        None if score is None else threshold + min(score - threshold, 0.0) / share
+        for score in scores
+    ]
 
 
-def best_of_worst(scores: Iterable[float | None], share: float) -> float:
-    """The highest of the worst share of the scores; 0 of none."""
+def worst_share_threshold(scores: Iterable[float | None], share: float) -> float:
+    """Returns the highest score within the worst `share` of the scores; 0 if there are none."""
     ascending = sorted(score for score in scores if score is not None)
     return ascending[max(math.ceil(share * len(ascending)), 1) - 1] if ascending else 0.0
 
 
 def mean(values: Sequence[float]) -> float:
-    """The mean of at least one value, summed without rounding errors."""
+    """Returns the mean of at least one value, summed without rounding errors."""
     return math.fsum(values) / len(values)
 
 
 def estimate(scores: Sequence[float | None]) -> progress_pb2.Estimate | None:
-    """The mean of those that there are, with its standard error; None if there are none."""
+    """Returns the mean of the scores that are not None, with its standard error.
+
+    Returns None if all are None.
+    """
     values = [score for score in scores if score is not None]
     if not values:
         return None
@@ -112,12 +116,12 @@ def estimate(scores: Sequence[float | None]) -> progress_pb2.Estimate | None:
 
 
 def estimate_gain(before: Sequence[float], after: Sequence[float]) -> progress_pb2.Estimate | None:
-    """The paired gain: mean of the differences, after minus before, by specimen."""
+    """Returns the paired gain: the mean over specimens of `after` minus `before`."""
     return estimate([new - old for old, new in zip(before, after, strict=True)])
 
 
 def compare(before: Sequence[float], after: Sequence[float]) -> progress_pb2.Comparison:
-    """A new table against the old one, on the same specimens; accepted if its gain is positive."""
+    """Compares a new table with the old one on the same specimens; accepts a positive mean gain."""
     gain = estimate_gain(before, after)
     return progress_pb2.Comparison(
         before=estimate(before),
@@ -127,7 +131,7 @@ def compare(before: Sequence[float], after: Sequence[float]) -> progress_pb2.Com
     )
 
 
-def by_use(uses: Sequence[int]) -> list[int]:
-    """The rules that were used at all, most used first; of equals the lower number first."""
+def rules_by_use(uses: Sequence[int]) -> list[int]:
+    """Returns the rules that were used, most-used first, then by number."""
     used = [rule for rule, count in enumerate(uses) if count > 0]
     return sorted(used, key=lambda rule: (-uses[rule], rule))

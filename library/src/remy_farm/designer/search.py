@@ -1,8 +1,9 @@
-"""The search: one skeleton for all strategies, which are steps made of pure functions.
+"""The interfaces of a search: `Strategy`, `State` and `Step`.
 
-A `Strategy` says how to search: where to begin, what each step asks for and what it makes of the
-answer. The designer walks from state to state, one step after another; a state is an immutable
-value that a checkpoint holds bit by bit.
+A `Strategy` defines the first state of a search and its steps. A `Step` is a pair of pure
+functions: one makes a request from a state, the other makes the next state from the outcome. A
+`State` is an immutable value that a checkpoint holds bit by bit. The designer makes one step after
+another.
 """
 
 from __future__ import annotations
@@ -30,37 +31,37 @@ from remy_simulator.messages import from_native, to_native
 
 @dataclass(frozen=True)
 class StepReport:
-    """What a strategy made of one step's outcome."""
+    """A strategy's report on one step."""
 
-    #: What is told of it, but for what it has cost.
+    #: The result of the step. The designer adds what the step cost.
     finished: progress_pb2.StepFinished
-    #: What else happened: events that have only their `event` field set.
+    #: Other events of the step, with only their `event` field set.
     events: Sequence[progress_pb2.ProgressEvent] = ()
-    #: Set when the step ended an epoch. The designer fills in `step`.
+    #: Record of the epoch that the step ended; None if it ended none. The designer fills in `step`.
     epoch: progress_pb2.EpochRecord | None = None
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What a comparison of tables decided."""
+    """The result of a closing evaluation."""
 
     comparison: progress_pb2.Comparison
     #: The table to publish in place of the strategy's; None if it was not accepted.
     table: RuleTable | None
-    #: Those beside it, where several are designed together.
+    #: The other tables of a joint design of several tables.
     companions: tuple[RuleTable, ...] = ()
 
 
-# What every strategy is made of: states, and steps between them
+# States, and the steps between them
 
 
-class Saved:
-    """A value that a checkpoint holds, in a message whose fields are named like what it has."""
+class CheckpointValue:
+    """A value that is saved as a message whose fields have the names of the value's attributes."""
 
     message: ClassVar[type[Message]]
 
     def to_message(self) -> Any:
-        """The value, bit by bit."""
+        """Returns the message that holds every bit of the value."""
         names = self.message.DESCRIPTOR.fields_by_name
         return self.message(**{name: _to_message(getattr(self, name)) for name in names})
 
@@ -75,8 +76,8 @@ def _to_message(value: Any) -> Any:
             return value.to_message() if hasattr(value, "to_message") else value
 
 
-def numbers(message: Message) -> dict[str, Any]:
-    """A message's numbers, and its lists of them as tuples, by field."""
+def scalar_fields(message: Message) -> dict[str, Any]:
+    """Returns a message's fields that are not messages, by name; repeated fields as tuples."""
     return {
         field.name: tuple(value) if field.is_repeated else value
         for field in message.DESCRIPTOR.fields
@@ -86,18 +87,19 @@ def numbers(message: Message) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State(Saved, ABC):
-    """Where a search stands between two steps: a value, never changed in place."""
+class State(CheckpointValue, ABC):
+    """The state of a search between two steps. It is never changed in place."""
 
-    #: What the next step is for.
+    #: Purpose of the next step.
     purpose: progress_pb2.StepPurpose
     #: The global epoch.
     epoch: int = 0
-    #: Simulations of one specimen under one candidate in this epoch, and the packets sent in them.
+    #: Simulations of one specimen under one candidate in this epoch.
     evaluations: int = 0
+    #: Packets sent in those simulations.
     simulated_packets: int = 0
-    #: Threads of workers that the next step has networks for; 0: as the search has them. Kept by
-    #: the designer.
+    #: Number of worker threads that the next step is sized for; 0 means the specification's number
+    #: of specimens. The designer sets it before each request.
     worker_threads: int = 0
 
     @property
@@ -108,10 +110,10 @@ class State(Saved, ABC):
     @property
     @abstractmethod
     def rules_changed(self) -> int:
-        """How many rules this epoch has changed."""
+        """Number of rules whose action this epoch has changed."""
 
-    def after(self, outcome: Outcome) -> Self:
-        """The state with an outcome counted, before a step makes anything of it."""
+    def count(self, outcome: Outcome) -> Self:
+        """Returns the state with the cost of an outcome added."""
         return replace(
             self,
             evaluations=self.evaluations + len(outcome.packets_sent),
@@ -119,7 +121,7 @@ class State(Saved, ABC):
         )
 
     def record(self, comparison: progress_pb2.Comparison) -> progress_pb2.EpochRecord:
-        """What the epoch that ends with this comparison has brought."""
+        """Returns the record of the epoch that ends with this comparison."""
         return progress_pb2.EpochRecord(
             epoch=self.epoch,
             rules=self.working_table.rule_count,
@@ -135,36 +137,37 @@ C = TypeVar("C", bound="Strategy[Any]")
 
 
 class Step(ABC, Generic[C, S]):
-    """A step: what it asks for, and where the search stands after the answer. Pure functions."""
+    """A kind of step: makes a request, and the next state from its outcome. Has no state itself."""
 
-    #: What it is for.
     purpose: ClassVar[progress_pb2.StepPurpose]
 
     @abstractmethod
     def request(self, strategy: C, state: S) -> Request:
-        """What is to be evaluated: everything random is named by counters of the state."""
+        """Returns the request. Its random streams are named by counters of the state."""
 
     @abstractmethod
     def receive(
         self, strategy: C, state: S, request: Request, outcome: Outcome
     ) -> tuple[S, StepReport]:
-        """The next state, and what happened. The state's purpose is to be set.
+        """Returns the next state, with its purpose set, and a report.
 
-        The outcome has the shape that the request asks for, and is counted in `state`.
+        The outcome has the shape that the request asks for. `state` already counts its cost.
         """
 
     def states_ahead(self, strategy: C, state: S) -> Sequence[S]:
-        """The states that requests of the steps after the next one are made from, in order, as far
-        as these do not depend on what it finds. All are for the same, and none else is left out but
-        validations."""
+        """Returns the states from which later requests can already be made, in order.
+
+        These are the steps after this one, as far as they do not depend on its outcome. All have
+        the same purpose; validations between them are left out.
+        """
         return ()
 
     def path(self, state: S) -> tuple[int, ...]:
-        """The counters that, with the purpose, name the step's streams."""
+        """Returns the counters that, together with the purpose, name the step's random streams."""
         return (state.epoch,)
 
     def rules(self, state: S) -> int | None:
-        """Of the request's first table, where they need not be counted."""
+        """Returns the number of rules of the request's first table, if known without counting."""
         return None
 
     def report(
@@ -172,36 +175,36 @@ class Step(ABC, Generic[C, S]):
         state: S,
         scores: Sequence[float | None],
         gain: progress_pb2.Estimate | None = None,
-        **told: Any,
+        **fields: Any,
     ) -> StepReport:
-        """What is told of the step that was made in `state`, given the scores of its table."""
+        """Returns the report on a step made from `state`, given the scores of its table."""
         finished = progress_pb2.StepFinished(
             purpose=self.purpose,
             rules=state.working_table.rule_count,
             score=scoring.estimate(scores),
             gain=gain,
         )
-        return StepReport(finished, **told)
+        return StepReport(finished, **fields)
 
     def epoch_report(
         self, state: S, record: progress_pb2.EpochRecord, score: Literal["before", "after"]
     ) -> StepReport:
-        """The same of a step that ended an epoch; which of the compared scores is told."""
-        told = record.comparison
+        """Returns the report on a step that ended an epoch; `score` selects the reported score."""
+        comparison = record.comparison
         finished = progress_pb2.StepFinished(
             purpose=self.purpose,
             rules=state.working_table.rule_count,
-            score=getattr(told, score) if told.HasField(score) else None,
-            gain=told.gain if told.HasField("gain") else None,
+            score=getattr(comparison, score) if comparison.HasField(score) else None,
+            gain=comparison.gain if comparison.HasField("gain") else None,
         )
         return StepReport(finished, epoch=record)
 
 
-class Survey(Step[C, S]):
-    """A step that looks at how the rules of the table are used, and changes no action."""
+class UsageStep(Step[C, S]):
+    """A step that records how the rules of the table are used, and changes no action."""
 
-    #: What is recorded of the rules. Where uses count as shares of their network's, a fast link
-    #: does not choose what is divided.
+    #: Kind of recording. With RECORDING_SHARES each specimen has the same weight, so that specimens
+    #: with fast links, which have more look-ups, do not dominate.
     recording: ClassVar[evaluation_pb2.Recording]
 
     def request(self, strategy: C, state: S) -> Request:
@@ -213,89 +216,90 @@ class Survey(Step[C, S]):
         self, strategy: C, state: S, request: Request, outcome: Outcome
     ) -> tuple[S, StepReport]:
         (scores,) = strategy.scores(request, outcome)
-        after, *events = self.surveyed(strategy, state, outcome)
+        after, *events = self.receive_usage(strategy, state, outcome)
         return after, self.report(state, scores, events=events)
 
     @abstractmethod
-    def surveyed(
+    def receive_usage(
         self, strategy: C, state: S, outcome: Outcome
     ) -> tuple[S] | tuple[S, progress_pb2.ProgressEvent]:
-        """The next state, given what was recorded, and what else happened if anything did."""
+        """Returns the next state, and an event if the step has one to report."""
 
 
 class Strategy(ABC, Generic[S]):
-    """How to search: what a specification fixes for all steps of its design, and its random
-    streams. It holds nothing that changes: states are its functions' arguments.
+    """A search: the settings and random streams that are fixed for all steps of a design.
 
-    A stream is named by the seed, a purpose and counters. There is no generator with a state of its
-    own: what a step draws depends on nothing but its name, so that a checkpoint holds counters only
-    and a repeated step repeats its draws.
+    A strategy has no state of its own; states are arguments of its methods.
+
+    A random stream is named by the seed, a purpose and counters. There is no generator whose state
+    would have to be saved: draws depend on the stream's name only, so that a checkpoint holds
+    counters, and a step that is made again makes the same draws.
     """
 
-    #: The field of a specification's search that holds its settings, and of a checkpoint that holds
-    #: its state.
+    #: Name of the field of `Search` that holds the settings, and of `Checkpoint` that holds the
+    #: state.
     field: ClassVar[str]
-    #: The class of its states.
+    #: Class of the states.
     state: ClassVar[type[Any]]
-    #: Its steps, by purpose.
+    #: Steps by purpose.
     steps: ClassVar[Mapping[progress_pb2.StepPurpose, Step[Any, Any]]]
-    #: Whether a step's networks are spread evenly over the model (see `Networks.draw`).
+    #: Whether networks are drawn by stratified sampling (see `Networks.draw`).
     stratified: ClassVar[bool] = True
-    #: The settings of the mode.
+    #: Settings of the mode.
     search: Any
 
     def __init__(self, spec: spec_pb2.DesignSpec, given: RuleTable | None = None) -> None:
-        """What the specification fixes, and the table to begin with if there is one."""
+        """`given` replaces the first table that the search would make itself."""
         self.spec = spec
         self.given = given
         self.networks = Networks(spec)
-        #: The tables that are given, and stay as they are.
+        #: Tables of other senders, which the design does not change.
         self.fixed = fixed_tables(spec)
         self.search = getattr(spec.search, self.field)
 
     @abstractmethod
     def first_state(self) -> S:
-        """Where a search begins."""
+        """Returns the state before the first step."""
 
-    def restored(self, message: Any) -> S:
-        """The inverse of `State.to_message`. Raises CheckpointError for what it never writes."""
+    def restore_state(self, message: Any) -> S:
+        """Reads what `State.to_message` wrote. Raises CheckpointError for anything else."""
         state: S = self.state.from_message(message)
         return state
 
     @abstractmethod
     def table(self, state: S) -> RuleTable:
-        """The best table so far: the one to publish."""
+        """Returns the table to publish: the best one so far."""
 
     def tables(self, state: S) -> list[RuleTable]:
-        """The best tables so far of all that are designed together, in the order of their names."""
+        """Returns the best tables so far of a joint design, in the order of their names."""
         return [self.table(state)]
 
     @abstractmethod
     def finished(self, state: S) -> progress_pb2.StopReason | None:
-        """Why there is no next step; None while there is one.
+        """Returns why there is no next step; None while there is one.
 
-        Depends on the state and the specification alone, so that a larger budget lets a finished
-        search walk on.
+        Depends on the state and the specification only, so that a finished search continues when
+        its specification is given a larger budget.
         """
 
     def share_done(self, state: S) -> float | None:
-        """How much of its work is done, from 0 to 1; None if it has no fixed length."""
+        """Returns the finished share of the search, from 0 to 1; None without a fixed length."""
         return None
 
     def resting_steps(self, state: S) -> int:
-        """For how many steps nothing has moved; 0 while they are too few to tell a rest."""
+        """Returns for how many steps the search has stalled; 0 if it has not."""
         return 0
 
     @abstractmethod
     def closing_request(self, state: S) -> Request | None:
-        """What would decide whether to publish changes that `table` does not have yet.
+        """Returns the request that compares unpublished changes with the published table.
 
-        None if there are none.
+        Returns None if there are no such changes.
         """
 
     @abstractmethod
     def closing_decision(self, state: S, request: Request, outcome: Outcome) -> Decision:
-        """Decides on the outcome of `closing_request`."""
+        """Decides from the outcome of `closing_request` whether to publish the changes."""
 
     def request(
         self,
@@ -308,11 +312,11 @@ class Strategy(ABC, Generic[S]):
         scored: bool = True,
         parts: int = 1,
     ) -> Request:
-        """A request whose networks and random draws are named by `purpose` and `path` (counters).
+        """Returns a request whose random streams are named by `purpose` and the counters `path`.
 
-        Unless they are given, its only candidate is the table as it is, and it has as many
-        specimens as the specification says, each of which may be cut into several specimens of a
-        part of the time. It asks for scores, or else (not `scored`) for what happened to every
+        By default the only candidate is the unchanged table, on the specification's number of
+        specimens. Each specimen is cut into `parts` specimens of an equal part of the simulated
+        time. The request asks for scores if `scored`, and otherwise for the results of every
         sender.
         """
         search = self.spec.search
@@ -327,7 +331,7 @@ class Strategy(ABC, Generic[S]):
             seed=remy_simulator.mix(search.seed, purpose, *path, _SIMULATION),
             recording=recording,
         )
-        # In place: a message that is given to another is copied.
+        # Parsed in place, which saves the copy that `extend` would make.
         request.tables.add().MergeFromString(table.to_message())
         request.tables.extend(self.fixed)
         if scored:
@@ -335,36 +339,41 @@ class Strategy(ABC, Generic[S]):
         return request
 
     def validation_request(
-        self, purpose: progress_pb2.StepPurpose, *path: int, table: RuleTable, **asked: Any
+        self, purpose: progress_pb2.StepPurpose, *path: int, table: RuleTable, **options: Any
     ) -> Request:
-        """The same on as many specimens as tables are compared on.
+        """Returns a request on the number of specimens for comparing tables.
 
-        It asks for senders' results: throughput and delay of each epoch's table are told of as
-        well.
+        It asks for the results of senders, because throughput and delay of each epoch's table are
+        reported too.
         """
         specimens = self.search.validation_specimens
-        return self.request(purpose, *path, table=table, specimens=specimens, scored=False, **asked)
+        return self.request(
+            purpose, *path, table=table, specimens=specimens, scored=False, **options
+        )
 
     def scores(self, request: Request, outcome: Outcome) -> list[list[float | None]]:
-        """Scores by candidate and specimen, or what they add to the mean over the worst specimens;
-        None where no sender could be scored."""
+        """Returns scores by candidate and specimen; None if no sender could be scored.
+
+        With `worst_share` below 1 these are terms of the mean over the worst specimens (see
+        `scoring.cvar_terms`).
+        """
         rows = scoring.scores(request, outcome, self.spec.objective)
-        return [scoring.shares_of_worst(row, self.worst_share) for row in rows]
+        return [scoring.cvar_terms(row, self.worst_share) for row in rows]
 
     @property
     def worst_share(self) -> float:
-        """The share of the specimens, those of the lowest scores, whose mean is maximized."""
+        """Share of the specimens, those with the lowest scores, over which the mean is taken."""
         objective = self.spec.objective
         return objective.worst_specimens if objective.HasField("worst_specimens") else 1.0
 
 
-# The last element of a stream's path: the simulations must not share draws with the model.
+# Last element of a stream's name: simulations must not share draws with the networks.
 _SIMULATION = 0
 _NETWORK = 1
 
 
-# Tables on the validation specimens, which stay the same throughout a design and serve nothing
-# else: whether a search has got anywhere is decided where it never searches.
+# Validation: tables are compared on specimens that stay the same throughout a design, and on which
+# no step searches
 
 
 @dataclass(frozen=True)
@@ -372,7 +381,7 @@ class Validated:
     """A table and its scores on the validation specimens."""
 
     table: RuleTable
-    #: One a specimen; None where no sender could be scored.
+    #: One score per specimen; None if no sender could be scored.
     scores: tuple[float | None, ...]
 
     def to_message(self) -> checkpoint_pb2.ValidatedTable:
@@ -381,18 +390,18 @@ class Validated:
 
     @classmethod
     def from_message(cls, message: checkpoint_pb2.ValidatedTable) -> Self:
-        """The inverse. Raises CheckpointError for what `to_message` never writes."""
+        """Reads what `to_message` wrote. Raises CheckpointError for anything else."""
         scores = tuple(None if math.isnan(score) else score for score in message.scores)
         return cls(restored_table(message.table), scores)
 
-    def compared(self, contender: Validated) -> progress_pb2.Comparison:
-        """The contender against this table, on the specimens that both have a score on."""
+    def compare_with(self, contender: Validated) -> progress_pb2.Comparison:
+        """Compares a contender with this table, on the specimens on which both have a score."""
         before, after = scoring.paired([self.scores, contender.scores])
         return scoring.compare(before, after)
 
 
 def restored_table(message: rule_table_pb2.RuleTable) -> RuleTable:
-    """The table in a checkpoint. Raises CheckpointError if it is none."""
+    """Reads a table from a checkpoint. Raises CheckpointError if it is broken."""
     try:
         return to_native(message)
     except ValueError as error:
@@ -408,10 +417,10 @@ class ValidatedState(State):
 
     @abstractmethod
     def contender(self, strategy: Any) -> RuleTable:
-        """The table that is to take the place of the best one."""
+        """Returns the table to compare with the best one."""
 
     def with_best(self, best: Validated) -> Self:
-        """The state with another best table."""
+        """Returns the state with another best table."""
         return replace(self, best=best)
 
 
@@ -420,34 +429,36 @@ W = TypeVar("W", bound="ValidatingStrategy[Any]")
 
 
 class Validate(Step[W, V]):
-    """Ends an epoch: the contender is compared with the best table so far."""
+    """Ends an epoch: compares the contender with the best table so far."""
 
     purpose = progress_pb2.STEP_PURPOSE_VALIDATE
-    #: What the next step is for, unless `epoch_ended` says otherwise.
-    then: ClassVar[progress_pb2.StepPurpose]
+    #: Purpose of the next step, unless `on_epoch_end` sets another.
+    next_purpose: ClassVar[progress_pb2.StepPurpose]
 
     def request(self, strategy: W, state: V) -> Request:
-        return strategy.contest(state)
+        return strategy.contender_request(state)
 
     def receive(
         self, strategy: W, state: V, request: Request, outcome: Outcome
     ) -> tuple[V, StepReport]:
-        contender = strategy.validated(state, request, outcome)
-        after = replace(state, purpose=self.then)
+        contender = strategy.validated_contender(state, request, outcome)
+        after = replace(state, purpose=self.next_purpose)
         if state.best is None:
-            # The first single rule: what the design's gain is measured from.
+            # This is the first table, which the design's gain is measured from.
             return after.with_best(contender), self.report(state, contender.scores)
-        record = state.record(state.best.compared(contender))
+        record = state.record(state.best.compare_with(contender))
         if record.comparison.accepted:
             after = after.with_best(contender)
-        after = self.epoch_ended(strategy, after, record)
+        after = self.on_epoch_end(strategy, after, record)
         after = replace(after, epoch=state.epoch + 1, evaluations=0, simulated_packets=0)
         return after, self.epoch_report(state, record, "after")
 
     @abstractmethod
-    def epoch_ended(self, strategy: W, state: V, record: progress_pb2.EpochRecord) -> V:
-        """Where the search stands after this epoch, the best table already chosen. May say more in
-        the record."""
+    def on_epoch_end(self, strategy: W, state: V, record: progress_pb2.EpochRecord) -> V:
+        """Returns the state after the epoch. `state` already has the best table.
+
+        May add fields to the record.
+        """
 
 
 class ValidatingStrategy(Strategy[V]):
@@ -459,35 +470,35 @@ class ValidatingStrategy(Strategy[V]):
     def closing_request(self, state: V) -> Request | None:
         if state.best is None or state.contender(self) == state.best.table:
             return None
-        return self.contest(state)
+        return self.contender_request(state)
 
-    def contest(self, state: V) -> Request:
-        """Has the contender evaluated on the validation specimens."""
+    def contender_request(self, state: V) -> Request:
+        """Returns the request that evaluates the contender on the validation specimens."""
         purpose = progress_pb2.STEP_PURPOSE_VALIDATE
         return self.validation_request(purpose, table=state.contender(self))
 
-    def validated(self, state: V, request: Request, outcome: Outcome) -> Validated:
-        """The contender, with the outcome of that request."""
+    def validated_contender(self, state: V, request: Request, outcome: Outcome) -> Validated:
+        """Returns the contender with its scores, from the outcome of `contender_request`."""
         (scores,) = self.scores(request, outcome)
         return Validated(state.contender(self), tuple(scores))
 
     def closing_decision(self, state: V, request: Request, outcome: Outcome) -> Decision:
-        contender = self.validated(state, request, outcome)
-        comparison = (state.best or contender).compared(contender)
+        contender = self.validated_contender(state, request, outcome)
+        comparison = (state.best or contender).compare_with(contender)
         return Decision(comparison, contender.table if comparison.accepted else None)
 
 
 def with_steps(spec: spec_pb2.DesignSpec, steps: int) -> spec_pb2.DesignSpec:
-    """The specification with a schedule of so many steps, whatever its length was.
+    """Returns the specification with a schedule of `steps` steps in place of its own.
 
-    Raises DesignerError in a mode that has no schedule and goes on until a stop rule holds.
+    Raises DesignerError for a mode without a schedule, which searches until a stop rule applies.
     """
     mode = mode_of(spec)
     if mode is None or not mode.lengths:
         name = mode.name if mode else f"number {spec.search.mode}"
         raise DesignerError(
-            f"search.mode is {name}, which has no schedule whose number of steps could be {steps}; "
-            "stop.steps (--max-steps) ends any search"
+            f"search.mode is {name}, which has no schedule that could be set to {steps} steps; "
+            "stop.steps (--max-steps) limits the steps of any search"
         )
     changed = spec_pb2.DesignSpec()
     changed.CopyFrom(spec)

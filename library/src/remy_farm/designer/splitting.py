@@ -1,4 +1,4 @@
-"""Divisions of rules: on trial, at the medians of what triggered them (section 4.3), and undone."""
+"""Splits rules at the medians of their memory values (section 4.3), and merges them again."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from dataclasses import dataclass
 
 import remy_simulator
 from remy_farm.designer.actions import RTT_RATIO, START_RULE, has_start_rule
-from remy_farm.designer.scoring import CheckpointError, by_use
+from remy_farm.designer.scoring import CheckpointError, rules_by_use
 from remy_proto.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_table_pb2
 from remy_simulator import RuleTable, signals
 from remy_simulator.columns import memory_summaries
 from remy_simulator.messages import USUAL_AXES, axis_of, signal_of
 
-#: (axis, value) pairs as RuleTable.split takes them.
+#: (axis, value) pairs, as `RuleTable.split` takes them.
 Thresholds = list[tuple[int, float]]
 
 
 @dataclass(frozen=True)
 class Split:
-    """A rule, and the point to divide it at."""
+    """A rule, and the point to split it at: one threshold per signal."""
 
     rule: int
     thresholds: Thresholds
 
     @classmethod
     def of(cls, rule: int, thresholds: Iterable[rule_table_pb2.Threshold]) -> Split:
-        """The division that a message names."""
+        """Returns the split of a rule at the thresholds of a message."""
         return cls(rule, [(axis_of(each.signal), each.value) for each in thresholds])
 
     def to_message(self) -> checkpoint_pb2.TrialDivision:
-        """The division, on trial, bit by bit."""
+        """Returns the checkpoint's message of a split on trial."""
         return checkpoint_pb2.TrialDivision(rule=self.rule, thresholds=self._thresholds())
 
     def event(self, after: RuleTable) -> progress_pb2.ProgressEvent:
-        """What is told of it; `after` is the divided table."""
+        """Returns the event of this split; `after` is the table after it."""
         thresholds = self._thresholds(after.rules)
         split = progress_pb2.RuleSplit(
             rule=self.rule, thresholds=thresholds, rules=after.rule_count
@@ -51,21 +51,21 @@ class Split:
         ]
 
 
-# Divisions on trial, by increasing rule of the undivided table.
+# Splits on trial, by increasing rule number in the table before the splits
 
 
 def trial_table(table: RuleTable, trials: Sequence[Split]) -> RuleTable:
-    """The table with all trials made."""
-    # From the back, so that the numbers of the rules still to be divided stay what they are.
+    """Returns the table after all splits on trial."""
+    # In reverse order, because a split changes the numbers of the rules after it.
     for trial in reversed(trials):
         table = table.split(trial.rule, trial.thresholds)
     return table
 
 
 def first_parts(trials: Sequence[Split]) -> list[int]:
-    """The number, in the table of all trials, of each trial's first part.
+    """Returns the number in `trial_table` of each trial's first part.
 
-    Part `i` of a trial lies above its threshold number `k` exactly if bit `k` of `i` is set.
+    Part `i` of a trial lies above threshold `k` of the trial if and only if bit `k` of `i` is set.
     """
     firsts = []
     added = 0
@@ -76,21 +76,22 @@ def first_parts(trials: Sequence[Split]) -> list[int]:
 
 
 def check_possible(table: RuleTable, trials: Sequence[Split]) -> None:
-    """Raises CheckpointError unless `table` can be divided so."""
+    """Raises CheckpointError unless `table` can be split so."""
     try:
         trial_table(table, trials)
     except (IndexError, TypeError, ValueError) as error:
         raise CheckpointError(
-            f"the checkpoint holds an impossible division of a rule: {error}"
+            f"the checkpoint holds an impossible split of a rule: {error}"
         ) from error
 
 
-# Where to divide a rule.
+# Where to split a rule
 
-#: Counts of memory values by bucket, (buckets, counts), by (rule, axis).
+#: Histograms of memory values, as (buckets, counts), by (rule, axis).
 Memory = Mapping[tuple[int, int], tuple[Sequence[int], Sequence[int]]]
 
 
+# Rules that one split may add to a table with more than the usual signals: three signals at a time.
 _RULES_AT_ONCE = 7
 
 
@@ -101,54 +102,54 @@ def split_most_used(
     room: int | None = None,
     like_reference: bool = False,
 ) -> Split | None:
-    """Divides the most-used rule; one too small to be divided on any signal leaves its turn to the
-    next most-used. None if there is nothing to divide.
+    """Returns the split of the most-used rule that can be split; None if no rule can be.
 
-    The table grows by at most `room` rules if that is given: where all signals would add more, the
-    ones that matter least are left out. A table that looks at more than the usual signals is
-    divided on three at a time: on those first that divide its rule least. With `like_reference`
-    all signals are divided on at once, at the points of the reference tool (`median_thresholds`).
+    The table grows by at most `room` rules, or without limit if it is None. If a split on all
+    signals would add more, the least important signals are left out. A table with more than the
+    usual signals is split on three at a time, first on those that bound the rule's region least.
+    With `like_reference` a rule is split on all signals, at the points of the reference tool (see
+    `median_thresholds`).
     """
     memory = memory_summaries(outcome)
     has_more = table.signals[-1] >= USUAL_AXES
     if has_more and not like_reference:
         room = min(_RULES_AT_ONCE if room is None else room, _RULES_AT_ONCE)
-    for rule in by_use(outcome.rule_uses):
+    for rule in rules_by_use(outcome.rule_uses):
         thresholds = median_thresholds(table, rule, memory, like_reference=like_reference)
         if room is not None:
-            most = (room + 1).bit_length() - 1
-            by_turn = sorted(thresholds, key=lambda each: signals.AXES[each[0]].turn)
+            max_signals = (room + 1).bit_length() - 1
+            by_importance = sorted(thresholds, key=lambda each: signals.AXES[each[0]].turn)
             if has_more:
                 bounds = _bounds(table, rule)
-                by_turn.sort(key=lambda each: bounds[each[0]])
-            thresholds = sorted(by_turn[:most])
+                by_importance.sort(key=lambda each: bounds[each[0]])
+            thresholds = sorted(by_importance[:max_signals])
         if thresholds:
             return Split(rule, thresholds)
     return None
 
 
 def _bounds(table: RuleTable, rule: int) -> list[int]:
-    """How many ends of the rule's region are not the domain's, by axis."""
+    """Returns how many bounds of the rule's region (0 to 2) are not the domain's, by axis."""
     lower, upper = table.region(rule)
     return [(low > 0) + (high < table.domain_upper) for low, high in zip(lower, upper, strict=True)]
 
 
-# An RTT that is longer than the smallest one by less cannot be told from it.
+# RTT ratios below this are indistinguishable from 1.
 _SAME_RTT = 1 + 1 / (1 << 20)
 
 
 def median_thresholds(
     table: RuleTable, rule: int, memory: Memory, *, like_reference: bool = False
 ) -> Thresholds:
-    """The point to split `rule` at, one threshold for each of the table's signals.
+    """Returns the point to split `rule` at, with at most one threshold per signal of the table.
 
-    A signal whose median does not lie strictly inside the rule's region (as when most values are
-    equal to its lower end) is left out, and so is rtt_ratio where it is 1 more often than not:
-    nothing lies below, and the middle of what nobody measures divides nothing. The rule of senders
-    that have measured nothing has one memory value, and is not divided. The result may be empty.
+    The threshold is the median of the rule's memory values. A signal is left out if the median does
+    not lie strictly inside the rule's region, as when most values equal its lower bound. rtt_ratio
+    is also left out if its median is 1, because no value lies below. The start rule has a single
+    memory value and is not split. The result may be empty.
 
-    With `like_reference`, as the paper's search divides, such a median gives way to the middle of
-    the region, as in the reference tool; a signal on which that is impossible too is left out.
+    With `like_reference`, the middle of the region replaces a median that is not inside, as in the
+    reference tool. A signal is left out only if the middle is not inside either.
     """
     if not like_reference and rule == START_RULE and has_start_rule(table):
         return []
@@ -156,36 +157,38 @@ def median_thresholds(
     thresholds: Thresholds = []
     for axis in table.signals:
         least = lower[axis]
-        places = [(lower[axis] + upper[axis]) / 2] if like_reference else []
+        points = [(lower[axis] + upper[axis]) / 2] if like_reference else []
         if (rule, axis) in memory:
-            places.insert(0, remy_simulator.summary_median(axis, *memory[rule, axis]))
+            points.insert(0, remy_simulator.summary_median(axis, *memory[rule, axis]))
         if not like_reference and axis == RTT_RATIO:
             least = max(least, _SAME_RTT)
-        inside = [place for place in places if least < place < upper[axis]]
+        inside = [point for point in points if least < point < upper[axis]]
         if inside:
             thresholds.append((axis, inside[0]))
     return thresholds
 
 
-# Merging: a division undone between a rule and what one threshold of its node tells it from, which
-# may be divided itself. Where a node divides on several signals, that one is divided last, part by
-# part, from then on.
+# Merging
+#
+# A merge removes a rule and extends the subtree on the other side of one threshold of the rule's
+# parent node over the rule's region. If the parent splits on several signals, the merged threshold
+# moves below the parent: each remaining pair of parts gets a new inner node with that threshold.
 
-#: A rule's number; or an inner node: its number, -1 if it is new, its thresholds, and its children.
+#: A rule number, or an inner node: (number, or -1 if it is new; thresholds; children).
 _Tree = int | tuple[int, Thresholds, list["_Tree"]]
 
 
 @dataclass(frozen=True)
 class RuleMerge:
-    """A rule that may be given up to its neighbours."""
+    """A rule, and the neighbours that replace it."""
 
     rule: int
-    #: Those on the other side of a threshold, in their order.
+    #: The rules on the other side of the threshold, in ascending order.
     neighbours: tuple[int, ...]
 
 
 def possible_merges(table: RuleTable) -> list[RuleMerge]:
-    """All that there are; none of the rule of senders that have measured nothing."""
+    """Returns all merges of the table. The start rule is never merged."""
     kept = START_RULE if has_start_rule(table) else None
     return [
         RuleMerge(child, tuple(_rules(other)))
@@ -199,8 +202,10 @@ def possible_merges(table: RuleTable) -> list[RuleMerge]:
 
 
 def merged(table: RuleTable, merge: RuleMerge) -> tuple[RuleTable, list[int], list[int]]:
-    """The table without the rule, and for each of its rules and inner nodes the number that it had,
-    -1 for an inner node that is new."""
+    """Returns the table after a merge, and the former numbers of its rules and of its inner nodes.
+
+    The former number of a new inner node is -1.
+    """
     tree = _without(merge, _tree_of(table))
     rules = list(_rules(tree))
     nodes = [
@@ -217,11 +222,11 @@ def _without(merge: RuleMerge, tree: _Tree) -> _Tree:
     number, thresholds, children = tree
     if merge.rule not in children:
         return number, thresholds, [_without(merge, child) for child in children]
-    place = children.index(merge.rule)
+    index = children.index(merge.rule)
     (bit,) = (
         bit
         for bit in range(len(thresholds))
-        if tuple(_rules(children[place ^ 1 << bit])) == merge.neighbours
+        if tuple(_rules(children[index ^ 1 << bit])) == merge.neighbours
     )
     parts = []
     for part in range(len(children)):

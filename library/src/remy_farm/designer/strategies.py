@@ -1,4 +1,4 @@
-"""The registry of strategies: all searches that a specification may ask for."""
+"""Registers the strategies that a specification may select with `search.mode`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from remy_farm.designer.paper import PaperStrategy
 from remy_farm.designer.pattern import PatternStrategy
 from remy_farm.designer.search import Strategy
 
-#: By name: that of the mode, of the field of `Search` with its settings, and of the field of
-#: `Checkpoint` with its state.
+#: Strategies by name. The name is the mode's, the field's of `Search` that has the settings, and
+#: the field's of `Checkpoint` that has the state.
 STRATEGIES: Final[Mapping[str, type[Strategy[Any]]]] = {
     strategy.field: strategy
     for strategy in (

@@ -1,4 +1,4 @@
-"""Several tables designed together: each has a search of its own, and they take turns."""
+"""Designs several tables together: each table has its own search, and the searches take turns."""
 
 from __future__ import annotations
 
@@ -26,28 +26,29 @@ from remy_proto.v1.evaluation_pb2 import EvaluationRequest as Request
 from remy_simulator import RuleTable
 from remy_simulator.messages import from_native
 
-# All tables are for one score, the network's, so that whatever one gains all of them gain: this is
-# an ascent by blocks of coordinates. A step of one table's search sees the others as their climbs
-# have come so far; a validation sees them as they are published, and compares with the score that
-# all published tables had together.
+# All tables maximize the same score, the network's, so that this is block coordinate ascent. In a
+# step of one table's search, the other senders run the current tables of the other searches. In a
+# validation they run the published ones, and the comparison is with the score of all published
+# tables together.
 
 
 @dataclass(frozen=True, kw_only=True)
 class TeamState(State):
-    """Where each table's search stands, and whose turn it is."""
+    """The states of all searches, and the turn."""
 
     message = checkpoint_pb2.TeamSearchState
 
-    #: By table, in the specification's order.
+    #: States of the searches by table, in the specification's order.
     members: tuple[ValidatedState, ...]
-    #: Which of them makes the next step.
+    #: Index of the search that makes the next step.
     turn: int = 0
-    #: Of all published tables together, by validation specimen; empty before the first validation.
+    #: Score of all published tables together on each validation specimen; empty before the first
+    #: validation.
     scores: tuple[float | None, ...] = ()
 
     @property
     def member(self) -> ValidatedState:
-        """The search that makes the next step."""
+        """State of the search that makes the next step."""
         return self.members[self.turn]
 
     @property
@@ -59,7 +60,7 @@ class TeamState(State):
         return self.member.rules_changed
 
     def with_member(self, member: ValidatedState) -> TeamState:
-        """The state where the search whose turn it is stands elsewhere."""
+        """Returns the state with another state of the search that makes the next step."""
         members = [*self.members]
         members[self.turn] = member
         return replace(self, members=tuple(members))
@@ -82,24 +83,24 @@ class TeamState(State):
 
 
 class TeamStep(Step["TeamStrategy", TeamState]):
-    """A step of the search whose turn it is, among the tables of the others."""
+    """A step of the search whose turn it is, with the tables of the other searches."""
 
     def request(self, strategy: TeamStrategy, state: TeamState) -> Request:
         member = replace(state.member, worker_threads=state.worker_threads)
         search = strategy.searches[state.turn]
         request: Request = search.steps[member.purpose].request(search, member)
         validates = member.purpose == progress_pb2.STEP_PURPOSE_VALIDATE
-        return strategy.among(request, state, published=validates)
+        return strategy.with_other_tables(request, state, published=validates)
 
     def receive(
         self, strategy: TeamStrategy, state: TeamState, request: Request, outcome: Outcome
     ) -> tuple[TeamState, StepReport]:
         search, before = strategy.searches[state.turn], state.member
         if before.best is not None:
-            # What it has to beat is what all published tables do together by now.
+            # The table must beat the current score of all published tables together.
             before = before.with_best(Validated(before.best.table, state.scores))
         after, report = search.steps[before.purpose].receive(
-            search, before.after(outcome), request, outcome
+            search, before.count(outcome), request, outcome
         )
         state = state.with_member(after)
         if after.best is not None and before.purpose == progress_pb2.STEP_PURPOSE_VALIDATE:
@@ -111,11 +112,11 @@ class TeamStep(Step["TeamStrategy", TeamState]):
 
 
 class TeamStrategy(Strategy[TeamState]):
-    """A search for each table, in turns of a step."""
+    """Runs one search per table; after each step it is the next table's turn."""
 
     field = "team"
     state = TeamState
-    #: Whatever it is for, a step is one of the search whose turn it is.
+    #: One kind of step for every purpose: it delegates to the search whose turn it is.
     steps: ClassVar = {
         purpose: TeamStep()
         for search in STRATEGIES.values()
@@ -124,29 +125,32 @@ class TeamStrategy(Strategy[TeamState]):
     }
 
     def __init__(self, spec: spec_pb2.DesignSpec, search: type[ValidatingStrategy[Any]]) -> None:
-        """`search` is what all tables are searched with."""
+        """`search` is the class of every table's search."""
         self.spec = spec
         self.given = None
-        #: The tables' names.
+        #: Names of the tables.
         self.names = designs(spec)
-        #: Likewise, how each is searched for.
+        #: Searches of the tables, in the order of the names.
         self.searches = [search(spec) for _ in self.names]
 
     def first_state(self) -> TeamState:
         members = tuple(search.first_state() for search in self.searches)
         return TeamState(purpose=members[0].purpose, members=members)
 
-    def restored(self, message: checkpoint_pb2.TeamSearchState) -> TeamState:
+    def restore_state(self, message: checkpoint_pb2.TeamSearchState) -> TeamState:
         if len(message.members) != len(self.searches) or message.turn >= len(self.searches):
             raise CheckpointError(
-                f"the checkpoint holds {len(message.members)} tables of a design of "
-                f"{len(self.searches)}"
+                f"the checkpoint holds {len(message.members)} tables, with the turn of number "
+                f"{message.turn}; the design has {len(self.searches)}"
             )
         members = []
         for search, saved in zip(self.searches, message.members, strict=True):
             if saved.WhichOneof("strategy") != search.field:
-                raise CheckpointError("the checkpoint holds a table of another search")
-            members.append(search.restored(getattr(saved, search.field)))
+                raise CheckpointError(
+                    f"the checkpoint holds a table of search {saved.WhichOneof('strategy')!r}; "
+                    f"the specification selects search {search.field!r}"
+                )
+            members.append(search.restore_state(getattr(saved, search.field)))
         scores = tuple(None if math.isnan(score) else score for score in message.scores)
         return TeamState(
             purpose=members[message.turn].purpose,
@@ -164,21 +168,21 @@ class TeamStrategy(Strategy[TeamState]):
         return self.tables(state)[0]
 
     def contenders(self, state: TeamState) -> list[RuleTable]:
-        """The tables that the climbs have come to."""
+        """Returns the current contender of each search."""
         pairs = zip(self.searches, state.members, strict=True)
         return [member.contender(search) for search, member in pairs]
 
-    def among(self, request: Request, state: TeamState, *, published: bool) -> Request:
-        """A request of the search whose turn it is, among the others' tables."""
+    def with_other_tables(self, request: Request, state: TeamState, *, published: bool) -> Request:
+        """Adds the tables of the other searches to a request of the search whose turn it is."""
         tables = self.tables(state) if published else self.contenders(state)
         return with_companions(request, state.turn, tables)
 
     def next_turn(self, state: TeamState) -> TeamState:
-        """The state where it is the turn of the next search that is not over, if any."""
+        """Passes the turn to the next search that is not finished, if there is one."""
         count = len(self.searches)
         order = [(state.turn + ahead) % count for ahead in range(1, count + 1)]
-        going = [turn for turn in order if self._finished(state, turn) is None]
-        turn = going[0] if going else state.turn
+        unfinished = [turn for turn in order if self._finished(state, turn) is None]
+        turn = unfinished[0] if unfinished else state.turn
         return replace(state, turn=turn, purpose=state.members[turn].purpose)
 
     def finished(self, state: TeamState) -> progress_pb2.StopReason | None:
@@ -200,16 +204,14 @@ class TeamStrategy(Strategy[TeamState]):
 
     def closing_request(self, state: TeamState) -> Request | None:
         pairs = zip(self.searches, state.members, strict=True)
-        open_ = [search.closing_request(member) for search, member in pairs]
-        first = next((number for number, each in enumerate(open_) if each is not None), None)
-        if first is None:
-            return None
-        request = open_[first]
-        assert request is not None
-        return with_companions(request, first, self._closing_tables(state))
+        for turn, (search, member) in enumerate(pairs):
+            request = search.closing_request(member)
+            if request is not None:
+                return with_companions(request, turn, self._closing_tables(state))
+        return None
 
     def _closing_tables(self, state: TeamState) -> list[RuleTable]:
-        """What the climbs have come to, of those that may be published."""
+        """Returns each search's contender, or its published table if there are no changes."""
         trios = zip(self.searches, state.members, self.contenders(state), strict=True)
         return [
             search.table(member) if search.closing_request(member) is None else contender
@@ -220,17 +222,18 @@ class TeamStrategy(Strategy[TeamState]):
         tables = self._closing_tables(state)
         (scores,) = self.scores(request, outcome)
         contender = Validated(tables[0], tuple(scores))
-        comparison = Validated(self.table(state), state.scores).compared(contender)
+        comparison = Validated(self.table(state), state.scores).compare_with(contender)
         if not comparison.accepted:
             return Decision(comparison, None)
         return Decision(comparison, tables[0], tuple(tables[1:]))
 
 
 def with_companions(request: Request, turn: int, tables: Sequence[RuleTable]) -> Request:
-    """A request of one table's search, whose first table is its own, with the others behind it, and
-    those that are given last.
+    """Adds the other tables of a joint design to a request of one table's search.
 
-    Groups of senders name their tables by their places in the specification.
+    The request's tables are then: the search's own table, the other tables of the design, and the
+    fixed tables. The indices of senders' tables, which count in the specification's order, are
+    changed accordingly. Changes `request` in place and returns it.
     """
     own, *fixed = request.tables
     others = [from_native(each) for number, each in enumerate(tables) if number != turn]
@@ -243,10 +246,10 @@ def with_companions(request: Request, turn: int, tables: Sequence[RuleTable]) ->
     return request
 
 
-def refuse_given(given: RuleTable | None) -> None:
-    """Raises DesignerError for a table to begin with: there is no saying whose it is."""
+def reject_given_table(given: RuleTable | None) -> None:
+    """Raises DesignerError if a first table is given: it could be for any of the tables."""
     if given is not None:
         raise DesignerError(
-            "several tables are designed together, and begin with their own; a table to begin "
-            "with is for a design of one"
+            "a first table was given for a design of several tables; it is allowed for a design of "
+            "one table only"
         )

@@ -289,7 +289,7 @@ class DirectorySink:
         self._log.sync()
         self._pareto.save()
         if self.spec.search.follow_workers:
-            write_file(self._out.spec, to_yaml(designer.followed))
+            write_file(self._out.spec, to_yaml(designer.replayable_spec))
         write_file(self._out.checkpoint, designer.checkpoint())
         for name, table in designer.tables.items():
             if self._written.get(name) != table:

@@ -17,7 +17,13 @@ from enum import Enum, auto
 from typing import Any, Protocol, TypeVar
 
 from remy_farm.designer import Designer
-from remy_farm.designer.budgets import Elapsed, Rehearsal, exhausted, is_by_budget, seconds_left
+from remy_farm.designer.budgets import (
+    Elapsed,
+    Rehearsal,
+    estimate_seconds_left,
+    exhausted_budget,
+    is_by_budget,
+)
 from remy_farm.evaluation.interface import (
     Evaluation,
     EvaluationProgress,
@@ -114,9 +120,9 @@ class DesignSession:
             return ()
         return await self.compute(self.designer.requests_ahead)
 
-    async def hear_of_workers(self, threads: int) -> None:
+    async def set_worker_threads(self, threads: int) -> None:
         """Tells the designer who is there, before a request."""
-        await self.compute(lambda: self.designer.hear_of_workers(threads))
+        await self.compute(lambda: self.designer.set_worker_threads(threads))
 
     async def receive(
         self, request: evaluation_pb2.EvaluationRequest, evaluation: Evaluation
@@ -144,14 +150,14 @@ class DesignSession:
         that needs a clock is used up."""
         if spec != self.spec:
             await self.reconsider(spec)
-        spent = exhausted(spec.stop, self.stopwatch.elapsed())
+        spent = exhausted_budget(spec.stop, self.stopwatch.elapsed())
         if spent is not None:
             await self.stop(spent)
 
     def eta_seconds(self, stop: spec_pb2.Stop, share_of_step: float) -> float | None:
         """A guess at the wall time left when so much of the running step is done; None where there
         is nothing to go by."""
-        return seconds_left(
+        return estimate_seconds_left(
             stop,
             self.stopwatch.elapsed(),
             steps=self.designer.steps + share_of_step,
@@ -164,7 +170,7 @@ class DesignSession:
             data = self.designer.checkpoint()
             self.designer = Designer.resume(spec, data, first_table=self._first_table)
             self.spec = spec
-        spent = exhausted(spec.stop, self.stopwatch.elapsed())
+        spent = exhausted_budget(spec.stop, self.stopwatch.elapsed())
         self._tell(self.designer.reconsider(spent))
 
     def _tell(
@@ -310,7 +316,7 @@ class RunLoop:
             seconds = max(evaluation.cpu_seconds, _SHORTEST_STEP_SECONDS)
             outcome = evaluation.outcome
             await self._compute(lambda: rehearsal.receive(outcome, seconds))  # noqa: B023
-        resolved: spec_pb2.DesignSpec = await self._compute(rehearsal.resolved)
+        resolved: spec_pb2.DesignSpec = await self._compute(rehearsal.spec_with_steps)
         return resolved
 
     async def run(self, session: DesignSession, sink: Sink) -> None:
@@ -336,7 +342,7 @@ class RunLoop:
             else:
                 await session.heed_budgets(sink.spec)
             if session.spec.search.follow_workers:
-                await session.hear_of_workers(self._evaluator.status().threads)
+                await session.set_worker_threads(self._evaluator.status().threads)
             request = await session.next_request()
             if request is None:
                 reason = session.designer.finished

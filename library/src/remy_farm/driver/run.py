@@ -314,7 +314,7 @@ def _result(
 ) -> DesignResult:
     used = elapsed or Elapsed()
     return DesignResult(
-        spec=designer.followed,
+        spec=designer.replayable_spec,
         first=[*Designer(spec, first_table=first_table).tables.values()],
         tables=designer.tables,
         reason=designer.finished,

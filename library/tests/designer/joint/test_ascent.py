@@ -20,15 +20,15 @@ from remy_farm.designer.joint.gradient import GradientSamples, Moments, gradient
 from remy_farm.designer.joint.schedule import Settings
 
 _SPACE = action_space()
-_SETTINGS = Settings(perturbation=0.15, step_size=0.03, specimens=16, averaging=0.97)
+_SETTINGS = Settings(perturbation=0.15, step_size=0.03, specimens=16, average_decay=0.97)
 _MIDDLE: Action = (0.5, 10.0, 3.0)
 # Three rules: one inner node above all, one above the last two.
 # So many samples are averaged that the bias correction is 1.
 _OLD = 1e6
 _CLIMB = replace(
     climb_of([_MIDDLE] * 3, _SPACE),
-    rules=replace(Slopes.unknown(3), samples=np.full((3, 1), _OLD)),
-    branches=replace(Slopes.unknown(2), samples=np.full((2, 1), _OLD)),
+    rule_slopes=replace(Slopes.initial(3), samples=np.full((3, 1), _OLD)),
+    region_slopes=replace(Slopes.initial(2), samples=np.full((2, 1), _OLD)),
 )
 
 

@@ -12,7 +12,7 @@ from library.tests.designer.joint.spaces import action_space, climb_of
 from remy_farm.designer import CheckpointError
 from remy_farm.designer.actions import Coordinates
 from remy_farm.designer.joint.climb import Climb, Slopes
-from remy_farm.designer.joint.divisions import least_missed
+from remy_farm.designer.joint.divisions import cheapest_merge
 from remy_farm.designer.splitting import RuleMerge
 from remy_proto.v1 import checkpoint_pb2
 
@@ -31,8 +31,8 @@ def _climb() -> Climb:
     rows = np.arange(9.0).reshape(3, 3)
     return replace(
         climb,
-        rules=Slopes(rows + 100, rows + 200, np.array([[7.0], [8.0], [9.0]])),
-        branches=Slopes(rows[:2] + 300, rows[:2] + 400, np.array([[5.0], [6.0]])),
+        rule_slopes=Slopes(rows + 100, rows + 200, np.array([[7.0], [8.0], [9.0]])),
+        region_slopes=Slopes(rows[:2] + 300, rows[:2] + 400, np.array([[5.0], [6.0]])),
         average=climb.coordinates + 0.125,
         steps=77,
         last_split=44,
@@ -43,8 +43,8 @@ def test_a_climb_begins_where_its_table_is() -> None:
     climb = climb_of([(0.5, 2.5, 3.0)], _SPACE)
     assert climb.table.action(0) == pytest.approx((0.5, 2.5, 3.0))
     assert (climb.average == climb.coordinates).all()
-    assert not climb.rules.mean.any()
-    assert not climb.rules.squares.any()
+    assert not climb.rule_slopes.mean.any()
+    assert not climb.rule_slopes.squares.any()
 
 
 def test_children_take_the_place_of_their_parent() -> None:
@@ -58,9 +58,9 @@ def test_children_take_the_place_of_their_parent() -> None:
 
     assert after.coordinates.tolist() == children(before.coordinates)
     assert after.average.tolist() == children(before.average)
-    assert after.rules.mean.tolist() == children(before.rules.mean, 1 / 8)
-    assert after.rules.samples.tolist() == [[7], [8], [8], [9]]
-    assert after.rules.squares.tolist() == children(before.rules.squares, 1 / 8)
+    assert after.rule_slopes.mean.tolist() == children(before.rule_slopes.mean, 1 / 8)
+    assert after.rule_slopes.samples.tolist() == [[7], [8], [8], [9]]
+    assert after.rule_slopes.squares.tolist() == children(before.rule_slopes.squares, 1 / 8)
     assert (after.steps, after.last_split) == (77, 77)
 
 
@@ -75,8 +75,8 @@ def test_what_was_known_of_a_rule_is_known_of_its_region(rule: int, place: int) 
     assert ranges.pop(place) == (rule, rule + 2)
     assert len(ranges) == 2
     for known, rules, branches in (
-        (after.branches.mean, before.rules.mean, before.branches.mean),
-        (after.branches.squares, before.rules.squares, before.branches.squares),
+        (after.region_slopes.mean, before.rule_slopes.mean, before.region_slopes.mean),
+        (after.region_slopes.squares, before.rule_slopes.squares, before.region_slopes.squares),
     ):
         rows = known.tolist()
         assert rows.pop(place) == rules[rule].tolist()
@@ -108,7 +108,7 @@ def test_a_divided_table_acts_as_before(rule: int, at: list[float], memory: list
 def test_a_division_undone_at_once_leaves_the_climb_where_it_was() -> None:
     before = _climb()
     divided = before.split(1, [(0, 1.5)])
-    found = least_missed(divided.table, divided.average, [5, 3, 2, 7])
+    found = cheapest_merge(divided.table, divided.average, [5, 3, 2, 7])
     merge = RuleMerge(1, (2,))
     assert found == (0, merge)
 
@@ -118,10 +118,10 @@ def test_a_division_undone_at_once_leaves_the_climb_where_it_was() -> None:
     assert after.table.nodes() == before.table.nodes()
     assert (after.coordinates == before.coordinates).all()
     assert (after.average == before.average).all()
-    assert (after.rules.samples == before.rules.samples).all()
+    assert (after.rule_slopes.samples == before.rule_slopes.samples).all()
     # Both had an eighth, and what moves together has the sum of their slopes.
-    assert after.rules.mean[1].tolist() == (before.rules.mean[1] / 4).tolist()
-    assert (after.branches.mean == before.branches.mean).all()
+    assert after.rule_slopes.mean[1].tolist() == (before.rule_slopes.mean[1] / 4).tolist()
+    assert (after.region_slopes.mean == before.region_slopes.mean).all()
 
 
 def test_two_rules_meet_where_both_are_on_average() -> None:
@@ -141,7 +141,7 @@ def test_the_merge_that_moves_least_is_of_alike_or_little_used_rules() -> None:
     climb = climb_of([(0.1, 1.0, 1.0), (0.2, 2.5, 2.0), (0.2, 2.6, 2.1)], _SPACE)
 
     def least(uses: list[float]) -> tuple[int, ...]:
-        found = least_missed(climb.table, climb.coordinates, uses)
+        found = cheapest_merge(climb.table, climb.coordinates, uses)
         assert found is not None
         merge = found[1]
         return (merge.rule, *merge.neighbours)
@@ -159,21 +159,21 @@ def test_dividing_leaves_the_climb_it_came_from_alone() -> None:
 
 @given(
     rules=st.tuples(_rows(3), _rows(3), _rows(3), _rows(3)),
-    branches=st.tuples(_rows(2), _rows(2)),
+    region_slopes=st.tuples(_rows(2), _rows(2)),
     steps=st.integers(0, 2**32 - 1),
 )
 def test_a_message_holds_every_bit(
     rules: tuple[Coordinates, Coordinates, Coordinates, Coordinates],
-    branches: tuple[Coordinates, Coordinates],
+    region_slopes: tuple[Coordinates, Coordinates],
     steps: int,
 ) -> None:
     climb = replace(
         _climb(),
         coordinates=rules[0],
         average=rules[1],
-        rules=Slopes(rules[2], rules[3], np.ones((3, 1))),
-        branches=Slopes(*branches, np.ones((2, 1))),
-        resting=steps // 2,
+        rule_slopes=Slopes(rules[2], rules[3], np.ones((3, 1))),
+        region_slopes=Slopes(*region_slopes, np.ones((2, 1))),
+        stalled_steps=steps // 2,
         steps=steps,
         last_split=steps,
     )
@@ -187,11 +187,11 @@ def test_a_message_holds_every_bit(
 
 
 def _bits(climb: Climb) -> list[bytes]:
-    arrays = (climb.coordinates, climb.average, climb.rules.mean, climb.rules.squares)
+    arrays = (climb.coordinates, climb.average, climb.rule_slopes.mean, climb.rule_slopes.squares)
     return [
         *(array.tobytes() for array in arrays),
-        climb.branches.mean.tobytes(),
-        climb.branches.squares.tobytes(),
+        climb.region_slopes.mean.tobytes(),
+        climb.region_slopes.squares.tobytes(),
         struct.pack("<II", climb.steps, climb.last_split),
     ]
 

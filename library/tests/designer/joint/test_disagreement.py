@@ -19,7 +19,7 @@ from remy_farm.designer.actions import Coordinates
 from remy_farm.designer.joint.divisions import (
     Disagreement,
     Trials,
-    chosen_splits,
+    choose_splits,
     disagreements,
 )
 from remy_farm.designer.joint.gradient import pair_samples
@@ -67,7 +67,7 @@ def _wants_apart(rule: int, threshold: int, coordinate: int = 0) -> Score:
 
 
 def _chosen(found: list[Disagreement], *, new_rules: int = _NEW_RULES, room: int = 67) -> Trials:
-    return tuple(chosen_splits(_TRIALS, found, new_rules=new_rules, room=room))
+    return tuple(choose_splits(_TRIALS, found, new_rules=new_rules, room=room))
 
 
 @pytest.mark.parametrize("rule", [1, 3])

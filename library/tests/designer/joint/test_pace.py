@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from library.tests.designer.analytic_evaluator import AnalyticEvaluator
 from library.tests.designer.small_joint_spec import small_joint_spec
 from library.tests.designer.walk import Walk
-from remy_farm.designer.joint.schedule import Schedule, paced, widening
+from remy_farm.designer.joint.schedule import Schedule, effective_settings, specimen_factor
 from remy_proto.v1 import progress_pb2, spec_pb2
 from remy_simulator.columns import specimen_count
 
@@ -29,7 +29,7 @@ def _search(specimens: int, *, steps: int = 1200, tuned: int | None = 16) -> spe
 
 
 def test_steps_are_fewer_and_longer() -> None:
-    followed = paced(_search(64))
+    followed = effective_settings(_search(64))
     lengths = (followed.steps, followed.start_steps, followed.first_split)
     assert lengths == (300, 50, 16)
     assert (followed.steps_per_split, followed.steps_per_epoch) == (8, 24)
@@ -40,16 +40,16 @@ def test_steps_are_fewer_and_longer() -> None:
 
 @pytest.mark.parametrize("search", [_search(64, tuned=None), _search(64, tuned=64)])
 def test_as_given_where_they_are_meant_for_it(search: spec_pb2.Search) -> None:
-    assert widening(search) == 1
+    assert specimen_factor(search) == 1
     given = _search(64).joint
     given.ClearField("tuned_for_specimens")
-    assert paced(search) == given
-    assert Schedule(search).settings(0).averaging == 0.97
+    assert effective_settings(search) == given
+    assert Schedule(search).settings(0).average_decay == 0.97
 
 
 @given(st.integers(16, 4096), st.integers(1, 5000))
 def test_nothing_that_is_counted_in_steps_vanishes(specimens: int, steps: int) -> None:
-    followed = paced(_search(specimens, steps=steps))
+    followed = effective_settings(_search(specimens, steps=steps))
     assert min(followed.steps, followed.first_split, followed.steps_per_split) >= 1
     assert min(followed.start_steps, followed.steps_per_epoch) >= 1
 
@@ -62,8 +62,8 @@ def test_the_simulations_are_as_many_however_wide_the_steps(wider: int) -> None:
     assert schedule.settings(0).specimens == 16 * wider
     # The table grows at the same places of the schedule, and published averages look as far back.
     assert schedule.split_is_due(64 // wider, rules=1)
-    assert schedule.settings(0).averaging == pytest.approx(0.97**wider)
-    assert schedule.settings(schedule.steps - 1).averaging == pytest.approx(0.99**wider)
+    assert schedule.settings(0).average_decay == pytest.approx(0.97**wider)
+    assert schedule.settings(schedule.steps - 1).average_decay == pytest.approx(0.99**wider)
 
 
 def test_a_whole_design_in_half_the_steps() -> None:

@@ -69,10 +69,10 @@ def test_a_move_of_every_region_is_that_of_plain_loops(
     for row, rules in zip(by_region, below, strict=True):
         for rule in rules:
             moved[rule] = moved[rule] + row
-    assert (regions.spread(by_region, by_rule) == moved).all()
+    assert (regions.add_to_rules(by_region, by_rule) == moved).all()
 
 
 def test_a_single_rule_has_none() -> None:
     regions = Regions.of(_table([]))
     assert regions.ranges == ()
-    assert (regions.spread(np.ones((0, 3)), np.ones((1, 3))) == 1).all()
+    assert (regions.add_to_rules(np.ones((0, 3)), np.ones((1, 3))) == 1).all()

@@ -65,18 +65,18 @@ def test_growing_ends_with_15_percent_of_the_step_size() -> None:
 def test_refining_doubles_the_specimens_and_lengthens_the_average() -> None:
     schedule = Schedule(_search())
     assert [schedule.settings(step).specimens for step in (0, 799, 800, 999)] == [16, 16, 32, 32]
-    assert schedule.settings(799).averaging == 0.97
-    assert schedule.settings(800).averaging == 0.99
+    assert schedule.settings(799).average_decay == 0.97
+    assert schedule.settings(800).average_decay == 0.99
 
 
 @pytest.mark.parametrize(("share", "steps"), [(1.0, 2000), (0.4, 800), (0.05, 100), (0.001, 100)])
 def test_the_average_reaches_over_a_share_of_the_refining_steps(share: float, steps: int) -> None:
     """Of 2,000 that refine; over no fewer than it does without."""
     schedule = Schedule(_search(steps=10_000, average_share=share))
-    assert schedule.settings(7999).averaging == 0.97
-    assert 1 / (1 - schedule.settings(8000).averaging) == pytest.approx(steps)
+    assert schedule.settings(7999).average_decay == 0.97
+    assert 1 / (1 - schedule.settings(8000).average_decay) == pytest.approx(steps)
     # A step that counts as ten forgets what ten do.
-    assert schedule.settings(8000).widened(10).averaging == pytest.approx((1 - 1 / steps) ** 10)
+    assert schedule.settings(8000).widened(10).average_decay == pytest.approx((1 - 1 / steps) ** 10)
 
 
 def test_splits_are_due_from_the_first_in_equal_distances_while_growing() -> None:
@@ -111,16 +111,16 @@ def test_a_longer_schedule_goes_on_with_what_the_shorter_one_ended_with() -> Non
 
 def test_a_small_table_is_grown_beyond_its_size_and_merged_back() -> None:
     schedule = Schedule(_search(steps=1500, maximum_rules=16, overgrowth=3))
-    assert schedule.largest == 48
-    assert schedule.rules_at(schedule.merges[0] - 1) == 48
+    assert schedule.peak_rules == 48
+    assert schedule.max_rules_at(schedule.merges[0] - 1) == 48
     sizes = [48]
     for step in schedule.merges:
         assert schedule.merge_is_due(step, sizes[-1])
-        sizes.append(schedule.merged_to(step, sizes[-1]))
+        sizes.append(schedule.rules_after_merge(step, sizes[-1]))
     # About as many each time.
     assert sizes[-1] == 16
     assert {a - b for a, b in pairwise(sizes)} <= {3, 4}
-    assert schedule.merged_to(schedule.merges[-1] + 1, 20) == 16
+    assert schedule.rules_after_merge(schedule.merges[-1] + 1, 20) == 16
     # While actions still take long steps.
     assert 480 < schedule.merges[0] < schedule.merges[-1] < 1000
     assert schedule.merge_is_due(schedule.merges[-1], 17)
@@ -145,7 +145,7 @@ def test_no_table_grows_beyond_what_its_climb_can_tell_apart(
     steps: int, rules: int, overgrowth: float, largest: int
 ) -> None:
     joint = {"steps": steps, "maximum_rules": rules, "overgrowth": overgrowth}
-    assert Schedule(_search(**joint)).largest == largest
+    assert Schedule(_search(**joint)).peak_rules == largest
 
 
 def _without_a_limit(**joint: float) -> spec_pb2.Search:
@@ -168,7 +168,7 @@ def test_a_long_climb_of_the_third_edition_has_few_rules_unless_more_are_asked_f
 ) -> None:
     search = _without_a_limit(steps=steps, overgrowth=overgrowth)
     schedule = Schedule(search, edition)
-    assert (schedule.largest, schedule.search.maximum_rules) == (rules, rules)
+    assert (schedule.peak_rules, schedule.search.maximum_rules) == (rules, rules)
     search.maximum_rules = 100
     assert Schedule(search, edition).search.maximum_rules == 100
 
@@ -186,7 +186,7 @@ def test_settings_shrink_and_stay_between_their_ends(search: spec_pb2.Search) ->
     for earlier, later in pairwise(walk):
         assert later.perturbation <= earlier.perturbation
         assert later.specimens >= earlier.specimens
-        assert later.averaging >= earlier.averaging
+        assert later.average_decay >= earlier.average_decay
 
 
 @given(_SEARCHES)

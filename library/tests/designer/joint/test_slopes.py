@@ -34,7 +34,7 @@ def test_beyond_it_the_direction_grows_to_one() -> None:
 
 def test_without_a_sample_there_is_none() -> None:
     nothing = Moments(np.zeros((4, 3)), np.zeros((4, 3)))
-    assert not Slopes.unknown(4).after(nothing).direction().any()
+    assert not Slopes.initial(4).updated(nothing).direction().any()
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=3), st.floats(1e-6, 1e6))
@@ -47,10 +47,10 @@ def test_the_direction_is_the_same_in_any_unit(t: list[float], unit: float) -> N
 
 
 def test_averages_are_exponential() -> None:
-    slopes, samples = Slopes.unknown(2), []
+    slopes, samples = Slopes.initial(2), []
     for number in range(20):
         samples.append(Moments(np.full((2, 3), number - 7.0), np.full((2, 3), number + 1.0)))
-        slopes = slopes.after(samples[-1])
+        slopes = slopes.updated(samples[-1])
 
     def average(values: list[Coordinates], past: float) -> Coordinates:
         return sum(
@@ -65,11 +65,11 @@ def test_averages_are_exponential() -> None:
 def test_t_is_a_t_statistic() -> None:
     """Of samples without a slope the direction is seldom beyond the dead zone by much."""
     random = np.random.default_rng(1)
-    slopes = Slopes.unknown(2000)
+    slopes = Slopes.initial(2000)
     pairs = 16
     for _ in range(200):
         draws = random.normal(size=(pairs, 2000, 3))
-        slopes = slopes.after(
+        slopes = slopes.updated(
             Moments(draws.mean(axis=0), (draws * draws).sum(axis=0) / (pairs * pairs))
         )
     errors = np.sqrt(slopes.squares * 0.1 / 1.9)
@@ -82,21 +82,23 @@ def test_t_is_a_t_statistic() -> None:
 def test_corrected_slopes_are_as_noisy_at_first_as_they_stay(steps: int) -> None:
     """Without a slope as many coordinates leave the dead zone after one step as after many."""
     random = np.random.default_rng(steps)
-    slopes = Slopes.unknown(4000)
+    slopes = Slopes.initial(4000)
     for _ in range(steps):
         draws = random.normal(size=(16, 4000, 3))
-        slopes = slopes.after(Moments(draws.mean(axis=0), (draws * draws).sum(axis=0) / (16 * 16)))
+        slopes = slopes.updated(
+            Moments(draws.mean(axis=0), (draws * draws).sum(axis=0) / (16 * 16))
+        )
     # A standard normal is beyond 0.7 in 48 of 100 cases.
     assert (slopes.direction() != 0).mean() == pytest.approx(0.484, abs=0.03)
 
 
 def test_rows_that_began_later_are_corrected_for_their_own_age() -> None:
-    old = Slopes.unknown(1)
+    old = Slopes.initial(1)
     sample = Moments(np.ones((1, 3)), np.full((1, 3), 2.0))
     for _ in range(200):
-        old = old.after(sample)
-    young = Slopes.unknown(1).after(sample)
-    both = young.with_row(1, old, 0)
+        old = old.updated(sample)
+    young = Slopes.initial(1).updated(sample)
+    both = young.with_inserted_row(1, old, 0)
     assert both.samples.tolist() == [[1], [200]]
     assert both.direction()[0] == pytest.approx(young.direction()[0])
     assert both.direction()[1] == pytest.approx(old.direction()[0])

@@ -8,8 +8,8 @@ from library.tests.designer.analytic_evaluator import bucket_of, memory_columns
 from remy_farm.designer import CheckpointError
 from remy_farm.designer.joint.divisions import (
     Trials,
-    most_used_on_trial,
     restored_trials,
+    trials_of_most_used,
 )
 from remy_farm.designer.splitting import Split, first_parts, trial_table
 from remy_proto.v1 import checkpoint_pb2, evaluation_pb2
@@ -69,13 +69,13 @@ def test_messages_hold_every_bit(trials: Trials) -> None:
 @pytest.mark.parametrize(
     ("trials", "words"),
     [
-        ((Split(4, [(0, 40.0)]),), "impossible division"),
-        ((Split(0, [(0, 15.0)]),), "impossible division"),
-        ((Split(0, [(-1, 5.0)]),), "impossible division"),
-        ((Split(0, [(3, 5.0)]),), "impossible division"),
-        ((Split(1, [(0, 15.0)]), Split(0, [(0, 5.0)])), "no table has"),
-        ((Split(0, [(0, 5.0)]), Split(0, [(1, 5.0)])), "no table has"),
-        ((Split(0, []),), "no table has"),
+        ((Split(4, [(0, 40.0)]),), "impossible split"),
+        ((Split(0, [(0, 15.0)]),), "impossible split"),
+        ((Split(0, [(-1, 5.0)]),), "impossible split"),
+        ((Split(0, [(3, 5.0)]),), "impossible split"),
+        ((Split(1, [(0, 15.0)]), Split(0, [(0, 5.0)])), "the rules must be different and in order"),
+        ((Split(0, [(0, 5.0)]), Split(0, [(1, 5.0)])), "the rules must be different and in order"),
+        ((Split(0, []),), "the rules must be different and in order"),
     ],
     ids=["no rule", "outside", "unspecified", "not a signal", "order", "twice", "no threshold"],
 )
@@ -106,7 +106,7 @@ def test_the_most_used_rules_come_to_trial() -> None:
         memory = memory_columns(counts, rules=len(uses))
         return evaluation_pb2.EvaluationOutcome(rule_uses=uses, memory=memory)
 
-    trials = most_used_on_trial(table, outcome(uses))
+    trials = trials_of_most_used(table, outcome(uses))
 
     assert [trial.rule for trial in trials] == [0, 2, 4, 5, 6, 7, 8, 9]
     assert dict(trials[1].thresholds) == {
@@ -114,4 +114,4 @@ def test_the_most_used_rules_come_to_trial() -> None:
         2: pytest.approx(2, rel=0.03),
     }
     few = outcome([0, 0, 1, *uses[3:4], *[0] * 6])
-    assert [trial.rule for trial in most_used_on_trial(table, few)] == [2, 3]
+    assert [trial.rule for trial in trials_of_most_used(table, few)] == [2, 3]

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from library.tests.designer.small_pattern_spec import small_pattern_spec
 from remy_farm.designer.actions import ActionSpace
 from remy_farm.designer.pattern.race import (
+    AGGRESSIVENESS,
     AGILITY,
-    EAGERNESS,
     INTERSEND,
     WINDOW_INCREMENT,
     WINDOW_MULTIPLE,
@@ -18,7 +18,7 @@ from remy_farm.designer.pattern.race import (
 from remy_simulator.messages import Action
 
 _SPACE = ActionSpace(small_pattern_spec().search.pattern)
-_DIRECTIONS = (WINDOW_MULTIPLE, WINDOW_INCREMENT, INTERSEND, AGILITY, EAGERNESS)
+_DIRECTIONS = (WINDOW_MULTIPLE, WINDOW_INCREMENT, INTERSEND, AGILITY, AGGRESSIVENESS)
 
 _ACTIONS = st.builds(
     Action, st.floats(0, 1), st.integers(0, 256).map(float), st.floats(0.25, 40, exclude_min=True)
@@ -64,7 +64,7 @@ def test_agility_keeps_the_window_that_an_action_settles_at() -> None:
 
 
 def test_eagerness_is_more_packets_in_less_time() -> None:
-    eager = moved(_SPACE, Action(0.7, 60.0, 1.0), EAGERNESS, 0.5)
-    calm = moved(_SPACE, Action(0.7, 60.0, 1.0), EAGERNESS, -0.5)
+    eager = moved(_SPACE, Action(0.7, 60.0, 1.0), AGGRESSIVENESS, 0.5)
+    calm = moved(_SPACE, Action(0.7, 60.0, 1.0), AGGRESSIVENESS, -0.5)
     assert eager.window_increment > 60 > calm.window_increment
     assert eager.intersend_ms < 1.0 < calm.intersend_ms

@@ -95,5 +95,5 @@ def test_an_impossible_division_is_refused() -> None:
     def edit(state: checkpoint_pb2.PatternSearchState) -> None:
         state.splits[0].threshold.value = -1
 
-    with pytest.raises(CheckpointError, match="impossible division"):
+    with pytest.raises(CheckpointError, match="impossible split"):
         Designer.resume(_SPEC, _edited(_TRY_SPLITS, edit))

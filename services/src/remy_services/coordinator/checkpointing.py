@@ -130,15 +130,15 @@ class BudgetsChanged(Exception):
 
 
 def finished(
-    reason: progress_pb2.StopReason, spec: spec_pb2.DesignSpec, followed: spec_pb2.DesignSpec
+    reason: progress_pb2.StopReason, spec: spec_pb2.DesignSpec, replayable_spec: spec_pb2.DesignSpec
 ) -> Edit:
-    """The design that went by `spec` is finished, and is made anywhere by `followed`. Raises
+    """The design that went by `spec` is finished, and is made anywhere by `replayable_spec`. Raises
     BudgetsChanged if the job does not go by `spec` any more."""
 
     def edit(draft: Draft) -> None:
         if draft.job.state != CANCELLING and draft.job.spec != spec:
             raise BudgetsChanged
-        draft.job.spec.search.worker_schedule[:] = followed.search.worker_schedule
+        draft.job.spec.search.worker_schedule[:] = replayable_spec.search.worker_schedule
         is_cancelled = reason == progress_pb2.STOP_REASON_CANCELLED
         draft.finish(reason, CANCELLED if is_cancelled else SUCCEEDED)
 
@@ -239,7 +239,7 @@ class StoreCheckpointer:
     async def finish(self, reason: progress_pb2.StopReason, spec: spec_pb2.DesignSpec) -> bool:
         """Commits the end of the design; False if it was extended meanwhile."""
         try:
-            await self.save(finished(reason, spec, self._session.designer.followed))
+            await self.save(finished(reason, spec, self._session.designer.replayable_spec))
         except BudgetsChanged:
             return False
         return True

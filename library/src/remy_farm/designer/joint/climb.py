@@ -1,4 +1,9 @@
-"""A climb: a point in the space of all actions, and what its steps so far have taught."""
+"""The climb of the joint search: one gradient ascent over the actions of all rules.
+
+A climb follows Adam (Kingma and Ba 2015): it keeps exponential moving averages of the gradient and
+of its square, corrects their bias, and moves each coordinate by at most one step size. Unlike Adam
+it leaves a coordinate in place while its gradient is not significant.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ import numpy as np
 import remy_simulator
 from remy_farm.designer.actions import START_RULE, ActionSpace, Coordinates, has_start_rule
 from remy_farm.designer.joint.gradient import GradientSamples, Moments, Regions
-from remy_farm.designer.joint.schedule import USUAL, Memories, Settings
+from remy_farm.designer.joint.schedule import DEFAULT_DECAY_RATES, DecayRates, Settings
 from remy_farm.designer.scoring import CheckpointError
 from remy_farm.designer.search import restored_table
 from remy_farm.designer.splitting import RuleMerge, Thresholds, merged
@@ -19,133 +24,161 @@ from remy_proto.v1 import checkpoint_pb2
 from remy_simulator import RuleTable
 from remy_simulator.messages import from_native
 
-# Slopes: running averages of gradient samples, and which way they point
+# Moving averages of the gradient, and the direction of ascent
 
-# Below this t-statistic a coordinate rests, or rarely used rules would walk at random; at 3
-# standard errors beyond it a coordinate takes the longest step.
+# A coordinate does not move while its t-statistic is smaller than this. Without a dead zone the
+# actions of rarely used rules would do a random walk.
 _DEAD_ZONE = 0.7
+# Standard errors beyond the dead zone at which a coordinate takes its longest step.
 _FULL_STEP = 3.0
-# What a divided rule's children keep: each will see an eighth of its samples.
+# Factor applied to the averages of a rule when they are copied to its eight children: each child
+# is used for about an eighth of the look-ups.
 _KEPT_BY_CHILDREN = 1 / 8
 
 
 @dataclass(frozen=True)
 class Slopes:
-    """Averages by row (a rule or a region); arrays are never changed in place."""
+    """Moving averages of gradient samples, one row per rule or region.
 
+    Arrays are never changed in place.
+    """
+
+    #: Adam's first moment.
     mean: Coordinates
+    #: Adam's second moment.
     squares: Coordinates
-    #: How many samples each row has averaged, in one column, for Adam's bias correction.
+    #: Number of samples that each row has averaged, in one column, for the bias correction.
     samples: Coordinates
 
     @classmethod
-    def unknown(cls, rows: int) -> Slopes:
-        """Averages of no sample yet."""
+    def initial(cls, rows: int) -> Slopes:
+        """Returns the averages before the first sample: all zero."""
         return cls(np.zeros((rows, 3)), np.zeros((rows, 3)), np.zeros((rows, 1)))
 
-    def after(self, samples: Moments, memories: Memories = USUAL, width: int = 1) -> Slopes:
-        """The averages with the samples of another step, which counts as `width`."""
+    def updated(
+        self, samples: Moments, decay_rates: DecayRates = DEFAULT_DECAY_RATES, width: int = 1
+    ) -> Slopes:
+        """Returns the averages after a step of `width` (see `Settings.width`)."""
         return Slopes(
-            memories.slopes * self.mean + (1 - memories.slopes) * samples.mean,
-            memories.squares * self.squares + (1 - memories.squares) * samples.squares,
+            decay_rates.beta1 * self.mean + (1 - decay_rates.beta1) * samples.mean,
+            decay_rates.beta2 * self.squares + (1 - decay_rates.beta2) * samples.squares,
             self.samples + width,
         )
 
-    def direction(self, memories: Memories = USUAL, width: int = 1) -> Coordinates:
-        """From -1 to 1 by coordinate: by how much the slope stands out of its noise."""
-        errors = np.sqrt(self.squares * memories.slope_variance)
+    def direction(
+        self, decay_rates: DecayRates = DEFAULT_DECAY_RATES, width: int = 1
+    ) -> Coordinates:
+        """Returns the direction of ascent, from -1 to 1 per coordinate.
+
+        The size grows with the t-statistic of the slope: 0 in the dead zone, 1 from `_FULL_STEP`
+        standard errors beyond it.
+        """
+        errors = np.sqrt(self.squares * decay_rates.slope_variance)
         t = np.divide(self.mean, errors, out=np.zeros_like(self.mean), where=errors > 0)
-        # Few numbers differ: rules of one division share theirs.
-        counts, places = np.unique(self.samples, return_inverse=True)
-        factors = np.array([_correction(memories, count / width) for count in counts.tolist()])
-        t = t * factors[places.reshape(-1, 1)]
+        # The children of a split have the same count, so there are few distinct counts.
+        counts, indices = np.unique(self.samples, return_inverse=True)
+        factors = np.array(
+            [_bias_correction(decay_rates, count / width) for count in counts.tolist()]
+        )
+        t = t * factors[indices.reshape(-1, 1)]
         beyond = np.maximum(np.abs(t) - _DEAD_ZONE, 0.0) / _FULL_STEP
         direction: Coordinates = np.sign(t) * np.minimum(beyond, 1.0)
         return direction
 
     def divided(self, row: int, children: int) -> Slopes:
-        """The rules' slopes with one rule's row replaced by its children's."""
+        """Returns the rules' slopes with one rule's row replaced by rows for its children."""
         return Slopes(
             divided(self.mean, row, children, _KEPT_BY_CHILDREN),
             divided(self.squares, row, children, _KEPT_BY_CHILDREN),
             divided(self.samples, row, children),
         )
 
-    def with_row(self, place: int, other: Slopes, row: int) -> Slopes:
-        """These slopes with a row of others' inserted before `place`."""
+    def with_inserted_row(self, index: int, source: Slopes, row: int) -> Slopes:
+        """Returns these slopes with row `row` of `source` inserted before `index`."""
         return Slopes(
-            np.insert(self.mean, place, other.mean[row], axis=0),
-            np.insert(self.squares, place, other.squares[row], axis=0),
-            np.insert(self.samples, place, other.samples[row], axis=0),
+            np.insert(self.mean, index, source.mean[row], axis=0),
+            np.insert(self.squares, index, source.squares[row], axis=0),
+            np.insert(self.samples, index, source.samples[row], axis=0),
         )
 
 
-def _correction(memories: Memories, samples: float) -> float:
-    """What a t-statistic is too large by, after so many samples: the average of the slopes has
-    forgotten that it began at zero when that of their squares has not (Kingma and Ba 2015)."""
-    slopes = 1 - remy_simulator.power(memories.slopes, 2 * samples)
-    return math.sqrt((1 - remy_simulator.power(memories.squares, samples)) / slopes)
+def _bias_correction(decay_rates: DecayRates, samples: float) -> float:
+    """Returns the factor that corrects a t-statistic for averages that start at zero.
+
+    Both averages of Adam are biased towards zero at first (Kingma and Ba 2015). The second moment
+    decays more slowly and so stays biased for longer, which makes early t-statistics too large.
+    """
+    variance_bias = 1 - remy_simulator.power(decay_rates.beta1, 2 * samples)
+    return math.sqrt((1 - remy_simulator.power(decay_rates.beta2, samples)) / variance_bias)
 
 
 def divided(rows: Coordinates, row: int, children: int, kept: float = 1.0) -> Coordinates:
-    """`rows` with one of them replaced by `children` copies, times `kept`."""
+    """Returns `rows` with one row replaced by `children` copies of it, times `kept`."""
     copies = np.repeat(rows[row : row + 1] * kept, children, axis=0)
     return np.concatenate([rows[:row], copies, rows[row + 1 :]])
 
 
 @dataclass(frozen=True)
 class Climb:
-    """The state between two steps. Arrays have one row a rule and are never changed in place."""
+    """The state of a climb between two steps.
 
-    #: Structure, with the actions at `coordinates`, window increments not rounded.
+    Arrays have one row per rule (`region_slopes`: per region) and are never changed in place.
+    """
+
+    #: The rules with the actions at `coordinates`; window increments are not rounded.
     table: RuleTable
     coordinates: Coordinates
-    #: Slopes by rule, and by region: when all rules below an inner node move together.
-    rules: Slopes
-    branches: Slopes
-    #: The inner nodes.
+    #: Slope of each rule moved alone.
+    rule_slopes: Slopes
+    #: Slope of each region: of all rules below one inner node moved together.
+    region_slopes: Slopes
+    #: The inner nodes of the table.
     regions: Regions
-    #: Running average of the coordinates: what is published (Polyak averaging).
+    #: Moving average of the coordinates, which is what gets published (Polyak averaging).
     average: Coordinates
     #: Steps made.
     steps: int = 0
-    #: How many had been made when a rule was last divided.
+    #: Value of `steps` at the last split.
     last_split: int = 0
     #: Steps since any coordinate moved.
-    resting: int = 0
-    #: Steps made when a schedule was last walked to its end, where that is kept; 0 if none was.
-    completed: int = 0
-    #: What the next steps perturb, where they were asked for while others were simulated: tables of
-    #: one structure. None where nothing was asked for yet: then that is `table`.
-    delayed: tuple[RuleTable, ...] = ()
+    stalled_steps: int = 0
+    #: Value of `steps` when the climb last reached the end of a schedule; 0 if it never did.
+    completed_steps: int = 0
+    #: Tables that the next steps perturb, if their requests were made before earlier steps were
+    #: finished (`steps_in_flight`). All have the structure of `table`. Empty if the next step
+    #: perturbs `table`.
+    tables_in_flight: tuple[RuleTable, ...] = ()
 
     @classmethod
     def start(cls, table: RuleTable, space: ActionSpace) -> Climb:
-        """A climb from a table."""
+        """Returns a climb that starts from a table."""
         coordinates = space.coordinates(table)
         regions = Regions.of(table)
         return cls(
             table=space.with_actions(table, coordinates),
             coordinates=coordinates,
-            rules=Slopes.unknown(table.rule_count),
-            branches=Slopes.unknown(len(regions.ranges)),
+            rule_slopes=Slopes.initial(table.rule_count),
+            region_slopes=Slopes.initial(len(regions.ranges)),
             regions=regions,
             average=coordinates.copy(),
         )
 
     def split(self, rule: int, thresholds: Thresholds) -> Climb:
-        """The climb with one rule divided; its children begin where it was, and what was known of
-        its slope is known of the region that it becomes."""
+        """Returns the climb after splitting one rule.
+
+        The children start with the rule's coordinates. Their region inherits the rule's slopes.
+        """
         children = 1 << len(thresholds)
         table = self.table.split(rule, thresholds)
-        # In pre-order, behind the inner nodes above the rule and those to its left.
-        place = len([first for first, _ in self.regions.ranges if first <= rule])
+        # Regions are in pre-order: the new one follows the inner nodes above the rule and those to
+        # its left.
+        index = len([first for first, _ in self.regions.ranges if first <= rule])
         return replace(
             self,
             table=table,
             coordinates=divided(self.coordinates, rule, children),
-            rules=self.rules.divided(rule, children),
-            branches=self.branches.with_row(place, self.rules, rule),
+            rule_slopes=self.rule_slopes.divided(rule, children),
+            region_slopes=self.region_slopes.with_inserted_row(index, self.rule_slopes, rule),
             regions=Regions.of(table),
             average=divided(self.average, rule, children),
             last_split=self.steps,
@@ -154,53 +187,59 @@ class Climb:
     def merged(
         self, merge: RuleMerge, uses: Sequence[float], space: ActionSpace
     ) -> tuple[Climb, list[float]]:
-        """The climb without a rule, given how much each is used, and how much they are then.
+        """Returns the climb after merging one rule into its neighbours, and the uses of each rule.
 
-        A single neighbour meets the rule where both are on average; several stay where they are.
+        `uses` holds the use of each rule before the merge. A single neighbour moves to the mean of
+        both rules, weighted by use; several neighbours keep their coordinates.
         """
         table, rules, inner = merged(self.table, merge)
-        gone, neighbours = merge.rule, merge.neighbours
+        removed, neighbours = merge.rule, merge.neighbours
         total = math.fsum(uses[other] for other in neighbours)
-        after = list(uses)
+        uses_after = list(uses)
         for other in neighbours:
             share = uses[other] / total if total > 0 else 1 / len(neighbours)
-            after[other] += uses[gone] * share
-        weight = uses[gone] / (uses[gone] + total) if uses[gone] > 0 else 0.0
+            uses_after[other] += uses[removed] * share
+        weight = uses[removed] / (uses[removed] + total) if uses[removed] > 0 else 0.0
         is_single = len(neighbours) == 1
 
-        def met(rows: Coordinates) -> Coordinates:
+        def merge_points(rows: Coordinates) -> Coordinates:
             rows = rows.copy()
             if is_single:
-                rows[neighbours[0]] += weight * (rows[gone] - rows[neighbours[0]])
+                rows[neighbours[0]] += weight * (rows[removed] - rows[neighbours[0]])
             return rows[rules]
 
-        def of_both(rows: Coordinates) -> Coordinates:
+        def add_slopes(rows: Coordinates) -> Coordinates:
             rows = rows.copy()
             if is_single:
-                # The slope when both move is the sum of theirs, and so is its variance.
-                rows[neighbours[0]] += rows[gone]
+                # When both rules move together, their slopes add up, and so do the variances.
+                rows[neighbours[0]] += rows[removed]
             return rows[rules]
 
-        def or_new(rows: Coordinates) -> Coordinates:
+        def select_regions(rows: Coordinates) -> Coordinates:
+            # Index -1, a new inner node, selects the row of zeros.
             return np.concatenate([rows, np.zeros((1, rows.shape[1]))])[inner]
 
-        coordinates = met(self.coordinates)
-        known, branches = self.rules, self.branches
+        coordinates = merge_points(self.coordinates)
+        by_rule, by_region = self.rule_slopes, self.region_slopes
         climb = replace(
             self,
             table=space.with_actions(table, coordinates),
             coordinates=coordinates,
-            rules=Slopes(of_both(known.mean), of_both(known.squares), known.samples[rules]),
-            branches=Slopes(
-                or_new(branches.mean), or_new(branches.squares), or_new(branches.samples)
+            rule_slopes=Slopes(
+                add_slopes(by_rule.mean), add_slopes(by_rule.squares), by_rule.samples[rules]
+            ),
+            region_slopes=Slopes(
+                select_regions(by_region.mean),
+                select_regions(by_region.squares),
+                select_regions(by_region.samples),
             ),
             regions=Regions.of(table),
-            average=met(self.average),
+            average=merge_points(self.average),
         )
-        return climb, [after[rule] for rule in rules]
+        return climb, [uses_after[rule] for rule in rules]
 
     def published(self, space: ActionSpace) -> RuleTable:
-        """The table at the running average, window increments rounded."""
+        """Returns the table to publish: the averaged coordinates, with rounded increments."""
         return space.with_rounded_actions(self.table, self.average)
 
     def to_message(self) -> checkpoint_pb2.Climb:
@@ -208,50 +247,52 @@ class Climb:
             table=from_native(self.table),
             coordinates=_flat(self.coordinates),
             average=_flat(self.average),
-            rule_slopes=_flat(self.rules.mean),
-            rule_squares=_flat(self.rules.squares),
-            region_slopes=_flat(self.branches.mean),
-            region_squares=_flat(self.branches.squares),
+            rule_slopes=_flat(self.rule_slopes.mean),
+            rule_squares=_flat(self.rule_slopes.squares),
+            region_slopes=_flat(self.region_slopes.mean),
+            region_squares=_flat(self.region_slopes.squares),
             steps=self.steps,
             last_split=self.last_split,
-            rule_samples=map(int, self.rules.samples.ravel()),
-            region_samples=map(int, self.branches.samples.ravel()),
-            resting=self.resting or None,
-            completed=self.completed or None,
-            delayed=map(from_native, self.delayed),
+            rule_samples=map(int, self.rule_slopes.samples.ravel()),
+            region_samples=map(int, self.region_slopes.samples.ravel()),
+            resting=self.stalled_steps or None,
+            completed=self.completed_steps or None,
+            delayed=map(from_native, self.tables_in_flight),
         )
 
     @classmethod
     def from_message(cls, message: checkpoint_pb2.Climb) -> Climb:
-        """The inverse. Raises CheckpointError for what `to_message` never writes."""
+        """Reads what `to_message` wrote. Raises CheckpointError for anything else."""
         table = restored_table(message.table)
         regions = Regions.of(table)
-        rules, branches = table.rule_count, len(regions.ranges)
-        delayed = tuple(map(restored_table, message.delayed))
-        if any(each.rule_count != rules for each in delayed):
-            raise CheckpointError(
-                "the checkpoint holds tables that steps perturb whose rules are not the climb's"
-            )
+        rules, inner_nodes = table.rule_count, len(regions.ranges)
+        in_flight = tuple(map(restored_table, message.delayed))
+        for each in in_flight:
+            if each.rule_count != rules:
+                raise CheckpointError(
+                    f"the checkpoint holds a table in flight with {each.rule_count} rules; "
+                    f"its climb has {rules}"
+                )
         return cls(
             table=table,
             coordinates=_rows(message.coordinates, rules),
-            rules=Slopes(
+            rule_slopes=Slopes(
                 _rows(message.rule_slopes, rules),
                 _rows(message.rule_squares, rules),
                 _rows(message.rule_samples, rules, 1),
             ),
-            branches=Slopes(
-                _rows(message.region_slopes, branches),
-                _rows(message.region_squares, branches),
-                _rows(message.region_samples, branches, 1),
+            region_slopes=Slopes(
+                _rows(message.region_slopes, inner_nodes),
+                _rows(message.region_squares, inner_nodes),
+                _rows(message.region_samples, inner_nodes, 1),
             ),
             regions=regions,
             average=_rows(message.average, rules),
             steps=message.steps,
             last_split=message.last_split,
-            resting=message.resting,
-            completed=message.completed,
-            delayed=delayed,
+            stalled_steps=message.resting,
+            completed_steps=message.completed,
+            tables_in_flight=in_flight,
         )
 
 
@@ -264,11 +305,11 @@ def _rows(values: Iterable[float], rows: int, width: int = 3) -> Coordinates:
     array = np.array(list(values), dtype=np.float64)
     if array.size != width * rows:
         raise CheckpointError(
-            f"the checkpoint has {array.size} numbers where {rows} rules or regions need "
-            f"{width * rows}"
+            f"the checkpoint has {array.size} numbers for {rows} rules or regions; "
+            f"they need {width * rows}"
         )
     if not np.isfinite(array).all():
-        raise CheckpointError("the checkpoint has numbers that are not finite where a climb stands")
+        raise CheckpointError("the checkpoint's climb has coordinates that are not finite")
     return array.reshape(rows, width)
 
 
@@ -278,31 +319,34 @@ def ascend(
     settings: Settings,
     space: ActionSpace,
 ) -> Climb:
-    """The climb after one step: of each rule by itself, and of each region as a whole.
+    """Returns the climb after one step of gradient ascent.
 
-    Coordinates whose slope stands out of its noise move, the others rest.
-    Rules just divided from one another mostly want the same, but each sees too little to know.
-    Their region's slope is the sum of theirs, and stands out of the noise long before.
+    Each rule moves along its own slope and along the slopes of all regions that it lies in. After a
+    split the children still need similar actions, but each sees too few samples for a significant
+    slope. The slope of their region is the sum of theirs, so it becomes significant much sooner.
     """
-    memories = settings.memories
-    rules = climb.rules.after(samples.rules, memories, settings.width)
-    branches = climb.branches.after(samples.regions, memories, settings.width)
-    directions = climb.regions.spread(
-        branches.direction(memories, settings.width), rules.direction(memories, settings.width)
+    decay_rates = settings.decay_rates
+    rule_slopes = climb.rule_slopes.updated(samples.rules, decay_rates, settings.width)
+    region_slopes = climb.region_slopes.updated(samples.regions, decay_rates, settings.width)
+    directions = climb.regions.add_to_rules(
+        region_slopes.direction(decay_rates, settings.width),
+        rule_slopes.direction(decay_rates, settings.width),
     )
     if has_start_rule(climb.table):
-        # It keeps no window: what it kept it would add to at each ACK of an earlier on period.
+        # Its window multiple stays 0. The rule is applied again at each ACK of an earlier on
+        # period, so that a window that it kept would grow without bound.
         directions[START_RULE, 0] = 0.0
     coordinates = space.clamped(climb.coordinates + settings.step_size * directions)
-    average = settings.averaging * climb.average + (1 - settings.averaging) * coordinates
+    decay = settings.average_decay
+    average = decay * climb.average + (1 - decay) * coordinates
     return replace(
         climb,
         table=space.with_actions(climb.table, coordinates),
         coordinates=coordinates,
-        rules=rules,
-        branches=branches,
+        rule_slopes=rule_slopes,
+        region_slopes=region_slopes,
         average=average,
         steps=climb.steps + settings.width,
-        resting=0 if directions.any() else climb.resting + 1,
-        delayed=(),
+        stalled_steps=0 if directions.any() else climb.stalled_steps + 1,
+        tables_in_flight=(),
     )

@@ -1,4 +1,9 @@
-"""Divisions of rules: at medians where they are used, or where the two sides want to differ."""
+"""Chooses which rules to split and which to merge in the joint search.
+
+A split is worthwhile where the best actions on the two sides of a threshold differ. Before any rule
+is split, several splits are therefore put on trial: the sides are perturbed independently, and the
+step measures how far their slopes disagree.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from remy_farm.designer.actions import Coordinates
-from remy_farm.designer.scoring import CheckpointError, by_use
+from remy_farm.designer.scoring import CheckpointError, rules_by_use
 from remy_farm.designer.splitting import (
     RuleMerge,
     Split,
@@ -22,41 +27,48 @@ from remy_proto.v1 import checkpoint_pb2, evaluation_pb2
 from remy_simulator import RuleTable
 from remy_simulator.columns import memory_summaries
 
-# Rules divided on trial: on all signals at once, their parts alike, so that nothing changes
+# Trials: rules are split on all signals, with the same action in all parts, so that the table
+# behaves as before
 
-#: Divisions on trial, by increasing rule of the undivided table.
+#: Splits on trial, by increasing rule number in the table before the splits.
 Trials = tuple[Split, ...]
 
-# The most-used rules are divided on trial.
+# How many of the most-used rules are put on trial.
 _RULES_ON_TRIAL = 8
 
 
-def most_used_on_trial(table: RuleTable, outcome: evaluation_pb2.EvaluationOutcome) -> Trials:
-    """The most-used rules, each at the medians of the memory values that triggered it."""
+def trials_of_most_used(table: RuleTable, outcome: evaluation_pb2.EvaluationOutcome) -> Trials:
+    """Returns a trial for each of the most-used rules, at the medians of its memory values."""
     memory = memory_summaries(outcome)
-    used = sorted(by_use(outcome.rule_uses)[:_RULES_ON_TRIAL])
+    used = sorted(rules_by_use(outcome.rule_uses)[:_RULES_ON_TRIAL])
     trials = (Split(rule, median_thresholds(table, rule, memory)) for rule in used)
     return tuple(trial for trial in trials if trial.thresholds)
 
 
 def restored_trials(messages: Iterable[checkpoint_pb2.TrialDivision], table: RuleTable) -> Trials:
-    """The trials in a checkpoint. Raises CheckpointError unless `table` can be divided so."""
+    """Reads the trials in a checkpoint. Raises CheckpointError unless `table` can be split so."""
     trials = tuple(Split.of(message.rule, message.thresholds) for message in messages)
     rules = [trial.rule for trial in trials]
     if rules != sorted(set(rules)) or not all(trial.thresholds for trial in trials):
-        raise CheckpointError("the checkpoint holds divisions on trial that no table has")
+        raise CheckpointError(
+            f"the checkpoint holds splits on trial of the rules {rules}; each must have a "
+            "threshold, and the rules must be different and in order"
+        )
     check_possible(table, trials)
     return trials
 
 
-def least_missed(
+def cheapest_merge(
     table: RuleTable, coordinates: Coordinates, uses: Sequence[float]
 ) -> tuple[float, RuleMerge] | None:
-    """The merge that moves actions least, by their squared distance in coordinates and by use
-    (Ward 1963), and by how much; None if there is none."""
+    """Returns the merge that changes actions least, and its cost; None if no merge is possible.
+
+    The cost is the squared distance that actions move in coordinates, weighted by use, as in Ward's
+    method of clustering (Ward 1963).
+    """
     rows = coordinates.tolist()
 
-    def moved(merge: RuleMerge) -> float:
+    def cost(merge: RuleMerge) -> float:
         rule, others = uses[merge.rule], [uses[other] for other in merge.neighbours]
         total = math.fsum(others)
         if rule == 0 or (total == 0 and len(others) == 1):
@@ -70,53 +82,55 @@ def least_missed(
         distance = math.fsum(
             (a - b) * (a - b) for a, b in zip(rows[merge.rule], centre, strict=True)
         )
-        # Where the neighbour is one rule the two meet, otherwise the rule alone moves.
+        # With one neighbour both rules move to their mean; otherwise only the merged rule moves.
         return distance * (rule * total / (rule + total) if len(others) == 1 else rule)
 
     return min(
-        ((moved(merge), merge) for merge in possible_merges(table)),
-        key=lambda found: (found[0], found[1].rule, found[1].neighbours),
+        ((cost(merge), merge) for merge in possible_merges(table)),
+        key=lambda pair: (pair[0], pair[1].rule, pair[1].neighbours),
         default=None,
     )
 
 
-# How much the two sides of a division want to differ, and which divisions that speaks for
+# Disagreement between the two sides of a threshold
 #
-# Where a rule should be divided is where the actions on both sides would move apart. The parts of a
-# rule on trial are perturbed independently, so that one step of antithetic pairs has a sample of
-# the slope along every such move: those above a threshold one way, those below it the other way.
+# The disagreement is the slope of the score when the actions above the threshold move one way and
+# those below it the opposite way. The parts of a rule on trial are perturbed independently, so one
+# step of antithetic pairs samples this slope for every threshold on trial.
 
-# A division needs this much evidence: the sum of three squared standard normals, which is what
-# sides that agree have, passes it in 3 of 100 cases.
+# A split needs this much evidence. If the sides agree, the evidence is a sum of three squared
+# standard normals (chi-squared with 3 degrees of freedom), which exceeds 9 in 3 of 100 cases.
 _MINIMUM_EVIDENCE = 9.0
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Between the two sides of one threshold of a rule on trial."""
+    """The disagreement between the two sides of one threshold of a rule on trial."""
 
-    #: The rule's number in the undivided table, and the threshold's among those of its trial.
+    #: Number of the rule in the table before the splits.
     rule: int
+    #: Index of the threshold in the rule's trial.
     threshold: int
-    #: Sum over the coordinates of the slope's square beyond that of its standard error: what moving
-    #: apart would gain grows with it.
+    #: Sum over coordinates of the squared slope minus its squared standard error, each at least 0.
+    #: The gain expected from moving the sides apart grows with it.
     gain: float
-    #: Sum over the coordinates of the square of the slope in units of its standard error.
+    #: Sum over coordinates of the squared t-statistic of the slope.
     evidence: float
 
 
 def disagreements(trials: Trials, samples: Iterable[Coordinates]) -> list[Disagreement]:
-    """Of every threshold on trial, by rule and threshold.
+    """Measures the disagreement at every threshold on trial, in order of rule and threshold.
 
-    `samples` holds, for each specimen, one row for every rule of the table of all trials.
+    `samples` holds the gradient sample of each specimen, one row per rule of `trial_table`. Returns
+    an empty list if there are fewer than two samples.
     """
     moves = [
-        (trial.rule, threshold, first, _apart(threshold, len(trial.thresholds)))
+        (trial.rule, threshold, first, _signs(threshold, len(trial.thresholds)))
         for trial, first in zip(trials, first_parts(trials), strict=True)
         for threshold in range(len(trial.thresholds))
     ]
     slopes = [
-        np.array([_along(sample, first, signs) for _, _, first, signs in moves])
+        np.array([_directional_slope(sample, first, signs) for _, _, first, signs in moves])
         for sample in samples
     ]
     count = len(slopes)
@@ -132,14 +146,14 @@ def disagreements(trials: Trials, samples: Iterable[Coordinates]) -> list[Disagr
     ]
 
 
-def chosen_splits(
+def choose_splits(
     trials: Trials, found: Sequence[Disagreement], *, new_rules: int, room: int
 ) -> list[Split]:
-    """The divisions to make, by rule; a rule is divided on all of its chosen thresholds at once.
+    """Returns the splits to make, by rule; a rule is split on all of its chosen thresholds at once.
 
-    Those that promise most are chosen first. All but the first need enough evidence: the table
-    grows in any case. It grows by at most `new_rules` rules, and no more once it has grown by
-    `room`.
+    Thresholds are chosen by descending gain. All but the first need `_MINIMUM_EVIDENCE`: the table
+    always grows. It grows by at most `new_rules` rules, and by no further threshold once it has
+    grown by `room`.
     """
     chosen: dict[int, list[int]] = {}
     added = 0
@@ -158,18 +172,18 @@ def chosen_splits(
     ]
 
 
-def _apart(threshold: int, thresholds: int) -> list[float]:
-    """Which way each part of a trial goes: up above the threshold, down below it."""
+def _signs(threshold: int, thresholds: int) -> list[float]:
+    """Returns the sign of each part's move: 1 above the threshold, -1 below it."""
     return [1.0 if part >> threshold & 1 else -1.0 for part in range(1 << thresholds)]
 
 
-def _along(sample: Coordinates, first: int, signs: Sequence[float]) -> Coordinates:
-    """The sample of the slope when the parts from `first` on move as `signs` say."""
+def _directional_slope(sample: Coordinates, first: int, signs: Sequence[float]) -> Coordinates:
+    """Returns the slope if the rules from `first` on move in the directions of `signs`."""
     return _sum([sign * sample[part] for part, sign in enumerate(signs, start=first)])
 
 
 def _sum(arrays: Sequence[Coordinates]) -> Coordinates:
-    """In their order: floating-point addition is not associative."""
+    """Adds arrays one after another: another order would change the result's bits."""
     total = np.zeros_like(arrays[0])
     for array in arrays:
         total = total + array

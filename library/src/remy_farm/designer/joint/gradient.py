@@ -1,4 +1,4 @@
-"""Samples of the gradient by rule and by region, from antithetic perturbations."""
+"""Estimates the gradient by rule and by region, from antithetic perturbations."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from remy_proto.v1 import evaluation_pb2
 from remy_simulator import RuleTable, _native, perturbation_noise
 from remy_simulator.columns import gradient_moments
 
-# Regions: what moves together when a whole branch moves
+# Regions: sets of rules that move together
 
 
 @dataclass(frozen=True)
 class Regions:
-    """The inner nodes of a tree in pre-order, each as the range of the rules below it.
+    """The inner nodes of a rule table in pre-order, each as the range of the rules below it.
 
-    Rules are numbered in pre-order, so that the rules below any node are neighbours.
+    Rules are numbered in pre-order too, so the rules below a node have consecutive numbers.
     """
 
-    #: (first rule, first rule behind) of each inner node.
+    #: Half-open range of rule numbers, (first, end), of each inner node.
     ranges: tuple[tuple[int, int], ...]
 
     @classmethod
     def of(cls, table: RuleTable) -> Regions:
-        """The inner nodes of a table."""
+        """Returns the regions of a table."""
         ranges: list[tuple[int, int]] = []
-        # Inner nodes on the way down: their place in `ranges`, and how many children are to come.
+        # Inner nodes above the current one: index in `ranges`, and number of children left.
         path: list[list[int]] = []
         rules = 0
         for thresholds, _ in table.nodes():
@@ -42,71 +42,70 @@ class Regions:
                 continue
             rules += 1
             while path:
-                place = path[-1]
-                place[1] -= 1
-                if place[1] > 0:
+                parent = path[-1]
+                parent[1] -= 1
+                if parent[1] > 0:
                     break
-                ranges[place[0]] = (ranges[place[0]][0], rules)
+                ranges[parent[0]] = (ranges[parent[0]][0], rules)
                 path.pop()
         return cls(tuple(ranges))
 
-    def spread(self, rows: Coordinates, steps: Coordinates) -> Coordinates:
-        """`steps` by rule, with each inner node's row added to all of its rules."""
-        moved = steps.copy()
-        # Rules that lie below no node of a depth are given a row of zeros.
-        padded = np.concatenate([rows, np.zeros((1, 3))])
+    def add_to_rules(self, by_region: Coordinates, by_rule: Coordinates) -> Coordinates:
+        """Returns `by_rule`, with the row of each region added to all of its rules."""
+        total = by_rule.copy()
+        # A rule without a node at some depth has index -1 there, which selects the row of zeros.
+        padded = np.concatenate([by_region, np.zeros((1, 3))])
         for nodes in self._levels:
-            moved += padded.take(nodes, axis=0)
-        return moved
+            total += padded.take(nodes, axis=0)
+        return total
 
     @cached_property
     def _levels(self) -> list[NDArray[np.intp]]:
-        """By depth and rule: the inner node of that depth that the rule lies below, else -1.
+        """By depth, the inner node of that depth above each rule; -1 if there is none.
 
-        There is one at most, and those of lesser depth come first: a rule's sum has the order of
-        the nodes.
+        The order of depths fixes the order of summation, and so the bits of the sums.
         """
-        rules = max((behind for _, behind in self.ranges), default=0)
+        rules = max((end for _, end in self.ranges), default=0)
         levels: list[NDArray[np.intp]] = []
-        above: list[int] = []
-        for node, (first, behind) in enumerate(self.ranges):
-            above = [end for end in above if end > first]
-            if len(above) == len(levels):
+        ends_above: list[int] = []
+        for node, (first, end) in enumerate(self.ranges):
+            ends_above = [other for other in ends_above if other > first]
+            if len(ends_above) == len(levels):
                 levels.append(np.full(rules, -1))
-            levels[len(above)][first:behind] = node
-            above.append(behind)
+            levels[len(ends_above)][first:end] = node
+            ends_above.append(end)
         return levels
 
 
 # Samples from antithetic perturbations (evolution strategies)
 #
-# On specimen i all rules are moved by sigma epsilon_i and by - sigma epsilon_i, under the same
-# random streams. With d_i half the difference of the two scores, d_i epsilon_i / sigma is an
-# unbiased sample of the gradient of the score, smoothed over the perturbation (Salimans et al.
-# 2017; Nesterov and Spokoiny 2017). One pair informs all coordinates of the rules that it used.
+# On specimen i the coordinates of all rules are moved by sigma epsilon_i and by -sigma epsilon_i,
+# with common random numbers. With d_i half the difference of the two scores, d_i epsilon_i / sigma
+# is an unbiased sample of the gradient of the score smoothed over the perturbation (Salimans et al.
+# 2017; Nesterov and Spokoiny 2017). One pair is a sample for every rule that it used.
 
-# A difference beyond this many times the median one counts as if it were no larger: one freak
-# specimen shall not throw the climb.
-_FREAK = 5.0
+# Score differences are clipped at this multiple of their median size, so that one outlier among the
+# specimens cannot dominate the step.
+_OUTLIER_LIMIT = 5.0
 
 
 @dataclass(frozen=True)
 class Moments:
-    """First and second moments of samples, by row."""
+    """First and second moments of the samples of one step, by row."""
 
-    #: Mean of the samples over the specimens that could be scored.
+    #: Mean of the samples over the specimens that were scored.
     mean: Coordinates
-    #: Sum of the samples' squares over the square of their number.
+    #: Sum of the squared samples, divided by the square of their number.
     squares: Coordinates
 
 
 @dataclass(frozen=True)
 class GradientSamples:
-    """What one step's outcome says about the gradient."""
+    """The gradient samples of one step."""
 
-    #: One row a rule.
+    #: One row per rule.
     rules: Moments
-    #: One row a region: the slope when all rules of the region move together.
+    #: One row per region: the slope if all rules of the region move together.
     regions: Moments
 
 
@@ -118,12 +117,12 @@ def gradient_samples(
     *,
     rules: int,
 ) -> GradientSamples:
-    """The samples of a request whose candidates are one antithetic pair of a table so large.
+    """Returns the samples of a step with one antithetic pair of a table of `rules` rules.
 
-    `differences` holds half the difference of the pair's scores by specimen, not a number where one
-    could not be scored. They count in units of their median size.
+    `differences` holds half the difference of the pair's scores on each specimen; NaN if one of the
+    two has no score. They are scaled by their median size.
     """
-    differences = in_units_of_median(differences)
+    differences = scaled_by_median(differences)
     moments = gradient_moments(
         seed=request.seed,
         keys=request.specimen_columns.keys,
@@ -150,14 +149,14 @@ def pair_samples(
     *,
     rules: int,
 ) -> Iterator[Coordinates]:
-    """The sample of each specimen with a difference, one row a rule, in the specimens' order.
+    """Yields the sample of each specimen whose difference is not NaN: one row per rule.
 
-    A rule that neither of the pair used has a sample of zero. Differences count in units of their
-    median size.
+    The row of a rule that neither of the pair used is zero. Differences are scaled by their median
+    size.
     """
     keys = np.frombuffer(request.specimen_columns.keys, np.uint64).tolist()
     masks = np.frombuffer(outcome.used_rules, np.uint8).reshape(len(keys), -1)
-    sizes = _sizes(request, in_units_of_median(differences))
+    sizes = _sizes(request, scaled_by_median(differences))
     used = np.unpackbits(masks, axis=1, count=rules, bitorder="little")
     for key, size, mask in zip(keys, sizes.tolist(), used, strict=True):
         if not math.isnan(size):
@@ -165,11 +164,11 @@ def pair_samples(
             yield noise * size * mask[:, np.newaxis]
 
 
-def in_units_of_median(differences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The differences over the median size of those of one step that are not zero.
+def scaled_by_median(differences: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the differences of one step, divided by the median size of those that are not zero.
 
-    A step's unit is its own, so that neither a freak specimen nor a table that is bad in many ways,
-    as the first one is, counts for more than another step: averages forget it as soon as all else.
+    All steps then have the same weight in the moving averages. Otherwise an outlier, or the large
+    differences of a poor first table, would dominate the averages for many steps.
     """
     sizes = sorted(abs(size) for size in differences.tolist() if size < 0 or size > 0)
     if not sizes:
@@ -182,7 +181,9 @@ def in_units_of_median(differences: NDArray[np.float64]) -> NDArray[np.float64]:
 def _sizes(
     request: evaluation_pb2.EvaluationRequest, differences: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """By specimen: the difference, limited, over the standard deviation of the perturbation."""
+    """Returns each specimen's clipped difference, divided by the perturbation's deviation."""
     scale = request.candidates[0].perturbation.scale
-    sizes: NDArray[np.float64] = np.minimum(np.maximum(differences, -_FREAK), _FREAK) / scale
+    sizes: NDArray[np.float64] = (
+        np.minimum(np.maximum(differences, -_OUTLIER_LIMIT), _OUTLIER_LIMIT) / scale
+    )
     return sizes

@@ -1,4 +1,4 @@
-"""Divisions of rules: the table that is polished, and on trial on one signal each."""
+"""Puts splits of a rule on one signal on trial, as candidates of a race."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from remy_farm.designer import actions
 from remy_farm.designer.actions import ActionSpace
-from remy_farm.designer.pattern.race import EAGERNESS, INTERSEND, WINDOW_MULTIPLE, moved
+from remy_farm.designer.pattern.race import AGGRESSIVENESS, INTERSEND, WINDOW_MULTIPLE, moved
 from remy_farm.designer.scoring import CheckpointError
-from remy_farm.designer.search import Saved, restored_table
+from remy_farm.designer.search import CheckpointValue, restored_table
 from remy_farm.designer.splitting import (
     Split,
     Thresholds,
@@ -23,12 +23,13 @@ from remy_simulator.messages import Action, action_message, native_action
 
 
 @dataclass(frozen=True)
-class PatternTable(Saved):
-    """A table, and for each of its rules how far its next compass step goes."""
+class PatternTable(CheckpointValue):
+    """A table, and the length of each rule's next compass step."""
 
     message = checkpoint_pb2.PatternTable
 
     table: RuleTable
+    #: Step length of each rule, in coordinates.
     steps: tuple[float, ...]
 
     def with_action(self, rule: int, action: Action) -> PatternTable:
@@ -39,13 +40,13 @@ class PatternTable(Saved):
 
     @classmethod
     def from_message(cls, message: checkpoint_pb2.PatternTable) -> PatternTable:
-        """The inverse. Raises CheckpointError for what `to_message` never writes."""
+        """Reads what `to_message` wrote. Raises CheckpointError for anything else."""
         table = restored_table(message.table)
         return cls(table, checked_steps(table, message.steps))
 
 
 def checked_steps(table: RuleTable, steps: Sequence[float]) -> tuple[float, ...]:
-    """The steps of a table's rules. Raises CheckpointError unless there is one for each."""
+    """Returns the steps. Raises CheckpointError unless the table has as many rules."""
     if len(steps) != table.rule_count:
         raise CheckpointError(
             f"the checkpoint has steps for {len(steps)} rules; its table has {table.rule_count}"
@@ -53,28 +54,28 @@ def checked_steps(table: RuleTable, steps: Sequence[float]) -> tuple[float, ...]
     return tuple(steps)
 
 
-# Rules divided on one signal, on trial: the parts are moved apart, and the score tells
+# Trials: a rule is split on one signal, and the actions of its two parts are moved apart
 #
-# An evaluation changes actions, not the structure of its table. All trials therefore run on one
-# table in which every rule on trial is divided on all of its trials' signals at once; a trial gives
-# one action to all parts below its threshold and another to all above, which makes it the table
-# that is divided on that signal alone.
+# A candidate of an evaluation can change the actions of a table, but not its structure. All trials
+# therefore share one table, in which each rule on trial is split on the signals of all of its
+# trials. A trial then assigns one action to all parts below its threshold and another to all parts
+# above, which is equivalent to a split on that signal alone.
 
-# How the parts are moved apart, one this way and the other that way, and the reverse.
-_APART = (WINDOW_MULTIPLE, INTERSEND, EAGERNESS)
+# Directions and distances by which the parts are moved apart; each also in the opposite direction.
+_DIRECTIONS = (WINDOW_MULTIPLE, INTERSEND, AGGRESSIVENESS)
 _DISTANCES = (0.12, 0.36)
 
 
 @dataclass(frozen=True)
 class TrialSplit:
-    """A rule divided at one threshold, with an action for either side."""
+    """A split of a rule at one threshold, with an action for each side."""
 
     split: Split
     below: Action
     above: Action
 
     def applied(self, current: PatternTable, step: float) -> PatternTable:
-        """The table with the division made; both parts take their next step of size `step`."""
+        """Returns the table after the split. `step` is the step length of both parts."""
         rule = self.split.rule
         table = trial_table(current.table, [self.split])
         for part in (rule, rule + 1):
@@ -83,7 +84,10 @@ class TrialSplit:
         return PatternTable(table, steps)
 
     def candidate(self, trial: RuleTable, parts: range) -> evaluation_pb2.Candidate:
-        """The division on the table of all trials, in which the rule is divided into `parts`."""
+        """Returns the candidate of this split on the table `trial`, which all trials share.
+
+        `parts` are the numbers of the rule's parts in it.
+        """
         return actions.changed((part, self._action(trial, part)) for part in parts)
 
     def _action(self, table: RuleTable, part: int) -> Action:
@@ -102,7 +106,7 @@ class TrialSplit:
 
     @classmethod
     def from_message(cls, message: checkpoint_pb2.TrialSplit, table: RuleTable) -> TrialSplit:
-        """The inverse. Raises CheckpointError unless `table` can be divided so."""
+        """Reads what `to_message` wrote. Raises CheckpointError unless `table` can be split so."""
         split = Split.of(message.rule, [message.threshold])
         check_possible(table, [split])
         return cls(split, native_action(message.below), native_action(message.above))
@@ -111,12 +115,12 @@ class TrialSplit:
 def trial_splits(
     space: ActionSpace, table: RuleTable, rule: int, thresholds: Thresholds
 ) -> list[TrialSplit]:
-    """A rule divided at each threshold alone, its parts moved apart in each way."""
+    """Returns the trials of a rule: one per threshold, direction and distance."""
     action = table.action(rule)
     trials = []
     for threshold in thresholds:
         split = Split(rule, [threshold])
-        for direction in _APART:
+        for direction in _DIRECTIONS:
             for distance in _DISTANCES:
                 one = moved(space, action, direction, distance)
                 other = moved(space, action, direction, -distance)
@@ -129,7 +133,7 @@ def trial_splits(
 def on_trial(
     table: RuleTable, trials: Sequence[TrialSplit]
 ) -> tuple[RuleTable, list[evaluation_pb2.Candidate]]:
-    """The table of all trials, and each trial as a change of it."""
+    """Returns the table that all trials share, and the candidate of each trial."""
     thresholds: dict[int, dict[int, float]] = {}
     for trial in trials:
         thresholds.setdefault(trial.split.rule, {}).update(trial.split.thresholds)

@@ -16,16 +16,16 @@ from remy_farm.designer.pattern.divisions import (
     trial_splits,
 )
 from remy_farm.designer.pattern.race import Race, neighbours
-from remy_farm.designer.scoring import CheckpointError, by_use
+from remy_farm.designer.scoring import CheckpointError, rules_by_use
 from remy_farm.designer.search import (
     Step,
     StepReport,
-    Survey,
+    UsageStep,
     Validate,
     Validated,
     ValidatedState,
     ValidatingStrategy,
-    numbers,
+    scalar_fields,
 )
 from remy_farm.designer.splitting import median_thresholds
 from remy_proto.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
@@ -78,8 +78,8 @@ class PatternState(ValidatedState):
     def with_best(self, best: Validated) -> PatternState:
         return replace(self, best=best, best_steps=self.current.steps)
 
-    def after(self, outcome: Outcome) -> PatternState:
-        return replace(super().after(outcome), step=self.step + 1)
+    def count(self, outcome: Outcome) -> PatternState:
+        return replace(super().count(outcome), step=self.step + 1)
 
     @classmethod
     def from_message(cls, message: checkpoint_pb2.PatternSearchState) -> PatternState:
@@ -87,7 +87,7 @@ class PatternState(ValidatedState):
         current = PatternTable.from_message(message.current)
         best = Validated.from_message(message.best) if message.HasField("best") else None
         state = cls(
-            **numbers(message)
+            **scalar_fields(message)
             | {
                 "current": current,
                 "best": best,
@@ -178,17 +178,17 @@ def _after_race(
     return _begin_race(strategy, state)
 
 
-class CountUses(Survey["PatternStrategy", PatternState]):
+class CountUses(UsageStep["PatternStrategy", PatternState]):
     """An epoch begins: each used rule will have one turn, the most-used first. What nothing uses
     stays."""
 
     purpose = progress_pb2.STEP_PURPOSE_COUNT_USES
     recording = RECORDING_USES
 
-    def surveyed(
+    def receive_usage(
         self, strategy: PatternStrategy, state: PatternState, outcome: Outcome
     ) -> tuple[PatternState]:
-        queue = tuple(by_use(outcome.rule_uses))
+        queue = tuple(rules_by_use(outcome.rule_uses))
         return (_begin_visit(strategy, replace(state, queue=queue)),)
 
 
@@ -269,20 +269,20 @@ class Polish(RaceRound):
 _RULES_ON_TRIAL = 3
 
 
-class ProposeSplits(Survey["PatternStrategy", PatternState]):
+class ProposeSplits(UsageStep["PatternStrategy", PatternState]):
     """Each of the most-used rules comes to trial on each signal, at the median of the memory values
     that triggered it."""
 
     purpose = progress_pb2.STEP_PURPOSE_SPLIT
     recording = RECORDING_SHARES
 
-    def surveyed(
+    def receive_usage(
         self, strategy: PatternStrategy, state: PatternState, outcome: Outcome
     ) -> tuple[PatternState]:
         table, memory = state.current.table, memory_summaries(outcome)
         splits = tuple(
             split
-            for rule in by_use(outcome.rule_uses)[:_RULES_ON_TRIAL]
+            for rule in rules_by_use(outcome.rule_uses)[:_RULES_ON_TRIAL]
             for split in trial_splits(
                 strategy.space,
                 table,
@@ -325,9 +325,9 @@ class ValidateTable(Validate["PatternStrategy", PatternState]):
     """Ends an epoch: a table that does not beat the best one is rolled back to it, divisions and
     all, and it may be time to divide a rule."""
 
-    then = progress_pb2.STEP_PURPOSE_COUNT_USES
+    next_purpose = progress_pb2.STEP_PURPOSE_COUNT_USES
 
-    def epoch_ended(
+    def on_epoch_end(
         self, strategy: PatternStrategy, state: PatternState, record: progress_pb2.EpochRecord
     ) -> PatternState:
         after = replace(
@@ -367,8 +367,8 @@ class PatternStrategy(ValidatingStrategy[PatternState]):
             purpose=progress_pb2.STEP_PURPOSE_VALIDATE, current=PatternTable(first, steps)
         )
 
-    def restored(self, message: checkpoint_pb2.PatternSearchState) -> PatternState:
-        state = super().restored(message)
+    def restore_state(self, message: checkpoint_pb2.PatternSearchState) -> PatternState:
+        state = super().restore_state(message)
         if state.purpose == progress_pb2.STEP_PURPOSE_IMPROVE:
             actions = len(_candidate_actions(self, state))
             if any(runner.candidate >= actions for runner in state.race.runners):
