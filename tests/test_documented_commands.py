@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import subprocess
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -121,3 +122,36 @@ def test_readme_example_runs_twice(number: int, tmp_path: Path) -> None:
     example = examples[number].replace("50052", str(free_port()))
     for _ in range(2):
         run_in_shell(example, tmp_path, variables)
+
+
+#: Pages whose commands run as one program, from top to bottom. Other pages need a cluster, a
+#: kernel or hours.
+PROGRAMS = (
+    "docs/tutorials/first-design.md",
+    "docs/tutorials/your-own-network.md",
+    "docs/tutorials/farm-on-a-laptop.md",
+    "docs/how-to/describe-a-network.md",
+    "docs/how-to/read-a-rule.md",
+    "docs/how-to/resume-a-design.md",
+)
+
+
+@pytest.mark.parametrize("page", PROGRAMS)
+def test_page_runs_from_top_to_bottom(page: str, tmp_path: Path) -> None:
+    """Searches are shortened, specifications of examples are small, and ports are free."""
+    (tmp_path / ".venv").symlink_to(ROOT / ".venv")
+    (tmp_path / "examples").mkdir()
+    for name in ("general-purpose-delta1.yaml", "demo.yaml"):
+        (tmp_path / "examples" / name).write_text(SMALL_SPEC)
+    text = (ROOT / page).read_text(encoding="utf-8")
+    # Output that a page shows is no command; it stands in blocks without one.
+    indented = re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)
+    commands = [
+        textwrap.dedent(block)
+        for block in indented
+        if ".venv/bin/remy-farm " in block or re.search(r"^    kill ", block, re.MULTILINE)
+    ]
+    program = "\n".join(commands).replace("50052", str(free_port()))
+    program = re.sub(r"\bsteps: \d+", "steps: 2", program)
+    program = program.replace("sleep 10", "sleep 1")
+    run_in_shell(program, tmp_path, {"REMY_FARM_PATIENCE": "120"})
