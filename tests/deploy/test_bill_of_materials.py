@@ -1,4 +1,4 @@
-"""What a bill of materials says of an image: what is installed in the end, and nothing else."""
+"""A bill of materials lists exactly the packages that an image's last layer leaves installed."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ PYTHON = "Metadata-Version: 2.4\nName: {}\nVersion: {}\n{}\nDescription: of it\n
 
 
 def tar(files: Mapping[str, str | bytes]) -> bytes:
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w") as archive:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, content in files.items():
             data = content.encode() if isinstance(content, str) else content
             member = tarfile.TarInfo(name)
             member.size = len(data)
             archive.addfile(member, io.BytesIO(data))
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """An image of three layers, the last of which changes its mind about some packages."""
+    """An image of three layers, the last of which upgrades and removes packages."""
     packages = [INSTALLED.format("libc6", "Source: glibc\n", "2.36-9"), REMOVED]
     first = {
         "usr/lib/os-release": RELEASE,
@@ -73,7 +73,8 @@ def archive(tmp_path: Path) -> Path:
     return path
 
 
-def written(archive: Path, epoch: int = 86400) -> str:
+def write_bill(archive: Path, epoch: int = 86400) -> str:
+    """Runs the script and returns the bill that it writes."""
     out = archive.with_suffix(".cdx.json")
     program = ROOT / "scripts" / "bill_of_materials.py"
     environment = os.environ | {"SOURCE_DATE_EPOCH": str(epoch)}
@@ -81,8 +82,8 @@ def written(archive: Path, epoch: int = 86400) -> str:
     return out.read_text(encoding="utf-8")
 
 
-def test_it_lists_what_the_last_layer_left(archive: Path) -> None:
-    bill: dict[str, Any] = json.loads(written(archive))
+def test_bill_lists_the_packages_that_the_last_layer_leaves(archive: Path) -> None:
+    bill: dict[str, Any] = json.loads(write_bill(archive))
     (image,) = (each for each in bill["dependencies"] if "dependsOn" in each)
     components = {each["bom-ref"]: each for each in bill["components"]}
     assert sorted(components) == sorted(image["dependsOn"])
@@ -100,8 +101,8 @@ def test_it_lists_what_the_last_layer_left(archive: Path) -> None:
     ]
 
 
-def test_it_names_the_image(archive: Path) -> None:
-    metadata: dict[str, Any] = json.loads(written(archive))["metadata"]
+def test_bill_names_the_image_and_its_digest(archive: Path) -> None:
+    metadata: dict[str, Any] = json.loads(write_bill(archive))["metadata"]
     digest = hashlib.sha256(b"{}").hexdigest()
     assert metadata["timestamp"] == "1970-01-02T00:00:00+00:00"
     assert (metadata["component"]["name"], metadata["component"]["version"]) == (
@@ -111,8 +112,8 @@ def test_it_names_the_image(archive: Path) -> None:
     assert metadata["component"]["hashes"] == [{"alg": "SHA-256", "content": digest}]
 
 
-def test_it_is_of_the_schema_and_has_the_same_bytes_each_time(archive: Path) -> None:
-    bill = written(archive)
+def test_bill_is_valid_and_reproducible(archive: Path) -> None:
+    bill = write_bill(archive)
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(bill) is None
-    assert written(archive) == bill
-    assert written(archive, epoch=0) != bill
+    assert write_bill(archive) == bill
+    assert write_bill(archive, epoch=0) != bill

@@ -1,4 +1,4 @@
-"""The farm of `make farm`: a design through it, and what it leaves behind."""
+"""`make farm` runs a design, keeps it for the next start, and leaves no process behind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.waiting import wait_until
 
 
 class Farm:
-    """The script as a process, on ports that are free."""
+    """The script in a process, on free ports."""
 
     def __init__(self, folder: Path) -> None:
         self._output = folder.with_suffix(".txt")
@@ -34,26 +34,26 @@ class Farm:
             )
         wait_until(self._is_ready, "the farm")
 
-    def said(self) -> str:
+    def output(self) -> str:
         return self._output.read_text()
 
     def programs(self) -> list[int]:
-        """Process numbers of all that it has started."""
-        number = self._process.pid
-        children = Path(f"/proc/{number}/task/{number}/children").read_text()
-        return [int(word) for word in children.split()]
+        """Returns the PIDs of all processes that the script has started."""
+        pid = self._process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+        return [int(child) for child in children.split()]
 
     def environment(self) -> dict[str, str]:
-        """The variables that it tells people to set."""
-        exports = [line.split()[1] for line in self.said().splitlines() if " export " in line]
+        """Returns the environment with the variables that the script tells users to set."""
+        exports = [line.split()[1] for line in self.output().splitlines() if " export " in line]
         return {**os.environ, **dict(each.split("=", 1) for each in exports)}
 
     def prometheus(self) -> Prometheus:
-        (line,) = (each for each in self.said().splitlines() if each.startswith("Prometheus"))
+        (line,) = (each for each in self.output().splitlines() if each.startswith("Prometheus"))
         return Prometheus(line.split()[-1])
 
     def interrupt(self) -> int:
-        """Ctrl-C; its exit code."""
+        """Sends SIGINT and returns the exit code."""
         self._process.send_signal(signal.SIGINT)
         return self._process.wait(timeout=120)
 
@@ -62,8 +62,8 @@ class Farm:
         self._process.wait()
 
     def _is_ready(self) -> bool:
-        assert self._process.poll() is None, self.said()
-        return "\nPrometheus" in self.said()
+        assert self._process.poll() is None, self.output()
+        return "\nPrometheus" in self.output()
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def running(folder: Path) -> Iterator[Farm]:
         farm.kill()
 
 
-def test_a_design_goes_through_it_and_stays_when_it_has_ended(tmp_path: Path) -> None:
+def test_farm_runs_a_design_and_keeps_it_for_the_next_start(tmp_path: Path) -> None:
     folder, spec = tmp_path / "farm", tmp_path / "small.yaml"
     spec.write_text(SMALL_SPEC)
     with running(folder) as farm:
@@ -94,8 +94,8 @@ def test_a_design_goes_through_it_and_stays_when_it_has_ended(tmp_path: Path) ->
         assert not any(Path(f"/proc/{number}").exists() for number in programs)
 
     with running(folder) as farm:
-        (kept,) = run_json(REMY_FARM, "list", environment=farm.environment())["jobs"]
-        assert kept["id"] == done["id"]
+        (job,) = run_json(REMY_FARM, "list", environment=farm.environment())["jobs"]
+        assert job["id"] == done["id"]
 
 
 def ups(prometheus: Prometheus) -> list[float]:
@@ -104,7 +104,7 @@ def ups(prometheus: Prometheus) -> list[float]:
 
 
 def readable_by_others(folder: Path) -> list[Path]:
-    """Files whose mode lets somebody else read, write or run them, wherever they lie."""
-    found = [path for path in folder.rglob("*") if path.is_file()]
-    assert {"tls.key", "submitter", "tokens.yaml"} <= {path.name for path in found}
-    return [path for path in found if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)]
+    """Returns the files below a directory whose mode gives others any permission."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {"tls.key", "submitter", "tokens.yaml"} <= {path.name for path in files}
+    return [path for path in files if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)]

@@ -1,4 +1,4 @@
-"""What `make release` writes: the same bytes each time, and wheels that install."""
+"""`make release` writes reproducible files, and wheels that install without an index."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ RELEASE = ROOT / "scripts" / "release"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All that takes neither a compiler nor a builder of images."""
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release without the parts that need a compiler or a builder of images."""
     folder = tmp_path_factory.mktemp("dist")
     release(folder)
     return folder
@@ -36,22 +36,22 @@ def contents(folder: Path) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
 
 
-def test_it_has_the_same_bytes_each_time(made: Path, tmp_path: Path) -> None:
+def test_release_is_reproducible(dist: Path, tmp_path: Path) -> None:
     release(tmp_path)
-    assert contents(tmp_path) == contents(made)
+    assert contents(tmp_path) == contents(dist)
 
 
-def test_checksums_are_of_all_files(made: Path) -> None:
-    lines = [line.split() for line in (made / "SHA256SUMS").read_text().splitlines()]
-    expected = contents(made)
+def test_checksums_cover_all_files(dist: Path) -> None:
+    lines = [line.split() for line in (dist / "SHA256SUMS").read_text().splitlines()]
+    expected = contents(dist)
     del expected["SHA256SUMS"]
     assert {name: digest for digest, name in lines} == expected
     assert len([name for name in expected if name.endswith(".whl")]) == 6
 
 
-@pytest.mark.skipif(HELM is None, reason="there is no helm, which packs the chart")
-def test_the_packed_chart_is_the_chart(made: Path) -> None:
-    (packed,) = made.glob("remy-farm-*.tgz")
+@pytest.mark.skipif(HELM is None, reason="helm, which packages the chart, is not installed")
+def test_packaged_chart_has_the_chart_s_values(dist: Path) -> None:
+    (packed,) = dist.glob("remy-farm-*.tgz")
     assert helm("lint", str(packed)).returncode == 0
     with tarfile.open(packed) as archive:
         names = archive.getnames()
@@ -61,11 +61,11 @@ def test_the_packed_chart_is_the_chart(made: Path) -> None:
     assert names == sorted(names)
 
 
-def test_the_wheels_install_where_no_registry_is(made: Path, tmp_path: Path) -> None:
-    """Beside the libraries of this environment, which come after what is installed."""
+def test_wheels_install_without_an_index(dist: Path, tmp_path: Path) -> None:
+    """The new environment also sees the libraries of this one, after its own packages."""
     venv.create(tmp_path / "fresh", symlinks=True)
     python = tmp_path / "fresh" / "bin" / "python"
-    wheels = sorted(made.glob("*.whl"))
+    wheels = sorted(dist.glob("*.whl"))
     offline = ["--quiet", "--no-index", "--no-deps", "--disable-pip-version-check"]
     subprocess.run(
         [sys.executable, "-m", "pip", "--python", python, "install", *offline, *wheels], check=True

@@ -1,4 +1,4 @@
-"""Whatever a program is doing, it ends when told to and says nothing but its own sentence."""
+"""Programs end on a signal in the middle of a simulation, and print only their own message."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.children import killed_with_parent
 from tests.service.watcher import connect
 from tests.waiting import wait_until
 
-_DEADLINE_SECONDS = 60.0
-# Simulations of this are longer than any test.
+_TIMEOUT_SECONDS = 60.0
+# A simulation of this specification takes longer than any test.
 _HUGE = """
 name: huge
 network: {rate_mbps: 10000, rtt_ms: 100, senders: 2, buffer: infinite,
@@ -39,12 +39,12 @@ def huge(tmp_path: Path) -> Path:
 
 
 def _is_simulating(pid: int, since: float = 0.0) -> bool:
-    """Whether threads other than the main one have used CPU time for as long as no start takes."""
-    return _seconds_of_threads(pid) - since >= 0.5
+    """Whether threads other than the main one have used more CPU time than a start needs."""
+    return _cpu_seconds_of_threads(pid) - since >= 0.5
 
 
-def _seconds_of_threads(pid: int) -> float:
-    """CPU time of all threads but the main one."""
+def _cpu_seconds_of_threads(pid: int) -> float:
+    """Returns the CPU seconds of all threads other than the main one."""
     ticks = 0
     for task in Path(f"/proc/{pid}/task").iterdir():
         if int(task.name) != pid:
@@ -54,7 +54,7 @@ def _seconds_of_threads(pid: int) -> float:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_design_ends_in_the_middle_of_a_simulation(
+def test_design_ends_in_the_middle_of_a_simulation(
     huge: Path, tmp_path: Path, number: signal.Signals, threads: int
 ) -> None:
     process = subprocess.Popen(
@@ -69,13 +69,13 @@ def test_a_design_ends_in_the_middle_of_a_simulation(
     try:
         wait_until(lambda: process.poll() is not None or _is_simulating(process.pid))
         process.send_signal(number)
-        _, said = process.communicate(timeout=_DEADLINE_SECONDS)
+        _, stderr = process.communicate(timeout=_TIMEOUT_SECONDS)
     finally:
         process.kill()
     assert process.returncode == 130
-    first, *rest = said.splitlines()
+    first, *rest = stderr.splitlines()
     assert first.startswith("interrupted")
-    assert len(rest) == 1, said
+    assert len(rest) == 1, stderr
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def _submit_huge(client: DesignClient) -> str:
 
 
 @pytest.mark.parametrize("coordinator", ["local"], indirect=True)
-def test_a_coordinator_answers_cancels_and_ends_in_the_middle_of_a_simulation(
+def test_coordinator_answers_cancels_and_ends_in_the_middle_of_a_simulation(
     coordinator: Coordinator, client: DesignClient
 ) -> None:
     job = _submit_huge(client)
@@ -105,17 +105,17 @@ def test_a_coordinator_answers_cancels_and_ends_in_the_middle_of_a_simulation(
     assert client.get(job).state == RUNNING
     assert client.server_info().running_jobs == 1
     client.cancel(job)
-    wait_until(lambda: client.get(job).state == CANCELLED, seconds=_DEADLINE_SECONDS)
+    wait_until(lambda: client.get(job).state == CANCELLED, seconds=_TIMEOUT_SECONDS)
 
     _submit_huge(client)
-    before = _seconds_of_threads(coordinator.pid)
+    before = _cpu_seconds_of_threads(coordinator.pid)
     wait_until(lambda: _is_simulating(coordinator.pid, before), "another simulation")
     coordinator.stop()
     assert "nanobind" not in coordinator.log()
 
 
 @pytest.mark.parametrize("coordinator", ["workers"], indirect=True)
-def test_a_worker_ends_in_the_middle_of_a_simulation(
+def test_worker_ends_in_the_middle_of_a_simulation(
     coordinator: Coordinator, client: DesignClient
 ) -> None:
     job = _submit_huge(client)
@@ -130,9 +130,9 @@ def test_a_worker_ends_in_the_middle_of_a_simulation(
     try:
         wait_until(lambda: worker.poll() is not None or _is_simulating(worker.pid), "a simulation")
         worker.terminate()
-        _, said = worker.communicate(timeout=_DEADLINE_SECONDS)
+        _, stderr = worker.communicate(timeout=_TIMEOUT_SECONDS)
     finally:
         worker.kill()
     assert worker.returncode == 0
-    assert said == ""
+    assert stderr == ""
     assert client.get(job).state == RUNNING

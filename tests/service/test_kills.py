@@ -1,6 +1,6 @@
-"""A coordinator and its Redis, killed again and again while a design is under way.
+"""A coordinator and its Redis are killed repeatedly while a design runs.
 
-REMY_SOAK=1 makes it ten times as many kills (`make soak`).
+REMY_SOAK=1 makes ten times as many kills (`make soak`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from remy_services.client.design_client import DesignClient
 from services.tests.cli.service.real_coordinator import Coordinator
 from services.tests.stores.local_redis import LocalRedis
 from tests.service.endless_design import (
-    check_untouched,
+    check_unaffected,
     end_soon,
     history,
     result,
@@ -23,15 +23,15 @@ from tests.service.endless_design import (
 from tests.service.watcher import Watcher, connect
 
 _KILLS = 300 if os.environ.get("REMY_SOAK") else 30
-#: One of so many kills is of the coordinator, which takes its time to start; the others, of Redis.
-_KILLS_PER_COORDINATOR = 3
+#: One in this many kills is of the coordinator, which starts slowly; the others are of Redis.
+_KILLS_PER_COORDINATOR_KILL = 3
 _SEED = 20_251_121
-#: Long enough to be killed in the middle of a step, and in what follows it.
-_LONGEST_DELAY_SECONDS = 0.15
+#: Long enough for kills in the middle of a step and after it.
+_MAX_DELAY_SECONDS = 0.15
 
 
 def _kill_one(number: int, coordinator: Coordinator, redis: LocalRedis) -> None:
-    if number % _KILLS_PER_COORDINATOR == 0:
+    if number % _KILLS_PER_COORDINATOR_KILL == 0:
         coordinator.kill()
         coordinator.start()
     else:
@@ -39,8 +39,8 @@ def _kill_one(number: int, coordinator: Coordinator, redis: LocalRedis) -> None:
         redis.start()
 
 
-def test_no_kill_leaves_a_trace_in_the_result(tmp_path: Path) -> None:
-    chance = random.Random(_SEED)
+def test_kills_do_not_change_the_result(tmp_path: Path) -> None:
+    rng = random.Random(_SEED)
     (tmp_path / "redis").mkdir()
     with LocalRedis(tmp_path / "redis") as redis:
         flags = ("--store", redis.url, "--checkpoint-seconds", "0.02")
@@ -50,9 +50,9 @@ def test_no_kill_leaves_a_trace_in_the_result(tmp_path: Path) -> None:
             job = submit_endless(coordinator.address)
             with Watcher(coordinator.address, job) as watcher:
                 for number in range(_KILLS):
-                    # Every kill finds the design further than the one before.
+                    # The design makes at least one step between two kills.
                     watcher.wait_for_step(watcher.step + 1)
-                    threading.Event().wait(chance.uniform(0, _LONGEST_DELAY_SECONDS))
+                    threading.Event().wait(rng.uniform(0, _MAX_DELAY_SECONDS))
                     _kill_one(number, coordinator, redis)
                 with connect(coordinator.address) as connection:
                     end_soon(DesignClient(connection), job)
@@ -60,6 +60,6 @@ def test_no_kill_leaves_a_trace_in_the_result(tmp_path: Path) -> None:
             coordinator.stop()
         finally:
             coordinator.close()
-        seen = history(redis, job)
+        stored = history(redis, job)
     assert finished.progress.recoveries > 0
-    check_untouched(finished, table, seen, watcher.events, tmp_path / "embedded")
+    check_unaffected(finished, table, stored, watcher.events, tmp_path / "embedded")

@@ -1,6 +1,6 @@
-"""A coordinator, its Redis and its workers, all of them killed while a design is under way.
+"""A coordinator, its Redis and its workers are all killed while a design runs.
 
-REMY_SOAK=1 makes it ten times as many faults (`make soak`).
+REMY_SOAK=1 makes ten times as many faults (`make soak`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from services.tests.cli.service.real_coordinator import Coordinator
 from services.tests.stores.local_redis import LocalRedis
 from tests.children import killed_with_parent
 from tests.service.endless_design import (
-    check_untouched,
+    check_unaffected,
     end_soon,
     history,
     result,
@@ -34,47 +34,48 @@ from tests.service.watcher import Watcher, connect
 _ROUNDS = 20 if os.environ.get("REMY_SOAK") else 2
 _WORKERS = 3
 _SEED = 20_251_122
-_LONGEST_DELAY_SECONDS = 0.15
-_PATIENCE_SECONDS = 120.0
-# In the set of signals that a process blocks, which workers wait for instead.
-_TERMINATE = 1 << (signal.SIGTERM - 1)
+_MAX_DELAY_SECONDS = 0.15
+_TIMEOUT_SECONDS = 120.0
+# The bit of SIGTERM in a mask of blocked signals. A worker that is ready blocks SIGTERM and waits for
+# it with sigwait.
+_SIGTERM_BIT = 1 << (signal.SIGTERM - 1)
 
 
 class _Workers:
-    """Processes that work for one coordinator, however often it is started again."""
+    """Worker processes of one coordinator; a worker that ends is replaced."""
 
-    def __init__(self, address: str, chance: random.Random) -> None:
+    def __init__(self, address: str, rng: random.Random) -> None:
         self._address = address
-        self._chance = chance
+        self._rng = rng
         self._processes = [self._start() for _ in range(_WORKERS)]
-        self._frozen: list[subprocess.Popen[bytes]] = []
+        self._stopped: list[subprocess.Popen[bytes]] = []
 
     def kill(self) -> None:
-        place = self._chance.randrange(_WORKERS)
-        self._processes[place].kill()
-        self._processes[place].wait()
-        self._processes[place] = self._start()
+        index = self._rng.randrange(_WORKERS)
+        self._processes[index].kill()
+        self._processes[index].wait()
+        self._processes[index] = self._start()
 
-    def tell_to_end(self) -> None:
-        place = self._chance.randrange(_WORKERS)
-        self._processes[place].send_signal(signal.SIGCONT)
-        _wait_until_it_heeds_signals(self._processes[place].pid)
-        self._processes[place].terminate()
-        assert self._processes[place].wait(_PATIENCE_SECONDS) == 0
-        self._processes[place] = self._start()
+    def terminate(self) -> None:
+        index = self._rng.randrange(_WORKERS)
+        self._processes[index].send_signal(signal.SIGCONT)
+        _wait_until_sigterm_is_blocked(self._processes[index].pid)
+        self._processes[index].terminate()
+        assert self._processes[index].wait(_TIMEOUT_SECONDS) == 0
+        self._processes[index] = self._start()
 
-    def freeze(self) -> None:
-        """One stands still until the next one does."""
-        self.thaw()
-        frozen = self._chance.choice(self._processes)
-        frozen.send_signal(signal.SIGSTOP)
-        self._frozen.append(frozen)
+    def stop(self) -> None:
+        """Stops a worker until the next call of `stop` or `resume`."""
+        self.resume()
+        process = self._rng.choice(self._processes)
+        process.send_signal(signal.SIGSTOP)
+        self._stopped.append(process)
 
-    def thaw(self) -> None:
-        for process in self._frozen:
+    def resume(self) -> None:
+        for process in self._stopped:
             if process.poll() is None:
                 process.send_signal(signal.SIGCONT)
-        self._frozen.clear()
+        self._stopped.clear()
 
     def close(self) -> None:
         for process in self._processes:
@@ -86,18 +87,18 @@ class _Workers:
         return subprocess.Popen(killed_with_parent(REMY_WORKER, *flags))
 
 
-def _wait_until_it_heeds_signals(process_id: int) -> None:
-    """A worker that has only just been started is ended by the signal itself."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+def _wait_until_sigterm_is_blocked(process_id: int) -> None:
+    """Waits until a worker handles SIGTERM itself; a worker that is starting would be killed."""
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
     status = Path(f"/proc/{process_id}/status")
-    while not int(re.findall(r"^SigBlk:\s*(\w+)$", status.read_text(), re.M)[0], 16) & _TERMINATE:
-        assert time.monotonic() < deadline, "the worker does not come to heed signals"
+    while not int(re.findall(r"^SigBlk:\s*(\w+)$", status.read_text(), re.M)[0], 16) & _SIGTERM_BIT:
+        assert time.monotonic() < deadline, "the worker does not handle SIGTERM in time"
         threading.Event().wait(0.02)
 
 
 @contextmanager
-def _workers(address: str, chance: random.Random) -> Iterator[_Workers]:
-    workers = _Workers(address, chance)
+def _workers(address: str, rng: random.Random) -> Iterator[_Workers]:
+    workers = _Workers(address, rng)
     try:
         yield workers
     finally:
@@ -105,9 +106,9 @@ def _workers(address: str, chance: random.Random) -> Iterator[_Workers]:
 
 
 def _schedule(
-    coordinator: Coordinator, redis: LocalRedis, workers: _Workers, chance: random.Random
+    coordinator: Coordinator, redis: LocalRedis, workers: _Workers, rng: random.Random
 ) -> list[Callable[[], None]]:
-    """Each kind of fault in every round, in an order that the seed decides."""
+    """Returns _ROUNDS faults of each kind, in an order that the seed decides."""
 
     def kill_coordinator() -> None:
         coordinator.kill()
@@ -117,16 +118,16 @@ def _schedule(
         redis.kill()
         redis.start()
 
-    kinds = [kill_coordinator, kill_redis, workers.kill, workers.tell_to_end, workers.freeze]
+    kinds = [kill_coordinator, kill_redis, workers.kill, workers.terminate, workers.stop]
     schedule = kinds * _ROUNDS
-    chance.shuffle(schedule)
+    rng.shuffle(schedule)
     return schedule
 
 
-def test_faults_everywhere_leave_no_trace_in_the_result(tmp_path: Path) -> None:
-    chance = random.Random(_SEED)
+def test_faults_in_all_parts_do_not_change_the_result(tmp_path: Path) -> None:
+    rng = random.Random(_SEED)
     (tmp_path / "redis").mkdir()
-    done: Counter[str] = Counter()
+    injected: Counter[str] = Counter()
     with LocalRedis(tmp_path / "redis") as redis:
         flags = ("--store", redis.url, "--checkpoint-seconds", "0.02", "--evaluator", "workers")
         coordinator = Coordinator(tmp_path / "coordinator", *flags)
@@ -134,15 +135,15 @@ def test_faults_everywhere_leave_no_trace_in_the_result(tmp_path: Path) -> None:
             coordinator.start()
             job = submit_endless(coordinator.address)
             with (
-                _workers(coordinator.address, chance) as workers,
+                _workers(coordinator.address, rng) as workers,
                 Watcher(coordinator.address, job) as watcher,
             ):
-                for fault in _schedule(coordinator, redis, workers, chance):
+                for fault in _schedule(coordinator, redis, workers, rng):
                     watcher.wait_for_step(watcher.step + 1)
-                    threading.Event().wait(chance.uniform(0, _LONGEST_DELAY_SECONDS))
+                    threading.Event().wait(rng.uniform(0, _MAX_DELAY_SECONDS))
                     fault()
-                    done[fault.__name__] += 1
-                workers.thaw()
+                    injected[fault.__name__] += 1
+                workers.resume()
                 with connect(coordinator.address) as connection:
                     end_soon(DesignClient(connection), job)
                 watcher.wait_for_end()
@@ -150,7 +151,7 @@ def test_faults_everywhere_leave_no_trace_in_the_result(tmp_path: Path) -> None:
             coordinator.stop()
         finally:
             coordinator.close()
-        seen = history(redis, job)
-    assert set(done.values()) == {_ROUNDS}
+        stored = history(redis, job)
+    assert set(injected.values()) == {_ROUNDS}
     assert finished.progress.recoveries > 0
-    check_untouched(finished, table, seen, watcher.events, tmp_path / "embedded")
+    check_unaffected(finished, table, stored, watcher.events, tmp_path / "embedded")

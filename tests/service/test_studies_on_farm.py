@@ -1,4 +1,4 @@
-"""Studies and the league on workers, which are killed, come to the bytes that they come to here."""
+"""Studies and the league give the same bytes on a farm whose workers are killed as locally."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.service.watcher import connect
 from tests.waiting import wait_until
 
 _TABLE = "general-purpose-delta1"
-#: A part a row, so that something can happen between two of them; of tables and protocols.
+#: Each row is a part of the job, so that faults can be injected between two parts.
 _LARGER = f"""\
 title: Several kinds of senders
 source: nobody
@@ -62,7 +62,7 @@ def studies(tmp_path: Path) -> Path:
 
 
 class _Workers:
-    """Two workers, one of which may be killed, and another one takes its place."""
+    """Two worker processes; `kill_one` kills and replaces one."""
 
     def __init__(self, coordinator: str, folder: Path, stack: ExitStack) -> None:
         self._coordinator = coordinator
@@ -97,70 +97,70 @@ def _only_job(address: str) -> job_pb2.Job | None:
     return jobs[0] if jobs else None
 
 
-def _until_step(address: str, step: int) -> None:
-    def is_there() -> bool:
+def _wait_for_step(address: str, step: int) -> None:
+    def is_reached() -> bool:
         job = _only_job(address)
         return job is not None and job.progress.step >= step
 
-    wait_until(is_there, f"part {step} of the job")
+    wait_until(is_reached, f"part {step} of the job")
 
 
-def test_kills_leave_no_trace_and_nothing_is_simulated_twice(
+def test_kills_change_nothing_and_no_part_is_simulated_twice(
     studies: Path, tmp_path: Path, farm: tuple[Coordinator, _Workers], run_json: RunJson
 ) -> None:
     coordinator, workers = farm
-    words = ["reproduce", "--quick", "--studies", str(studies), "--quiet"]
-    run_json(*words, "--out", tmp_path / "here")
+    command = ["reproduce", "--quick", "--studies", str(studies), "--quiet"]
+    run_json(*command, "--out", tmp_path / "local")
     on_farm = ["--coordinator", coordinator.address, "--patience", "60"]
     process = subprocess.Popen(
-        killed_with_parent(REMY_FARM, *words, *on_farm, "--json", "--out", tmp_path / "there"),
+        killed_with_parent(REMY_FARM, *command, *on_farm, "--json", "--out", tmp_path / "farmed"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    _until_step(coordinator.address, 1)
+    _wait_for_step(coordinator.address, 1)
     workers.kill_one()
-    _until_step(coordinator.address, 3)
+    _wait_for_step(coordinator.address, 3)
     coordinator.kill()
     coordinator.start()
     workers.kill_one()
-    _, complaints = process.communicate()
-    assert process.returncode == 0, complaints
-    assert files_of(tmp_path / "there") == files_of(tmp_path / "here")
+    _, stderr = process.communicate()
+    assert process.returncode == 0, stderr
+    assert files_of(tmp_path / "farmed") == files_of(tmp_path / "local")
     job = _only_job(coordinator.address)
     assert job is not None
     assert (job.state, job.progress.recoveries) == (job_pb2.JOB_STATE_SUCCEEDED, 1)
 
-    # The same command has the same job; another client, with less to ask for, one of its own.
-    again = run_json(*words, *on_farm, "--out", tmp_path / "again")
-    assert files_of(tmp_path / "again") == files_of(tmp_path / "here")
+    # The same command is the same job; a command for a part of the figures is another job, which
+    # finds all its outcomes.
+    again = run_json(*command, *on_farm, "--out", tmp_path / "again")
+    assert files_of(tmp_path / "again") == files_of(tmp_path / "local")
     assert _only_job(coordinator.address) == job
     assert again["cells_simulated"] == 16 * 8 + 8
-    run_json(*words, *on_farm, "small/larger", "--out", tmp_path / "less")
+    run_json(*command, *on_farm, "small/larger", "--out", tmp_path / "less")
     other = _only_job(coordinator.address)
     assert other is not None
     assert other.id != job.id
     assert other.progress.evaluations == 0
 
 
-def test_a_client_that_leaves_finds_its_job_again(
+def test_new_job_replaces_a_cancelled_one(
     studies: Path, tmp_path: Path, farm: tuple[Coordinator, _Workers], run_json: RunJson, run: Any
 ) -> None:
     coordinator, _ = farm
-    words = ["reproduce", "--quick", "--studies", str(studies), "--out", str(tmp_path / "out")]
-    words += ["--coordinator", coordinator.address]
+    command = ["reproduce", "--quick", "--studies", str(studies), "--out", str(tmp_path / "out")]
+    command += ["--coordinator", coordinator.address]
     process = subprocess.Popen(
-        killed_with_parent(REMY_FARM, *words), stderr=subprocess.PIPE, text=True
+        killed_with_parent(REMY_FARM, *command), stderr=subprocess.PIPE, text=True
     )
-    _until_step(coordinator.address, 1)
+    _wait_for_step(coordinator.address, 1)
     process.kill()
     process.communicate()
     first = _only_job(coordinator.address)
     assert first is not None
     run_json("cancel", first.id, "--coordinator", coordinator.address)
-    result = run("reproduce", *words[1:], "--priority", "2")
+    result = run(*command, "--priority", "2")
     assert result.exit_code == 0, result.stderr
-    # One that was cancelled is another job's beginning.
     job = _only_job(coordinator.address)
     assert job is not None
     assert job.id != first.id
@@ -170,18 +170,18 @@ def test_a_client_that_leaves_finds_its_job_again(
     assert "succeeded: everything was evaluated" in shown.stdout
 
 
-def test_the_league_is_the_same_on_a_farm(
+def test_league_is_the_same_on_a_farm(
     tmp_path: Path, farm: tuple[Coordinator, _Workers], run_json: RunJson
 ) -> None:
     coordinator, _ = farm
-    words = ("league", "newreno", "cubic", "--quick", "--alone", "--quiet", "--set", "ccbench-1")
-    run_json(*words, "--out", tmp_path / "here")
-    run_json(*words, "--out", tmp_path / "there", "--coordinator", coordinator.address)
-    assert files_of(tmp_path / "there") == files_of(tmp_path / "here")
+    command = ("league", "newreno", "cubic", "--quick", "--alone", "--quiet", "--set", "ccbench-1")
+    run_json(*command, "--out", tmp_path / "local")
+    run_json(*command, "--out", tmp_path / "farmed", "--coordinator", coordinator.address)
+    assert files_of(tmp_path / "farmed") == files_of(tmp_path / "local")
 
 
-def test_a_farm_that_is_not_there_is_told(studies: Path, tmp_path: Path, run: Any) -> None:
-    words = ("--studies", studies, "--out", tmp_path / "out", "--patience", "0")
-    result = run("reproduce", *words, "--coordinator", "127.0.0.1:1")
+def test_unreachable_farm_is_reported(studies: Path, tmp_path: Path, run: Any) -> None:
+    flags = ("--studies", studies, "--out", tmp_path / "out", "--patience", "0")
+    result = run("reproduce", *flags, "--coordinator", "127.0.0.1:1")
     assert result.exit_code == 3
     assert "127.0.0.1:1" in result.stderr

@@ -1,4 +1,4 @@
-"""Stores that cannot be written to for a while, behind a real coordinator.
+"""A real coordinator survives a store that is temporarily not writable.
 
 REMY_SOAK=1 makes Redis unreachable for a minute (`make soak`).
 """
@@ -27,9 +27,9 @@ from tests.service.watcher import connect
 from tests.waiting import wait_until
 
 _ENDLESS = small_joint_spec(steps=1_000_000, steps_per_epoch=10)
-#: How long Redis does not answer after everybody has noticed.
+#: How long Redis stays silent after the coordinator has noticed.
 _SILENT_SECONDS = 60.0 if os.environ.get("REMY_SOAK") else 0.0
-#: Neither a commit nor a line of the log fits into a file of this size.
+#: A maximum file size that leaves room neither for a commit nor for a line of the log.
 _FULL_AT_BYTES = 1
 
 
@@ -42,7 +42,7 @@ def redis(tmp_path: Path) -> Iterator[LocalRedis]:
 
 @contextmanager
 def _running(folder: Path, *flags: str) -> Iterator[tuple[Coordinator, DesignClient]]:
-    """A coordinator, and somebody who calls it."""
+    """Runs a coordinator and yields it with a connected client."""
     coordinator = Coordinator(folder / "coordinator", *flags)
     try:
         coordinator.start()
@@ -84,75 +84,81 @@ def _full_disk(coordinator: Coordinator) -> Iterator[None]:
     resource.prlimit(coordinator.pid, resource.RLIMIT_FSIZE, before)
 
 
-def _until(client: DesignClient, job: str, wanted: Callable[[job_pb2.Job], bool]) -> job_pb2.Job:
-    wait_until(lambda: wanted(client.get(job)))
+def _wait_for_job(
+    client: DesignClient, job: str, condition: Callable[[job_pb2.Job], bool]
+) -> job_pb2.Job:
+    wait_until(lambda: condition(client.get(job)))
     return client.get(job)
 
 
-def _begun(client: DesignClient) -> str:
-    """A job under way."""
+def _start_job(client: DesignClient) -> str:
+    """Submits an endless design and returns its ID when it has made some steps."""
     job = client.submit(messages.SubmitJobRequest(spec=_ENDLESS)).id
-    _until(client, job, lambda shown: shown.progress.step > 5)
+    _wait_for_job(client, job, lambda current: current.progress.step > 5)
     return job
 
 
-def _waits_and_says_why(client: DesignClient, job: str, why: str) -> None:
-    waiting = _until(client, job, lambda shown: shown.status_message != "")
+def _check_waits_for_store(client: DesignClient, job: str, why: str) -> None:
+    waiting = _wait_for_job(client, job, lambda current: current.status_message != "")
     assert waiting.state == RUNNING
     assert waiting.status_message.startswith("waits for the store: ")
     assert why in waiting.status_message
 
 
-def _goes_on(client: DesignClient, job: str) -> None:
+def _check_continues(client: DesignClient, job: str) -> None:
     step = client.get(job).progress.step
-    _until(client, job, lambda shown: shown.progress.step > step and not shown.status_message)
+    _wait_for_job(
+        client,
+        job,
+        lambda current: current.progress.step > step and not current.status_message,
+    )
 
 
-def _ends_as_if_nothing_had_happened(client: DesignClient, job: str, folder: Path) -> None:
+def _check_result_is_unaffected(client: DesignClient, job: str, folder: Path) -> None:
     end_soon(client, job)
-    finished = _until(client, job, lambda shown: shown.state == SUCCEEDED)
+    finished = _wait_for_job(client, job, lambda current: current.state == SUCCEEDED)
     spec = spec_pb2.DesignSpec()
     spec.CopyFrom(_ENDLESS)
-    # The end may have come a little later than it was asked for.
+    # The design may have made a few more steps than requested.
     spec.stop.steps = finished.progress.step
     table, _ = embedded_design(spec, folder / "embedded")
     file_format = messages.REMY_CC_FORMAT_JSON
     assert client.remycc(job, epoch=None, file_format=file_format).content == table
 
 
-def test_whatever_is_wrong_with_redis_passes(redis: LocalRedis, tmp_path: Path) -> None:
+def test_job_waits_for_redis_and_continues(redis: LocalRedis, tmp_path: Path) -> None:
     with _running(tmp_path, "--store", redis.url) as (_, client):
-        job = _begun(client)
-        for trouble, why in (
+        job = _start_job(client)
+        for outage, why in (
             (_silent, "does not answer"),
             (_out_of_memory, "is out of memory"),
             (_read_only, "is a read-only replica"),
         ):
-            with trouble(redis):
-                _waits_and_says_why(client, job, why)
-            _goes_on(client, job)
-        _ends_as_if_nothing_had_happened(client, job, tmp_path)
+            with outage(redis):
+                _check_waits_for_store(client, job, why)
+            _check_continues(client, job)
+        _check_result_is_unaffected(client, job, tmp_path)
 
 
-def test_a_full_disk_passes(tmp_path: Path) -> None:
+def test_job_waits_for_a_full_disk_and_continues(tmp_path: Path) -> None:
     with _running(tmp_path) as (coordinator, client):
-        job = _begun(client)
+        job = _start_job(client)
         with _full_disk(coordinator):
-            _waits_and_says_why(client, job, "its disk is full or fails")
+            _check_waits_for_store(client, job, "its disk is full or fails")
             wait_until(lambda: not client.server_info().store.available)
             assert "its disk is full or fails" in client.server_info().store.trouble
-        _goes_on(client, job)
-        _ends_as_if_nothing_had_happened(client, job, tmp_path)
+        _check_continues(client, job)
+        _check_result_is_unaffected(client, job, tmp_path)
 
 
-def test_a_coordinator_may_end_without_its_store(redis: LocalRedis, tmp_path: Path) -> None:
+def test_coordinator_shuts_down_without_its_store(redis: LocalRedis, tmp_path: Path) -> None:
     flags = ("--store", redis.url, "--grace-seconds", "5")
     with _running(tmp_path, *flags) as (coordinator, client):
-        job = _begun(client)
+        job = _start_job(client)
         redis.kill()
-        # Within its grace period, and well.
+        # `stop` checks that the process ends with exit code 0.
         coordinator.stop()
         redis.start()
         coordinator.start()
-        recovered = _until(client, job, lambda shown: shown.state == RUNNING)
+        recovered = _wait_for_job(client, job, lambda current: current.state == RUNNING)
         assert recovered.progress.recoveries == 1

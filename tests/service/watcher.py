@@ -1,4 +1,4 @@
-"""Somebody who watches a job through everything that happens to its coordinator."""
+"""Watches a job through restarts of its coordinator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from services.tests.coordinator.running_server import TIMEOUT_SECONDS
 
 
 def connect(address: str) -> Connection:
-    """A connection that waits for a coordinator that is away."""
+    """Returns a connection whose calls wait for a coordinator that is not reachable."""
     return Connection(
         ConnectionSettings(parse_address(address)),
         patience_seconds=TIMEOUT_SECONDS,
@@ -24,18 +24,18 @@ def connect(address: str) -> Connection:
 
 
 class Watcher:
-    """Keeps all that it has been shown, while its context lasts."""
+    """Watches a job in a thread and collects its events; leaving the context waits for the end."""
 
     def __init__(self, address: str, job: str) -> None:
         self._address = address
-        self._job = job
+        self._job_id = job
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._watch, daemon=True)
-        #: As they came.
+        #: All events, in the order of their arrival.
         self.events: list[job_pb2.JobEvent] = []
-        #: The newest that was shown.
-        self.shown = job_pb2.Job()
-        self._trouble: Exception | None = None
+        #: The newest state of the job.
+        self.job = job_pb2.Job()
+        self._error: Exception | None = None
 
     def __enter__(self) -> Watcher:
         self._thread.start()
@@ -52,38 +52,38 @@ class Watcher:
 
     @property
     def step(self) -> int:
-        """Steps that are known to be committed."""
+        """The last committed step that was reported."""
         return max((event.progress.step for event in self.events), default=0)
 
     @property
     def is_over(self) -> bool:
-        """Whether the watch has come to its end."""
+        """Whether the watch has ended."""
         return not self._thread.is_alive()
 
     def wait_for_step(self, step: int) -> None:
-        """Returns once so many steps are known to be committed, or the job is over."""
+        """Returns once this step is committed or the watch has ended."""
         with self._changed:
-            found = self._changed.wait_for(
+            is_reached = self._changed.wait_for(
                 lambda: self.step >= step or self.is_over, timeout=TIMEOUT_SECONDS
             )
-        assert found, f"step {step} was not made; the last one known is {self.step}"
+        assert is_reached, f"step {step} was not reported; the last one is {self.step}"
 
     def wait_for_end(self) -> None:
-        """Returns once the job is over."""
+        """Returns once the watch has ended. Raises its error, if any."""
         self._thread.join(TIMEOUT_SECONDS)
-        assert self.is_over, self.shown
-        if self._trouble is not None:
-            raise self._trouble
+        assert self.is_over, self.job
+        if self._error is not None:
+            raise self._error
 
     def _watch(self) -> None:
         try:
             with connect(self._address) as connection:
-                for update in watch_job(connection, self._job):
+                for update in watch_job(connection, self._job_id):
                     with self._changed:
                         if isinstance(update, job_pb2.JobEvent):
                             self.events.append(update)
                         elif isinstance(update, job_pb2.Job):
-                            self.shown = update
+                            self.job = update
                         self._changed.notify_all()
         except Exception as error:
-            self._trouble = error
+            self._error = error
