@@ -1,4 +1,4 @@
-"""The tables of `data/remyccs` score what is said of them, and no less than they must."""
+"""The tables of `data/remyccs` have their published scores, and meet their minimum scores."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _EXAMPLES = ROOT / "examples"
 _DATA = ROOT / "data"
 _TABLES = sorted(folder.name for folder in (_DATA / "remyccs").iterdir() if folder.is_dir())
 
-#: What a table for many networks scores at least on those of others.
-_LEAST_OF_MANY = {
+#: The flagship's minimum scores on the networks of other examples.
+_MINIMUM_OF_FLAGSHIP = {
     "learnability-100x": -2.03,
     "learnability-1000x": -2.18,
     "learnability-rtt-145-155": -1.935,
@@ -34,9 +34,9 @@ _LEAST_OF_MANY = {
     "learnability-senders-1-100": -2.68,
 }
 
-#: Least scores on the yardstick (`remy-farm benchmark-search`), mean and pooled, and its weight of
-#: delay.
-_LEAST_YARDSTICK = {
+#: The weight of delay and the minimum score, mean and pooled, on the yardstick
+#: (`remy-farm benchmark-search`).
+_MINIMUM_ON_YARDSTICK = {
     "general-purpose-delta0.1": (0.1, -0.1),
     "general-purpose-delta1": (1.0, -0.175),
     "general-purpose-delta10": (10.0, -0.45),
@@ -49,7 +49,7 @@ def _remycc(name: str) -> Path:
 
 
 def _remyccs(name: str) -> list[Path]:
-    """Of an example, several where they are designed together; in its order."""
+    """Returns an example's tables, in its order; several if they are designed together."""
     spec = load_spec(_EXAMPLES / f"{name}.yaml")
     folder = OutDirectory(_remycc(name).parent)
     return [folder.table_file(spec, table) for table in designs(spec)]
@@ -60,13 +60,13 @@ def _held_out(name: str) -> dict[str, Any]:
     return held_out
 
 
-#: The demo, by either search; and networks to attack tables on.
+#: Examples without a shipped table: the demos, and the space of networks for attacks.
 _WITHOUT_TABLES = {"demo", "demo-paper", "attack-space"}
 
 
 @pytest.mark.parametrize("name", _TABLES)
 def test_provenance_names_the_specification_beside_it(name: str) -> None:
-    """`python -m scripts.renew_provenance` does so where digests or names have changed."""
+    """After a change of digests or keys, `python -m scripts.renew_provenance` updates them."""
     folder = _DATA / "remyccs" / name
     provenance = json.loads((folder / "provenance.json").read_text())
     assert provenance["spec_digest"] == content_digest(load_spec(folder / "spec.yaml"))
@@ -78,13 +78,13 @@ def test_every_example_has_a_table() -> None:
 
 
 @pytest.mark.parametrize("name", _TABLES)
-def test_a_table_was_designed_from_its_example(name: str) -> None:
+def test_table_s_specification_is_its_example(name: str) -> None:
     designed, example = (
         load_spec(path)
         for path in (_remycc(name).with_name("spec.yaml"), _EXAMPLES / f"{name}.yaml")
     )
     example.search.seed = designed.search.seed
-    # How long, in how large steps, how many of which refine, and how often they are compared.
+    # The length of a design and its step sizes may differ from the example's.
     schedule = ("steps", "step_size", "perturbation", "fine_share", "steps_per_epoch")
     for setting in filter(designed.search.joint.HasField, schedule):
         setattr(example.search.joint, setting, getattr(designed.search.joint, setting))
@@ -92,7 +92,7 @@ def test_a_table_was_designed_from_its_example(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", _TABLES)
-def test_a_table_scores_what_is_said_of_it(name: str) -> None:
+def test_table_has_its_published_score(name: str) -> None:
     held_out = _held_out(name)
     again = run_json(
         *(REMY_FARM, "evaluate", "--spec", _EXAMPLES / f"{name}.yaml"),
@@ -103,21 +103,19 @@ def test_a_table_scores_what_is_said_of_it(name: str) -> None:
     assert again["score_mean"] == held_out["score_mean"]
 
 
-@pytest.mark.parametrize("networks", _LEAST_OF_MANY)
-def test_one_table_scores_on_the_networks_of_others(networks: str) -> None:
+@pytest.mark.parametrize("networks", _MINIMUM_OF_FLAGSHIP)
+def test_flagship_has_its_minimum_score(networks: str) -> None:
     measured = run_json(
         *(REMY_FARM, "evaluate", "--remycc", _remycc("generalist-remembering")),
         *("--spec", _EXAMPLES / f"{networks}.yaml", "--specimens", "256", "--seed", "20130812"),
     )
-    assert measured["score_mean"] >= _LEAST_OF_MANY[networks]
+    assert measured["score_mean"] >= _MINIMUM_OF_FLAGSHIP[networks]
 
 
 @pytest.mark.parametrize("jitter_ms", [0.02, 0.1, 0.5])
 @pytest.mark.parametrize("mbps", [0.33, 1, 3, 10, 30, 100, 300, 1000])
-def test_a_sender_that_remembers_nothing_does_not_give_up_its_rate(
-    mbps: float, jitter_ms: float
-) -> None:
-    """Alone, with packets that leave four at a time."""
+def test_lone_flagship_sender_uses_the_link(mbps: float, jitter_ms: float) -> None:
+    """The sender stays on, and its packets leave four at a time."""
     flags = network_flags(
         remycc=_remycc("generalist-remembering"),
         senders=1,
@@ -139,7 +137,7 @@ def test_a_sender_that_remembers_nothing_does_not_give_up_its_rate(
 
 @pytest.mark.parametrize("rtt_ms", [32, 150])
 @pytest.mark.parametrize("senders", [2, 4])
-def test_flows_that_join_later_get_their_share_of_the_one_table(senders: int, rtt_ms: int) -> None:
+def test_flagship_flows_that_start_later_get_their_share(senders: int, rtt_ms: int) -> None:
     result = run_json(
         *(REMY_FARM, "simulate"),
         f"--sender=remycc:{_remycc('generalist-remembering')}={senders}",
@@ -149,34 +147,33 @@ def test_flows_that_join_later_get_their_share_of_the_one_table(senders: int, rt
     assert jain([each["throughput_mbps"] for each in result["senders"]]) >= 0.99
 
 
-@pytest.mark.parametrize("name", _LEAST_YARDSTICK)
-def test_a_general_purpose_table_is_good_for_few_senders_and_for_many(name: str) -> None:
-    delta, least = _LEAST_YARDSTICK[name]
+@pytest.mark.parametrize("name", _MINIMUM_ON_YARDSTICK)
+def test_table_has_its_minimum_score_on_the_yardstick(name: str) -> None:
+    delta, minimum = _MINIMUM_ON_YARDSTICK[name]
     measured = run_json(
         *(REMY_FARM, "benchmark-search", "--remycc", _remycc(name), "--delta", str(delta)),
         *("--specimens", "256"),
     )
     (table,) = measured["tables"]
-    assert table["mean"] >= least
-    assert table["pooled"] >= least
+    assert table["mean"] >= minimum
+    assert table["pooled"] >= minimum
 
 
 @pytest.mark.parametrize("name", _TABLES)
-def test_no_rule_of_a_table_covers_what_cannot_be_measured(name: str) -> None:
-    """An RTT is never below the smallest one: only the rule of senders that have measured nothing
-    lies there."""
+def test_table_is_not_split_where_rtt_ratio_is_impossible(name: str) -> None:
+    """An RTT is never below the minimum RTT; only the all-zero memory has a ratio below 1."""
     for remycc in _remyccs(name):
         thresholds = [
             value
-            for divided_at, _ in read_remycc(remycc).table.nodes()
-            for axis, value in divided_at
+            for splits, _ in read_remycc(remycc).table.nodes()
+            for axis, value in splits
             if axis == RTT_RATIO
         ]
         assert [value for value in thresholds if value <= 1] in ([], [0.5])
 
 
 @pytest.mark.parametrize("senders", [1, 64])
-def test_the_datacenter_table_fills_its_link_without_a_queue(senders: int) -> None:
+def test_datacenter_table_fills_its_link_without_a_queue(senders: int) -> None:
     flags = network_flags(
         remycc=_remycc("datacenter"),
         senders=senders,
@@ -192,10 +189,10 @@ def test_the_datacenter_table_fills_its_link_without_a_queue(senders: int) -> No
     assert result["delay_over_rtt"] <= 1 + 0.3 / 4
 
 
-@pytest.mark.parametrize(("senders", "least"), [(2, -0.165), (8, -0.185)])
-def test_the_table_for_real_clocks_bears_jitter(senders: int, least: float) -> None:
+@pytest.mark.parametrize(("senders", "minimum"), [(2, -0.165), (8, -0.185)])
+def test_table_for_noise_has_its_minimum_score_with_jitter(senders: int, minimum: float) -> None:
     flags = network_flags(remycc=_remycc("general-purpose-noise"), senders=senders, seconds=2000)
     result = run_json(
         REMY_FARM, "simulate", *flags, "--set=measurement.jitter.exponential_mean_ms=0.5"
     )
-    assert result["normalized_score_per_sender"] >= least
+    assert result["normalized_score_per_sender"] >= minimum

@@ -1,4 +1,4 @@
-"""The simulator does what the reference implementation does, as far as the latter's noise shows."""
+"""The simulator agrees with the reference implementation within the latter's noise."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _parameters() -> list[object]:
 
 
 @pytest.mark.parametrize("golden", _parameters())
-def test_a_network_gives_what_the_reference_implementation_measured(golden: Golden) -> None:
+def test_simulator_agrees_with_the_reference_implementation(golden: Golden) -> None:
     comparisons = golden.compare()
     assert len(comparisons) == 3
     for comparison in comparisons:

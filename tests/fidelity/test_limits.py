@@ -1,4 +1,4 @@
-"""docs/results/limits.md holds the figures that the command it names prints."""
+"""docs/results/limits.md has the measured values."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def test_every_limit_has_a_row() -> None:
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
-def test_a_row_says_what_is_measured(limit: Limit) -> None:
+def test_row_has_the_measured_values(limit: Limit) -> None:
     assert _ROWS[limit.name] == [measure_limit(limit, each) for each in ENTRANTS.values()]

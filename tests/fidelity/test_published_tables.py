@@ -1,4 +1,4 @@
-"""Published tables of the learnability study on its networks (`REMY_REFERENCE_DIR`)."""
+"""Published tables of the learnability study perform as in the study (`REMY_REFERENCE_DIR`)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from remy_proto.v1 import evaluation_pb2
 
 pytestmark = pytest.mark.skipif(
     "REMY_REFERENCE_DIR" not in os.environ,
-    reason="REMY_REFERENCE_DIR does not say where the published tables are",
+    reason="REMY_REFERENCE_DIR, which has the published tables, is not set",
 )
 
 
-#: What the goldens call a case: its tables, on and off times, and buffer.
+#: Tables, mean on and off times in ms, and buffer in packets, by the name of a case in the goldens.
 _CASES: dict[str, tuple[list[str], float, float, int | None]] = {
     "fig7 naive off 5000": (["fig7-tcp-naive"], 5000, 5000, 200),
     "fig7 naive off 10": (["fig7-tcp-naive"], 5000, 10, 200),
@@ -40,7 +40,10 @@ _CASES: dict[str, tuple[list[str], float, float, int | None]] = {
 
 
 def _two_senders(case: str, *, runs: int) -> tuple[np.ndarray, np.ndarray]:
-    """10 Mbit/s and 100 ms: throughputs and queueing delays of two senders, means over runs."""
+    """Simulates a case on 10 Mbit/s and 100 ms.
+
+    Returns the mean throughput in Mbit/s and queueing delay in ms of each of the two senders.
+    """
     tables, on_ms, off_ms, buffer = _CASES[case]
     specimens = []
     for run in range(runs):
@@ -57,7 +60,7 @@ def _two_senders(case: str, *, runs: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("case", _CASES)
-def test_two_senders_get_what_was_measured_with_datagrams(case: str) -> None:
+def test_two_senders_perform_as_in_the_study(case: str) -> None:
     mbps, queueing_ms = _two_senders(case, runs=200)
     for row in learnability_goldens("learnability_fig7_fig9")["rows"]:
         if row["case"] == case:
@@ -66,20 +69,20 @@ def test_two_senders_get_what_was_measured_with_datagrams(case: str) -> None:
             assert queueing_ms[sender] == pytest.approx(row["queueing_delay_ms_mean"], abs=1)
 
 
-def test_who_does_not_know_of_tcp_queues_half_as_much_alone() -> None:
-    # The study has 55 % less (its section 4.5).
+def test_naive_table_has_half_the_queueing_delay_of_the_tcp_aware_one() -> None:
+    # Section 4.5 of the study reports 55 % less.
     _, naive_ms = _two_senders("fig7 naive off 5000", runs=50)
     _, aware_ms = _two_senders("fig7 aware off 5000", runs=50)
     assert 1 - naive_ms.mean() / aware_ms.mean() == pytest.approx(0.55, abs=0.05)
 
 
 def _parking_lot(table: str | None, queue: str) -> np.ndarray:
-    """Mbit/s of the flow that crosses both links, of pairs of rates from 10 to 100 Mbit/s.
+    """Returns the Mbit/s of the flow that crosses both links, for pairs of rates.
 
-    75 ms at each link and 5 bandwidth-delay products of buffer; one more flow over each link.
-    Without a table all run CUBIC as in Linux 2.6.22.
+    The rates are from 10 to 100 Mbit/s. Each link has 75 ms, a buffer of 5 BDP, and one more flow.
+    Without a table all flows run CUBIC of Linux 2.6.22.
     """
-    rates = [10 ** (1 + place / 7) for place in range(8)]
+    rates = [10 ** (1 + index / 7) for index in range(8)]
     specimens = []
     for key, (first, second) in enumerate(itertools.product(rates, rates)):
         specimen = evaluation_pb2.Specimen(key=key, link_rate_packets_per_ms=1, rtt_ms=300)
@@ -109,9 +112,10 @@ def _parking_lot(table: str | None, queue: str) -> np.ndarray:
     return throughputs[:, 0]
 
 
-def test_a_simplified_model_of_two_bottlenecks_still_beats_cubic() -> None:
-    # The study's Figure 6: 17 % less than with the true model, 2.75 times CUBIC over sfqCoDel. Here
-    # it is 25 % less, over the networks' geometric mean (docs/reference/networks.md).
+def test_table_for_one_bottleneck_beats_cubic_on_two() -> None:
+    # The study's Figure 6 has 17 % less than a table for two bottlenecks, and 2.75 times CUBIC over
+    # sfqCoDel. Here it is 25 % less, in the geometric mean over the networks
+    # (docs/reference/networks.md).
     simplified = np.log(_parking_lot("fig2-linkrate-10x", "drop-tail"))
     true_model = np.log(_parking_lot("fig6-two-bottlenecks", "drop-tail"))
     cubic = np.log(_parking_lot(None, "sfq-codel"))
@@ -121,7 +125,8 @@ def test_a_simplified_model_of_two_bottlenecks_still_beats_cubic() -> None:
 
 @functools.cache
 def _points() -> list[Point]:
-    # What repairs come to depends on few timeouts: a quarter of the runs that the benchmark makes.
+    # A quarter of the benchmark's runs. Throughput after losses depends on few timeouts, so that
+    # points with overflowing buffers need more runs.
     def runs(overflows: bool, senders: int, mbps: float) -> int:
         if overflows:
             return 64
@@ -130,11 +135,11 @@ def _points() -> list[Point]:
     return ns2_points(runs, fastest_mbps=FASTEST_MBPS)
 
 
-#: Where ours is not within a tenth, and how much it is. The first two overflow their buffers, where
-#: what is handed on in order hangs on few timeouts (docs/reference/protocols.md). The table for 10
-#: to 280 ms loses nothing there; its thresholds tell apart how sums of times are rounded, of which
-#: only an average is simulated.
-_BEYOND = {
+#: Our throughput over ns-2's at points where the ratio is not within 10 %. At the first two points
+#: buffers overflow, and in-order throughput depends on few timeouts (docs/reference/protocols.md).
+#: The thresholds of the table for 10 to 280 ms depend on ns-2's rounding of sums of times, which is
+#: simulated only on average.
+_OUTLIERS = {
     ("fig3-5bdp-senders-1to2", 11): 0.88,
     ("fig4-rtt-150", 10): 0.87,
     ("fig4-rtt-10to280", 2): 1.17,
@@ -142,21 +147,21 @@ _BEYOND = {
 }
 
 
-def test_tables_in_the_ns2_body_have_the_throughput_of_ns2() -> None:
-    beyond = {
+def test_throughput_over_transport_ns2_is_that_of_ns2_except_for_outliers() -> None:
+    outliers = {
         (point.curve, point.x): point.ratio for point in _points() if abs(point.ratio - 1) > 0.1
     }
-    assert beyond == pytest.approx(_BEYOND, rel=0.05)
+    assert outliers == pytest.approx(_OUTLIERS, rel=0.05)
 
 
-def test_so_many_points_are_met_as_are_claimed() -> None:
+def test_documented_shares_of_points_agree_with_ns2() -> None:
     errors = np.array([abs(point.ratio - 1) for point in _points()])
     assert len(errors) > 100
-    # Of more runs 84 % (`python -m benchmarks --only ns2-points`).
+    # With more runs it is 84 % (`python -m benchmarks --only ns2-points`).
     assert (errors <= 0.03).mean() >= 0.8
     assert np.mean([point.is_rtt_equal for point in _points()]) >= 0.97
     assert (errors <= 0.1).mean() >= 0.96
     assert (errors <= 0.2).all()
-    full = np.array([abs(point.ratio - 1) for point in _points() if point.overflows])
-    assert len(full) >= 10
-    assert (full <= 0.1).mean() >= 0.7
+    overflowing = np.array([abs(point.ratio - 1) for point in _points() if point.overflows])
+    assert len(overflowing) >= 10
+    assert (overflowing <= 0.1).mean() >= 0.7

@@ -1,4 +1,4 @@
-"""What exact clocks are worth to tables that were designed with noise, and without."""
+"""Tables that were designed with noise do not depend on exact clocks; others do."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ def _score(name: str, senders: int, noise: tuple[str, ...]) -> float:
 @pytest.mark.parametrize(
     ("noise", "loss_of_score"), [(_JITTER, 0.05), (_MILLISECONDS, 0.2)], ids=["jitter", "1 ms"]
 )
-def test_a_table_designed_with_noise_does_not_depend_on_exact_clocks(
+def test_table_designed_with_noise_does_not_depend_on_exact_clocks(
     senders: int, noise: tuple[str, ...], loss_of_score: float
 ) -> None:
     exact = _score("general-purpose-noise", senders, _EXACT)
     assert _score("general-purpose-noise", senders, noise) > exact - loss_of_score
 
 
-def test_one_designed_with_exact_clocks_does() -> None:
-    """What the test above would say of a table that divides at what no clock shows."""
+def test_table_designed_with_exact_clocks_depends_on_them() -> None:
+    """This is the control of the test above."""
     exact = _score("general-purpose-delta1", 2, _EXACT)
     assert _score("general-purpose-delta1", 2, _JITTER) < exact - 0.5
 
 
 @pytest.mark.parametrize(
-    ("senders", "most_delay"), [(1, 1.03), (2, 1.03), (4, 1.03), (8, 1.04), (16, 1.06)]
+    ("senders", "maximum_delay"), [(1, 1.03), (2, 1.03), (4, 1.03), (8, 1.04), (16, 1.06)]
 )
-def test_the_table_for_kernels_keeps_links_busy_with_senders_that_stay_on(
-    senders: int, most_delay: float
+def test_realistic_table_uses_the_link_with_senders_that_stay_on(
+    senders: int, maximum_delay: float
 ) -> None:
-    """They begin within a millisecond of each other, and take each other's queue for the path."""
+    """Senders start within a millisecond, so that their minimum RTTs include each other's queue."""
     table = ROOT / "data" / "remyccs" / "general-purpose-realistic" / "remycc.json"
     flags = network_flags(
         remycc=table,
@@ -55,4 +55,4 @@ def test_the_table_for_kernels_keeps_links_busy_with_senders_that_stay_on(
         REMY_FARM, "simulate", *flags, "--set=measurement.jitter.exponential_mean_ms=0.12"
     )
     assert measured["throughput_over_link_rate"] >= 0.97
-    assert measured["delay_over_rtt"] <= most_delay
+    assert measured["delay_over_rtt"] <= maximum_delay

@@ -1,4 +1,4 @@
-"""Writes the records again; see `tests.pinned.records`."""
+"""Writes the pinned records anew; see `tests.pinned.records`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from tests.pinned.test_pinned import RECORDS
 
 if __name__ == "__main__":
-    known = {record.name: record for record in RECORDS}
-    for name in sys.argv[1:] or known:
+    records = {record.name: record for record in RECORDS}
+    for name in sys.argv[1:] or records:
         with tempfile.TemporaryDirectory() as folder:
-            known[name].write(Path(folder))
-        print(known[name].path)
+            records[name].write(Path(folder))
+        print(records[name].path)

@@ -1,4 +1,4 @@
-"""The command line, called within this process and as processes of its own."""
+"""Calls the command line within this process and in new processes."""
 
 from __future__ import annotations
 
@@ -20,60 +20,62 @@ from click.testing import CliRunner, Result
 from remy_cli.main import main
 from tests.waiting import wait_until
 
-_DEADLINE_SECONDS: Final = 120.0
+_TIMEOUT_SECONDS: Final = 120.0
 _REMY_FARM: Final = Path(sys.executable).with_name("remy-farm")
-# Empty, and ours: libraries make folders where they find none.
+# An empty directory for configuration files; libraries would create one in the user's home.
 _CONFIGURATION: Final = TemporaryDirectory(prefix="remy-farm-configuration-")
 
 
 def environment(**settings: str) -> dict[str, str | None]:
-    """Nothing of who runs the tests; None takes a variable away."""
-    found: dict[str, str | None] = {
+    """Returns changes of the environment that hide the user's settings; None removes a variable."""
+    removed: dict[str, str | None] = {
         name: None for name in os.environ if name.startswith("REMY_FARM_")
     }
-    return {**found, "XDG_CONFIG_HOME": _CONFIGURATION.name, "COLUMNS": "100", **settings}
+    return {**removed, "XDG_CONFIG_HOME": _CONFIGURATION.name, "COLUMNS": "100", **settings}
 
 
 def environment_of_process(**settings: str) -> dict[str, str]:
-    """The same for a process, complete."""
+    """Returns the whole environment of a process, with the changes of `environment` applied."""
     changes = environment(**settings)
-    found = {name: value for name, value in os.environ.items() if name not in changes}
-    return found | {name: value for name, value in changes.items() if value is not None}
+    unchanged = {name: value for name, value in os.environ.items() if name not in changes}
+    return unchanged | {name: value for name, value in changes.items() if value is not None}
 
 
-def call(*words: object, **settings: str) -> Result:
-    """Calls `remy-farm` with these words, and these variables in its environment."""
-    return CliRunner(env=environment(**settings)).invoke(main, [str(word) for word in words])
+def call(*arguments: object, **settings: str) -> Result:
+    """Calls `remy-farm` within this process; `settings` are environment variables."""
+    return CliRunner(env=environment(**settings)).invoke(
+        main, [str(argument) for argument in arguments]
+    )
 
 
-def call_json(*words: object, **settings: str) -> dict[str, Any]:
-    """The one JSON object that a call prints which is to succeed."""
-    result = call(*words, "--json", **settings)
+def call_json(*arguments: object, **settings: str) -> dict[str, Any]:
+    """Calls `remy-farm` with --json and returns the JSON object; the call must succeed."""
+    result = call(*arguments, "--json", **settings)
     assert result.exit_code == 0, result.output
-    tree = json.loads(result.stdout)
-    assert isinstance(tree, dict)
-    return tree
+    printed = json.loads(result.stdout)
+    assert isinstance(printed, dict)
+    return printed
 
 
-def run(*words: object, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Runs `remy-farm` in a process of its own."""
+def run(*arguments: object, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Runs `remy-farm` in a new process."""
     return subprocess.run(
-        [_REMY_FARM, *map(str, words)],
+        [_REMY_FARM, *map(str, arguments)],
         env=environment_of_process(**settings),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=_DEADLINE_SECONDS,
+        timeout=_TIMEOUT_SECONDS,
         check=False,
     )
 
 
 @contextmanager
-def started(log: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A command that runs as a process while this lasts, and writes this log."""
+def started(log: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Runs a command in a process that is killed at the end of the context."""
     with log.open("ab") as out:
         process = subprocess.Popen(
-            [_REMY_FARM, *words],
+            [_REMY_FARM, *arguments],
             env=environment_of_process(),
             stdin=subprocess.DEVNULL,
             stdout=out,
@@ -88,25 +90,23 @@ def started(log: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
 
 @contextmanager
 def coordinator(folder: Path, *flags: str) -> Iterator[str]:
-    """A coordinator on the store in the folder, until it is told to end; its address."""
+    """Runs a coordinator with a store in the folder; yields its address."""
     ready, log = folder / "ready", folder / "log"
     ready.unlink(missing_ok=True)
     listen = ("--listen", "127.0.0.1:0", "--threads", "1", "--ready-file", str(ready))
-    words = ("coordinator", *listen, "--store", f"sqlite://{folder / 'farm.db'}", *flags)
-    with started(log, *words) as process:
+    arguments = ("coordinator", *listen, "--store", f"sqlite://{folder / 'farm.db'}", *flags)
+    with started(log, *arguments) as process:
         wait_until(lambda: ready.exists() or process.poll() is not None)
         assert process.poll() is None, log.read_text(encoding="utf-8")
         yield ready.read_text(encoding="utf-8").strip()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(_DEADLINE_SECONDS) == 0, log.read_text(encoding="utf-8")
+        assert process.wait(_TIMEOUT_SECONDS) == 0, log.read_text(encoding="utf-8")
 
 
 def exported_metrics(log: Path) -> list[str]:
-    """Names and types on the page that the process with this log serves to Prometheus."""
-    address = re.compile(r'"address": "([^"]+)"[^\n]*"serving metrics"')
-    wait_until(lambda: address.search(log.read_text(encoding="utf-8")) is not None)
-    found = address.search(log.read_text(encoding="utf-8"))
-    assert found is not None
-    with urlopen(f"http://{found[1]}/metrics", timeout=_DEADLINE_SECONDS) as page:
+    """Returns names and types of the metrics that the process with this log serves."""
+    pattern = re.compile(r'"address": "([^"]+)"[^\n]*"serving metrics"')
+    match = wait_until(lambda: pattern.search(log.read_text(encoding="utf-8")))
+    with urlopen(f"http://{match[1]}/metrics", timeout=_TIMEOUT_SECONDS) as page:
         text = page.read().decode()
     return sorted(re.findall(r"^# TYPE (\w+ \w+)$", text, re.MULTILINE))

@@ -1,4 +1,4 @@
-"""The exit code of every command, and the keys that it prints with `--json`."""
+"""Records the exit code of every command, and the keys of its `--json` output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SHORT: Final = (
     "--set search.joint.validation_specimens=4"
 )
 
-#: Commands that need nothing but files, in this order, each in the folder that `_files` makes.
+#: Commands that need only files. They run in this order in the folder that `_write_files` fills.
 _ALONE: Final = (
     _SIMULATE,
     (
@@ -50,8 +50,8 @@ _ALONE: Final = (
     f"{_BENCHMARK} --remycc eight.dna --remycc one.dna --delta 10",
     f"{_BENCHMARK} --seeds 1-2 --steps 2 --out searched {_SHORT}",
 )
-#: The same without --json: what they write, or how they fail.
-_ALONE_IN_WORDS: Final = (
+#: Commands that need only files and run without --json; many of them must fail.
+_ALONE_WITHOUT_JSON: Final = (
     "convert eight.dna eight.json",
     "convert eight.json again.dna",
     "convert half.json half.dna",
@@ -100,7 +100,7 @@ _ALONE_IN_WORDS: Final = (
     f"{_BENCHMARK} --seeds 1 --out out --set objective.colour=1",
     "completion tcsh",
 )
-#: Started as processes: what they refuse before they serve.
+#: Commands of servers, run as processes, which must refuse their arguments.
 _SERVERS: Final = (
     "coordinator --listen nowhere",
     "coordinator --listen 0.0.0.0:0",
@@ -118,7 +118,7 @@ _SERVERS: Final = (
 )
 
 
-def _files(folder: Path) -> None:
+def _write_files(folder: Path) -> None:
     write_table(folder / "eight.dna")
     for name in ("paper", "joint"):
         (folder / f"{name}.yaml").write_text(SPECIFICATIONS[name], encoding="utf-8")
@@ -141,94 +141,94 @@ def _files(folder: Path) -> None:
     (folder / "one.dna").write_bytes((folder / "one" / "remycc.dna").read_bytes())
 
 
-def _keys(tree: Any, path: str = "") -> set[str]:
-    """Paths of the keys of a JSON tree, with [] for a list's elements; a specification is one."""
-    if isinstance(tree, dict):
-        found = {f"{path}.{key}".lstrip(".") for key in tree}
-        parts = [(f"{path}.{key}", value) for key, value in tree.items() if key != "spec"]
-    elif isinstance(tree, list):
-        found, parts = set(), [(f"{path}[]", each) for each in tree]
+def _key_paths(value: Any, path: str = "") -> set[str]:
+    """Returns the paths of all keys of a JSON value.
+
+    A list's elements have the path `[]`. A specification counts as one key.
+    """
+    if isinstance(value, dict):
+        paths = {f"{path}.{key}".lstrip(".") for key in value}
+        children = [(f"{path}.{key}", each) for key, each in value.items() if key != "spec"]
+    elif isinstance(value, list):
+        paths, children = set(), [(f"{path}[]", each) for each in value]
     else:
         return set()
-    return found.union(*(_keys(each, inner) for inner, each in parts))
+    return paths.union(*(_key_paths(each, inner) for inner, each in children))
 
 
-def _outcome(words: str, **settings: str) -> str:
-    """The exit code, and the keys of the JSON object that was printed."""
-    result = call(*words.split(), **settings)
+def _outcome(command: str, **settings: str) -> str:
+    """Calls a command and returns its exit code and the keys of the JSON object that it printed."""
+    result = call(*command.split(), **settings)
     if result.exit_code != 0:
-        assert result.output, f"{words} failed and said nothing"
-    is_json = "--json" in words.split() and result.exit_code == 0
-    return _in_short(result.exit_code, result.stdout if is_json else "")
+        assert result.output, f"{command} failed and printed nothing"
+    is_json = "--json" in command.split() and result.exit_code == 0
+    return _format_outcome(result.exit_code, result.stdout if is_json else "")
 
 
-def _in_short(code: int, printed: str) -> str:
-    keys = sorted(_keys(json.loads(printed))) if printed else []
+def _format_outcome(code: int, printed: str) -> str:
+    keys = sorted(_key_paths(json.loads(printed))) if printed else []
     return " ".join([str(code), *keys])
 
 
 def _alone(folder: Path) -> Any:
-    _files(folder)
+    _write_files(folder)
     with chdir(folder):
-        found = {f"{words} --json": _outcome(f"{words} --json") for words in _ALONE}
-        found |= {words: _outcome(words) for words in _ALONE_IN_WORDS}
-        for words in _SERVERS:
-            done = run(*words.split())
-            assert done.stderr.splitlines(), words
-            found[words] = _in_short(done.returncode, "")
-    return found
+        outcomes = {f"{command} --json": _outcome(f"{command} --json") for command in _ALONE}
+        outcomes |= {command: _outcome(command) for command in _ALONE_WITHOUT_JSON}
+        for command in _SERVERS:
+            done = run(*command.split())
+            assert done.stderr.splitlines(), command
+            outcomes[command] = _format_outcome(done.returncode, "")
+    return outcomes
 
 
 class Farm:
-    """Commands that talk to one coordinator, and what they came to."""
+    """Calls commands on one coordinator and collects their outcomes."""
 
     def __init__(self, address: str) -> None:
         self.address = address
         self._ids: dict[str, str] = {}
-        #: By what was called.
-        self.found: dict[str, Any] = {}
+        #: Outcomes by command.
+        self.outcomes: dict[str, Any] = {}
 
-    def job(self, words: str, called: str) -> None:
-        """Makes a job, whose id has this name from now on."""
-        tree = self._json(words)
-        self._ids[f"({called})"] = tree["id"]
-        self._keep(f"{words} --json", _in_short(0, json.dumps(tree)))
+    def record_job(self, command: str, name: str) -> None:
+        """Calls a command that makes a job; later commands write `(name)` for the job's ID."""
+        printed = self.call(command)
+        self._ids[f"({name})"] = printed["id"]
+        self._add(f"{command} --json", _format_outcome(0, json.dumps(printed)))
 
-    def record(self, words: str) -> None:
-        """Calls a command with --json."""
-        self.record_words(f"{words} --json")
+    def record(self, command: str) -> None:
+        """Calls a command with --json and records its outcome."""
+        self.record_without_json(f"{command} --json")
 
-    def record_words(self, words: str) -> None:
-        """Calls a command as it is."""
-        self._keep(words, _outcome(self._with_ids(words), **self._settings))
-
-    def quietly(self, words: str) -> dict[str, Any]:
-        """Calls a command, and keeps nothing of it."""
-        return self._json(words)
+    def record_without_json(self, command: str) -> None:
+        """Calls a command as given and records its outcome."""
+        self._add(command, _outcome(self._with_ids(command), **self._settings))
 
     def wait(self, job: str, state: str) -> None:
-        """Until the job is in this state."""
-        wait_until(lambda: self._json(f"status {job}")["state"] == state)
+        """Waits until the job is in this state."""
+        wait_until(lambda: self.call(f"status {job}")["state"] == state)
 
-    def _json(self, words: str) -> dict[str, Any]:
-        return call_json(*self._with_ids(words).split(), **self._settings)
+    def call(self, command: str) -> dict[str, Any]:
+        """Calls a command without recording its outcome; returns its JSON output."""
+        return call_json(*self._with_ids(command).split(), **self._settings)
 
     @property
     def _settings(self) -> dict[str, str]:
         return {"REMY_FARM_COORDINATOR": self.address}
 
-    def _with_ids(self, words: str) -> str:
-        for called, job in self._ids.items():
-            words = words.replace(called, job)
-        return words
+    def _with_ids(self, command: str) -> str:
+        for name, job in self._ids.items():
+            command = command.replace(name, job)
+        return command
 
-    def _keep(self, words: str, outcome: str) -> None:
-        number = sum(each == words or each.startswith(f"{words} #") for each in self.found)
-        self.found[f"{words} #{number + 1}" if number else words] = outcome
+    def _add(self, command: str, outcome: str) -> None:
+        calls = sum(each == command or each.startswith(f"{command} #") for each in self.outcomes)
+        self.outcomes[f"{command} #{calls + 1}" if calls else command] = outcome
 
 
 def _service(folder: Path) -> Any:
-    _files(folder)
+    _write_files(folder)
     (folder / "store").mkdir()
     flags = ("--name", "pinned", "--maximum-running-jobs", "1", "--checkpoint-seconds", "0")
     metrics = ("--metrics-listen", "127.0.0.1:0")
@@ -238,12 +238,12 @@ def _service(folder: Path) -> Any:
         _refusals(farm)
         _waiting_jobs(farm)
         columns = Path("steps.csv").read_text(encoding="utf-8").splitlines()[0]
-        farm.found["columns of history --steps"] = columns
-        farm.found["metrics of a coordinator"] = exported_metrics(Path("store", "log"))
-    words = ("worker", "--coordinator", "127.0.0.1:1", "--threads", "1", *metrics)
-    with started(folder / "worker.log", *words):
-        farm.found["metrics of a worker"] = exported_metrics(folder / "worker.log")
-    return farm.found
+        farm.outcomes["columns of history --steps"] = columns
+        farm.outcomes["metrics of a coordinator"] = exported_metrics(Path("store", "log"))
+    command = ("worker", "--coordinator", "127.0.0.1:1", "--threads", "1", *metrics)
+    with started(folder / "worker.log", *command):
+        farm.outcomes["metrics of a worker"] = exported_metrics(folder / "worker.log")
+    return farm.outcomes
 
 
 def _life_of_a_job(farm: Farm) -> None:
@@ -251,7 +251,7 @@ def _life_of_a_job(farm: Farm) -> None:
     farm.record("info")
     farm.record("doctor")
     farm.record("submit paper.yaml --validate-only")
-    farm.job("submit paper.yaml --name first --watch --quiet", "id-of-first")
+    farm.record_job("submit paper.yaml --name first --watch --quiet", "id-of-first")
     farm.record("status first")
     farm.record("status (id-of-first)")
     farm.record("watch first --quiet")
@@ -262,16 +262,16 @@ def _life_of_a_job(farm: Farm) -> None:
     farm.record("fetch first --epoch 0 -o first.json")
     farm.record("history first")
     farm.record("history first --steps")
-    farm.record_words("history first --steps -o steps.csv")
-    farm.record_words("history first -o epochs.json")
+    farm.record_without_json("history first --steps -o steps.csv")
+    farm.record_without_json("history first -o epochs.json")
     farm.record("extend first --max-epochs 4")
     farm.wait("first", "succeeded")
     farm.record("status first")
-    farm.job("fork first --epoch 0 --set objective.delta=3 --name forked", "id-of-forked")
+    farm.record_job("fork first --epoch 0 --set objective.delta=3 --name forked", "id-of-forked")
     farm.wait("forked", "succeeded")
     farm.record("status forked")
     farm.record("compare first forked")
-    farm.quietly("export-job first -o first.archive")
+    farm.call("export-job first -o first.archive")
     farm.record("delete first --yes")
     farm.record("import-job first.archive")
     farm.record("status first")
@@ -279,7 +279,7 @@ def _life_of_a_job(farm: Farm) -> None:
 
 
 def _refusals(farm: Farm) -> None:
-    for words in (
+    for command in (
         "status nothing",
         "watch nothing",
         "watch",
@@ -322,21 +322,21 @@ def _refusals(farm: Farm) -> None:
         "list --insecure --tls-ca eight.dna",
         "list --tls-cert eight.dna",
         *(
-            f"{command} --coordinator 127.0.0.1:1 --patience 0"
-            for command in ("list", "info", "status first", "submit paper.yaml")
+            f"{unreachable} --coordinator 127.0.0.1:1 --patience 0"
+            for unreachable in ("list", "info", "status first", "submit paper.yaml")
         ),
         "doctor --coordinator 127.0.0.1:1 --json",
     ):
-        farm.record_words(words)
+        farm.record_without_json(command)
     done = run("worker", "--coordinator", farm.address, "--threads", "1")
-    farm.found["worker --coordinator (without workers)"] = _in_short(done.returncode, "")
+    farm.outcomes["worker --coordinator (without workers)"] = _format_outcome(done.returncode, "")
 
 
 def _waiting_jobs(farm: Farm) -> None:
-    """One job that never ends takes all there is; what others do does not depend on time then."""
-    farm.quietly("submit endless.yaml --name endless")
+    """Records commands on a queued job; an endless job before it makes that independent of time."""
+    farm.call("submit endless.yaml --name endless")
     farm.wait("endless", "running")
-    farm.job("submit joint.yaml --name second --priority -3 --weight 2.5", "id-of-second")
+    farm.record_job("submit joint.yaml --name second --priority -3 --weight 2.5", "id-of-second")
     farm.record("status second")
     farm.record("delete second --yes")
     farm.record("resume second")
@@ -348,7 +348,7 @@ def _waiting_jobs(farm: Farm) -> None:
     farm.record("cancel second")
     farm.record("watch second --quiet")
     farm.record("fetch second -o second.json")
-    farm.quietly("cancel endless")
+    farm.call("cancel endless")
     farm.wait("endless", "cancelled")
     farm.record("submit joint.yaml --sweep objective.delta=0.5,2 --watch --quiet")
 

@@ -1,14 +1,14 @@
-"""Promises to users as records: how they are kept and compared.
+"""Stores promises to users as records and compares them.
 
-A record is what a promise comes to for fixed inputs, as JSON in `records/`: the bytes of designed
-tables, the digests of evaluations, exit codes and the keys of JSON. The tests make each anew and
-compare it line by line. Where a change is meant,
+A record is a JSON file in `records/` with results for fixed inputs: digests of designed tables and
+of evaluations, exit codes, and keys of JSON output. The tests compute each record again and compare
+it line by line. After an intended change,
 
     python -m tests.pinned [NAME ...]
 
-in the project's folder writes the records (all, or those named) again; the difference belongs into
-the same commit, and into CHANGELOG.md, since users notice it. Wire formats are held to
-`proto/baseline.binpb` by `make lint`.
+in the project's directory rewrites the records (all, or those named). The difference belongs in the
+same commit and in CHANGELOG.md, because users notice it. `make lint` compares wire formats with
+`proto/baseline.binpb`.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ _FOLDER: Final = Path(__file__).parent / "records"
 
 @dataclass(frozen=True)
 class Record:
-    """One record: its name, and what makes it in an empty folder."""
+    """A record: its name, and the function that computes it in an empty folder."""
 
     name: str
     make: Callable[[Path], Any]
 
     @property
     def path(self) -> Path:
-        """Where it is kept."""
+        """The record's file."""
         return _FOLDER / f"{self.name}.json"
 
     def write(self, folder: Path) -> None:
-        """Replaces what is kept."""
+        """Computes the record and replaces its file."""
         self.path.write_text(_text(self.make(folder)), encoding="utf-8")
 
     def differences(self, folder: Path) -> str:
-        """How what is made now differs from what is kept; empty if it does not."""
-        kept = self.path.read_text(encoding="utf-8").splitlines()
-        made = _text(self.make(folder)).splitlines()
-        lines = difflib.unified_diff(kept, made, "kept", "made", n=4, lineterm="")
+        """Returns the diff between the file and the record computed now; empty if equal."""
+        pinned = self.path.read_text(encoding="utf-8").splitlines()
+        computed = _text(self.make(folder)).splitlines()
+        lines = difflib.unified_diff(pinned, computed, "pinned", "computed", n=4, lineterm="")
         return "\n".join(lines)
 
 
-def _text(tree: Any) -> str:
-    return json.dumps(tree, indent=1, ensure_ascii=False) + "\n"
+def _text(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
 def digest(data: bytes) -> str:
-    """SHA-256, as records have it."""
+    """Returns the SHA-256 in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
-def digest_of_tree(tree: Any) -> str:
-    """The same of a JSON tree, whatever the order of its keys; short."""
-    return digest(json.dumps(tree, sort_keys=True).encode())[:16]
+def digest_of_json(value: Any) -> str:
+    """Returns 16 hexadecimal digits of the SHA-256 of a JSON value, whatever the order of keys."""
+    return digest(json.dumps(value, sort_keys=True).encode())[:16]

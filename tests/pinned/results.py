@@ -1,4 +1,4 @@
-"""What designs and evaluations come to: the numbers that everything else is for."""
+"""Records the results of designs, evaluations and simulations as digests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from remy_proto.v1 import rule_table_pb2
 from remy_simulator import registry
 from remy_simulator.registry import Registry
 from tests.pinned.command_line import call_json
-from tests.pinned.records import Record, digest, digest_of_tree
+from tests.pinned.records import Record, digest, digest_of_json
 
 _NETWORK: Final = """\
 name: tiny
@@ -113,7 +113,7 @@ search:
 _ABSOLUTE: Final = "rules: absolute\n"
 _TWO_SIGNALS: Final = "signals: [send_ewma, rtt_ratio]\n"
 
-#: Specifications whose designs take a fraction of a second, every kind of step among them.
+#: Specifications whose designs take a fraction of a second; together they have every kind of step.
 SPECIFICATIONS: Final = {
     "paper": _NETWORK + _TRAFFIC + _PAPER + "signals: [rtt_ratio]\n",
     "paper, three signals": _NETWORK + _TRAFFIC + _PAPER,
@@ -142,7 +142,7 @@ EDITIONS: Final = (2, 3)
 
 
 def read_history(path: Path) -> list[dict[str, Any]]:
-    """The events of a design without what their clocks say."""
+    """Returns the events of a design without their times."""
     events = []
     for line in path.read_text(encoding="utf-8").splitlines():
         event = json.loads(line)
@@ -159,7 +159,7 @@ def _design(folder: Path, name: str, text: str, *flags: str) -> dict[str, Any]:
         "steps": done["steps"],
         "rules": done["rules"],
         **{path.name: digest(path.read_bytes()) for path in tables},
-        "history": digest_of_tree(read_history(out / "progress.jsonl")),
+        "history": digest_of_json(read_history(out / "progress.jsonl")),
     }
 
 
@@ -184,7 +184,10 @@ def _designs(folder: Path) -> Any:
 
 
 def write_table(path: Path) -> Path:
-    """Three signals, eight rules: grows below 1.2 times the RTT and shrinks above."""
+    """Writes a .dna file of eight rules over three signals; returns its path.
+
+    The window grows while the RTT is below 1.2 times the minimum RTT and shrinks above.
+    """
     grow, grow_gently, shrink = (1.0, 1.0, 0.25), (1.0, 1.0, 1.0), (0.9, 1.0, 2.0)
     table = remy_simulator.RuleTable([0, 1, 2], [([], grow)])
     table = table.split(0, [(0, 1.0), (1, 2.0), (2, 1.2)])
@@ -206,35 +209,36 @@ def _evaluations(folder: Path) -> Any:
         "by bytes": _TRAFFIC_BY_BYTES,
         "flow lengths": _TRAFFIC_BY_FLOW_LENGTHS,
     }
-    found: dict[str, Any] = {}
+    printed: dict[str, Any] = {}
     network = "--senders 3 --rate-mbps 15 --rtt-ms 60 --on-ms 800 --off-ms 400 --seconds 20".split()
     trouble = "--buffer-packets 40 --loss-probability 0.01".split()
     trouble += ["--set", "measurement.jitter.exponential_mean_ms=2"]
     trouble += ["--set", "measurement.timestamp_resolution_ms=1"]
     realistic = "--set measurement=realistic --set measurement.bunch_packets=2".split()
     with chdir(folder):
-        for of, start in networks.items():
-            for by, load in traffics.items():
-                Path("spec.yaml").write_text(start + load, encoding="utf-8")
-                words = "--remycc eight.dna --spec spec.yaml --specimens 20 --seed 3".split()
-                found[f"evaluate, {of}, {by}"] = call_json("evaluate", *words)
-        found["simulate"] = call_json("simulate", "--remycc", "eight.dna", *network)
-        found["simulate, troubled"] = call_json(
+        for network_name, network_text in networks.items():
+            for traffic_name, traffic_text in traffics.items():
+                Path("spec.yaml").write_text(network_text + traffic_text, encoding="utf-8")
+                flags = "--remycc eight.dna --spec spec.yaml --specimens 20 --seed 3".split()
+                name = f"evaluate, {network_name}, {traffic_name}"
+                printed[name] = call_json("evaluate", *flags)
+        printed["simulate"] = call_json("simulate", "--remycc", "eight.dna", *network)
+        printed["simulate, troubled"] = call_json(
             "simulate", "--remycc", "eight.dna", *network, *trouble, "--seed", "9"
         )
-        found["simulate, realistic"] = call_json(
+        printed["simulate, realistic"] = call_json(
             "simulate", "--remycc", "eight.dna", *network, *realistic
         )
         scale_free = ROOT / "data" / "remyccs" / "generalist" / "remycc.json"
         Path("spec.yaml").write_text(_TROUBLED_NETWORK + _TRAFFIC, encoding="utf-8")
-        words = "--spec spec.yaml --specimens 20 --seed 3".split()
-        found["evaluate, scale-free"] = call_json("evaluate", "--remycc", scale_free, *words)
+        flags = "--spec spec.yaml --specimens 20 --seed 3".split()
+        printed["evaluate, scale-free"] = call_json("evaluate", "--remycc", scale_free, *flags)
     fingerprint = {"fingerprint": remy_simulator.fingerprint()}
-    return fingerprint | {name: tree["digest"] for name, tree in found.items()}
+    return fingerprint | {name: output["digest"] for name, output in printed.items()}
 
 
 def _networks(folder: Path) -> Any:
-    """Digests of protocols, bodies and queues in all variants, beside CUBIC where that may be."""
+    """Returns digests of all variants of protocols, transports and queues, mostly beside CUBIC."""
     write_table(folder / "eight.dna")
     network = "--rate-mbps 12 --rtt-ms 60 --buffer-packets 40 --off-ms 300 --seconds 10".split()
     network += ["--on-bytes", "150e3"]
@@ -242,21 +246,21 @@ def _networks(folder: Path) -> Any:
     for kind in Registry:
         for entry in registry.entries(kind).values():
             for variant in entry.variants:
-                what = f"{entry.name},variant={variant.name}"
+                choice = f"{entry.name},variant={variant.name}"
                 beside = ["--sender", "cubic"]
                 if kind == Registry.PROTOCOL:
-                    words = ["--sender", f"{what}=2", "--set", "packet_bytes=1260"]
+                    flags = ["--sender", f"{choice}=2", "--set", "packet_bytes=1260"]
                     if registry.IS_ALONE in entry.traits:
                         beside = []
                     if registry.NEEDS_XCP_ROUTER in entry.traits:
                         beside += ["--queue", "xcp", "--set", "ack_bytes=50"]
                 elif kind == Registry.TRANSPORT:
-                    words = ["--remycc", "eight.dna", "--senders", "2", "--transport", what]
+                    flags = ["--remycc", "eight.dna", "--senders", "2", "--transport", choice]
                 else:
-                    words = ["--sender", "newreno=3", "--queue", what, "--set", "ack_bytes=50"]
-                runs[" ".join([*words, *beside])] = [*words, *beside, *network]
+                    flags = ["--sender", "newreno=3", "--queue", choice, "--set", "ack_bytes=50"]
+                runs[" ".join([*flags, *beside])] = [*flags, *beside, *network]
     with chdir(folder):
-        return {name: call_json("simulate", *words)["digest"] for name, words in runs.items()}
+        return {name: call_json("simulate", *flags)["digest"] for name, flags in runs.items()}
 
 
 RECORDS: Final = (

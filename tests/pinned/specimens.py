@@ -1,7 +1,7 @@
-"""Digests of the networks that shipped files draw: a key may be renamed, a network may not change.
+"""Records digests of the networks of shipped files, which must not change when keys are renamed.
 
-Left out are studies that follow published recordings, which are not everywhere, and those that
-simulate nothing.
+Studies that follow published traces are left out, because not every machine has these; so are
+studies without simulations.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def _of_specification(path: Path) -> Iterator[bytes]:
         yield drawn.SerializeToString(deterministic=True)
 
 
-def _follows_recordings(path: Path) -> bool:
-    """Whether a study needs published recordings."""
+def _follows_traces(path: Path) -> bool:
+    """Whether a study needs published traces."""
     study = read_study(path)
     return uses_traces(study.network, *(row.network for row in study.rows))
 
@@ -45,13 +45,13 @@ def _follows_recordings(path: Path) -> bool:
 def _of_study(path: Path) -> Iterator[bytes]:
     study = read_study(path)
     for row in study.rows:
-        # Rows of other simulators draw the specimens of ours, whatever those simulators are.
-        others = {row.simulator: _Elsewhere()} if row.simulator else {}
+        # A row of another simulator has the same specimens; the simulator itself does not matter.
+        others = {row.simulator: _OtherSimulator()} if row.simulator else {}
         for cell in row_cells(study, row, _NO_TABLES, quick=True, others=others):  # type: ignore[arg-type]
             yield cell.specimen.SerializeToString(deterministic=True)
 
 
-class _Elsewhere:
+class _OtherSimulator:
     digest = ""
 
 
@@ -72,7 +72,7 @@ def _files() -> Iterator[tuple[Path, Callable[[Path], Iterator[bytes]]]]:
     for path in [*sorted(_EXAMPLES.glob("*.yaml")), *sorted(_DATA.glob("remyccs/*/spec.yaml"))]:
         yield path, _of_specification
     for path in find_studies(_DATA / "studies"):
-        if not _follows_recordings(path):
+        if not _follows_traces(path):
             yield path, _of_study
     for folder in ("league", "robustness"):
         for path in sorted((_DATA / folder).glob("*.yaml")):
@@ -82,12 +82,12 @@ def _files() -> Iterator[tuple[Path, Callable[[Path], Iterator[bytes]]]]:
 
 
 def digest_of_specification(path: Path) -> str:
-    """A digest of the networks that a specification's designs draw, here with seed 1."""
+    """Returns a digest of the networks that a specification draws with seed 1."""
     return _digest(_of_specification(path))
 
 
 def _digest(specimens: Iterable[bytes]) -> str:
-    """The SHA-256 of these specimens in their order."""
+    """Returns the SHA-256 of serialized specimens."""
     digest = hashlib.sha256()
     for specimen in specimens:
         digest.update(len(specimen).to_bytes(8, "little") + specimen)

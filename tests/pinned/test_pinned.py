@@ -1,4 +1,4 @@
-"""Promises to users are kept; `records.py` says how to change one on purpose."""
+"""Results equal the pinned records; `records.py` explains how to change one intentionally."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ RECORDS = (*results.RECORDS, *commands.RECORDS, *specimens.RECORDS)
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.name)
-def test_it_is_as_it_was(record: Record, tmp_path: Path) -> None:
+def test_record_is_unchanged(record: Record, tmp_path: Path) -> None:
     differences = record.differences(tmp_path)
     assert not differences, (
-        f"{record.path.name} differs (meant? python -m tests.pinned {record.name}):\n{differences}"
+        f"{record.path.name} differs; after an intended change run python -m tests.pinned "
+        f"{record.name}:\n{differences}"
     )
 
 
-def test_every_record_is_made_by_something() -> None:
-    kept = {path.stem for path in RECORDS[0].path.parent.iterdir()}
-    assert kept == {record.name for record in RECORDS}
+def test_every_record_file_has_a_record() -> None:
+    files = {path.stem for path in RECORDS[0].path.parent.iterdir()}
+    assert files == {record.name for record in RECORDS}

@@ -36,8 +36,8 @@ _WORKERS = 3
 _SEED = 20_251_122
 _MAX_DELAY_SECONDS = 0.15
 _TIMEOUT_SECONDS = 120.0
-# The bit of SIGTERM in a mask of blocked signals. A worker that is ready blocks SIGTERM and waits for
-# it with sigwait.
+# The bit of SIGTERM in a mask of blocked signals. A worker that is ready blocks SIGTERM and waits
+# for it with sigwait.
 _SIGTERM_BIT = 1 << (signal.SIGTERM - 1)
 
 
