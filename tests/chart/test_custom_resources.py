@@ -80,7 +80,7 @@ class Server:
     def _create(self, version: str, kind: str, body: dict[str, Any], **others: Any) -> None:
         resource = self.api.resources.get(api_version=version, kind=kind)
         where = {"namespace": "research"} if resource.namespaced else {}
-        resource.create(transport=body, **where, **others)
+        resource.create(body=body, **where, **others)
 
     def _serves(self, group: str, kind: str) -> bool:
         try:

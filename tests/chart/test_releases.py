@@ -64,7 +64,7 @@ class Release:
         kind = self._api.resources.get(api_version="v1", kind="Secret")
         kind.delete(name="farm-remy-farm-authority", namespace="research")
         bare = {"metadata": {"annotations": {"remy-farm/names-sha256": None}}}
-        kind.patch(name="farm-remy-farm-tls", namespace="research", transport=bare)
+        kind.patch(name="farm-remy-farm-tls", namespace="research", body=bare)
 
 
 @pytest.fixture(scope="module")

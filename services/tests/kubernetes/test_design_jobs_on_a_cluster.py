@@ -70,7 +70,7 @@ class Namespace:
             "spec": {"design": design, **spec},
         }
         options = {"query_params": [("dryRun", "All")]} if dry_run else {}
-        self.kind(KIND).create(transport=body, namespace=self.name, **options)
+        self.kind(KIND).create(body=body, namespace=self.name, **options)
 
     def change(self, name: str, spec: Any) -> None:
         self.kind(KIND).patch(
@@ -145,7 +145,7 @@ def namespace(
         yield made
         for each in made.names():
             body = {"metadata": {"finalizers": None}}
-            made.kind(KIND).patch(name=each, namespace=name, transport=body, content_type=MERGE)
+            made.kind(KIND).patch(name=each, namespace=name, body=body, content_type=MERGE)
         client.resources.get(api_version="v1", kind="Namespace").delete(name=name)
 
 
@@ -220,7 +220,7 @@ def _create_strictly(namespace: Namespace, tree: Any) -> None:
         "spec": {"design": tree},
     }
     namespace.kind(KIND).create(
-        transport=body,
+        body=body,
         namespace=namespace.name,
         query_params=[("dryRun", "All"), ("fieldValidation", "Strict")],
     )
@@ -445,4 +445,4 @@ def _make_coordinator(namespace: Namespace, rules: Any) -> None:
     ):
         body = {"metadata": {"name": "coordinator"}, **rest}
         made = namespace.api.resources.get(api_version=version, kind=kind)
-        made.create(transport=body, namespace=namespace.name)
+        made.create(body=body, namespace=namespace.name)

@@ -68,7 +68,7 @@ class Client:
 
     def create(self, kind: str, name: str, **body: Any) -> None:
         body = {"metadata": {"name": name}, **body}
-        self.kind(kind).create(transport=body, namespace=self.namespace)
+        self.kind(kind).create(body=body, namespace=self.namespace)
 
     def delete(self, kind: str, name: str) -> None:
         self.kind(kind).delete(name=name, namespace=self.namespace)
