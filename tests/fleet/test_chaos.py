@@ -27,7 +27,7 @@ _SETTINGS = WorkerFleetSettings(
         longest_task_seconds=0.05,
         shortest_task_seconds=0.002,
         # Killed workers count against their tasks, although the tasks are not the cause here.
-        ended_workers=8,
+        poison_losses=8,
     )
 )
 

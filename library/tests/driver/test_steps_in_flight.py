@@ -118,7 +118,7 @@ def test_an_interrupted_run_withdraws_all_that_is_under_way(tmp_path: Path, at: 
 def test_a_step_that_fails_ahead_of_its_turn_fails_the_run_in_its_turn(tmp_path: Path) -> None:
     async def give_up(number: int) -> None:
         if number == 5:
-            raise TaskQuarantined("a task ended 3 workers and was given up")
+            raise TaskQuarantined("a task killed 3 workers and was given up")
 
     evaluator = WatchedEvaluator(give_up)
     run = DesignRun(_SPEC, tmp_path / "out", evaluator=lambda: evaluator, checkpoint_seconds=0)

@@ -81,5 +81,5 @@ def test_a_request_that_makes_no_sense_is_refused() -> None:
 
 
 def test_there_is_at_least_one_thread() -> None:
-    with pytest.raises(ValueError, match="threads is 0; at least 1 is needed"):
+    with pytest.raises(ValueError, match="threads is 0, but must be at least 1"):
         ThreadPoolEvaluator(0)

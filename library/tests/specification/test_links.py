@@ -17,7 +17,7 @@ from remy_farm.designer import Designer
 from remy_farm.designer.actions import cycle_ms
 from remy_farm.evaluation.local import LocalEvaluator
 from remy_farm.evaluation.measures import evaluation_request
-from remy_farm.evaluation.tasks import stated_packets
+from remy_farm.evaluation.tasks import nominal_packets
 from remy_farm.specification import (
     Networks,
     SpecError,
@@ -428,7 +428,7 @@ def test_a_given_table_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> No
 def test_what_a_simulation_costs_is_what_its_recording_carries(tmp_path: Path) -> None:
     spec = load_spec(_in_folder(tmp_path))
     request = evaluation_request(spec, None, seed=1, specimens=2, seconds=8.0)
-    assert stated_packets(request).tolist() == pytest.approx([4000, 4000])
+    assert nominal_packets(request).tolist() == pytest.approx([4000, 4000])
     low, usual, high = outline(spec).network.rate_mbps.list.values
     assert low == usual == high == pytest.approx(6)
 

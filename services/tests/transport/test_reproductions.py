@@ -17,7 +17,7 @@ def test_the_request_is_kept_for_whoever_reproduces_it(tmp_path: Path) -> None:
     sentence = describe_quarantine(_QUARANTINE, keep_in(tmp_path / "new folder"))
     (path,) = (tmp_path / "new folder").iterdir()
     assert str(path) in sentence
-    assert "ended 3 workers (one, three, two)" in sentence
+    assert "killed 3 workers (one, three, two)" in sentence
     kept = evaluation_pb2.EvaluationRequest.FromString(path.read_bytes())
     assert kept == _QUARANTINE.request
 
@@ -33,8 +33,8 @@ def test_it_may_be_kept_where_the_mirror_is(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_told_and_hides_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     sentence = describe_quarantine(_QUARANTINE, keep_in(tmp_path / "file"))
-    assert "ended 3 workers" in sentence
-    assert "could not be kept" in sentence
+    assert "killed 3 workers" in sentence
+    assert "could not be stored" in sentence
 
 
 def test_without_a_folder_the_sentence_is_all() -> None:

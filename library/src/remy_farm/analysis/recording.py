@@ -130,10 +130,10 @@ class SenderPoint:
 
 def recording_of_simulation(simulation: Simulation, links: Sequence[str]) -> Recording:
     """The recording of a simulation over time. Raises ValueError where nothing was recorded."""
-    if simulation.seen is None:
+    if simulation.recording is None:
         raise ValueError("nothing was recorded over time; simulate with record_every_ms")
     return recording_of(
-        simulation.seen,
+        simulation.recording,
         simulation.specimen,
         simulation.kind_names,
         links,

@@ -1,7 +1,7 @@
-"""Evaluators: who simulates what a designer asks for.
+"""Evaluators, which simulate candidate tables on specimens and measure the results.
 
-An evaluation is a pure function of its request. An evaluator is a transport around it: it may split
-a request into tasks, repeat and reorder them, and the outcome is the same, bit for bit.
+An evaluation is a pure function of its request. An evaluator may split a request into tasks, and
+reorder and repeat them; the outcome is the same, bit for bit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The dispatcher: evaluations on a scheduler as calls that are waited for, in an event loop."""
+"""Runs evaluations on a task scheduler as coroutines of an event loop."""
 
 from __future__ import annotations
 
@@ -33,42 +33,43 @@ from remy_simulator import InvalidRequest
 from remy_simulator.columns import assemble, packed
 from remy_simulator.traces import RecordedTrace, TraceCache, named_traces
 
-#: A recording's opportunities by their hash, from where a design keeps them; None: not there.
+#: Loads the opportunities of a link trace by its SHA-256; returns None if it is not stored.
 LoadTrace = Callable[[bytes], Awaitable[bytes | None]]
-#: Keeps the bytes of a request that ended workers, by a file's name, and returns where they are.
-#: Called in a thread; may block and may raise.
+#: Stores the request of a poison task under a file name, and returns where it is stored. It is
+#: called in a thread, so it may block. It may raise.
 KeepReproduction = Callable[[str, bytes], str]
 
 _SECONDS_BETWEEN_TICKS = 0.1
-# Outcomes of so many simulations take some milliseconds.
-_ASSEMBLED_AT_ONCE = 10_000
+# Larger outcomes are assembled in a thread, because that takes more than some milliseconds.
+_ASSEMBLED_IN_LOOP = 10_000
 
 
 @dataclass(eq=False)
-class _Waiting:
-    """Somebody waits for an evaluation."""
+class _PendingEvaluation:
+    """An evaluation whose caller waits for its end."""
 
     ended: asyncio.Future[Completion | Quarantine]
     on_progress: OnProgress | None
-    #: That its links follow, by their hashes.
-    recordings: dict[bytes, RecordedTrace] = field(default_factory=dict)
+    #: The traces that its links use, by SHA-256.
+    traces: dict[bytes, RecordedTrace] = field(default_factory=dict)
     reported: EvaluationProgress | None = None
 
 
-async def _read_here(sha256: bytes) -> bytes | None:
-    """One that this process has read with a specification."""
+async def _load_from_process(sha256: bytes) -> bytes | None:
+    """Loads a trace that this process has read with a specification."""
     recording = recording_of(sha256)
     return None if recording is None else recording.opportunities_us
 
 
 class Dispatcher(ABC):
-    """A SharedEvaluator on a scheduler: tells it the time, does what it returns, wakes who waits.
+    """A SharedEvaluator that drives a task scheduler: it calls `advance` and carries out its
+    effects.
 
-    Whoever inherits it brings tasks to workers. What it hears from them it tells the scheduler, and
-    then calls `advance_soon`. Everything happens in the event loop of the first evaluation.
+    Subclasses send tasks to workers. They report the workers' events to the scheduler and then call
+    `advance_soon`. Everything runs in the event loop of the first evaluation.
     """
 
-    #: Of the evaluators, for people.
+    #: Kind of evaluator, for people.
     kind: ClassVar[str]
 
     def __init__(
@@ -76,31 +77,36 @@ class Dispatcher(ABC):
         scheduler: TaskScheduler,
         *,
         keep_reproduction: KeepReproduction | None = None,
-        load_trace: LoadTrace = _read_here,
+        load_trace: LoadTrace = _load_from_process,
     ) -> None:
-        """Requests of tasks that are given up are kept by `keep_reproduction`, if there is one.
+        """Creates a dispatcher for `scheduler`.
 
-        `load_trace` is asked for recordings that a request names and does not hold.
+        `keep_reproduction`, if given, stores the requests of quarantined tasks. `load_trace` loads
+        traces that a request names but does not contain.
         """
         self.scheduler = scheduler
         self._keep_reproduction = keep_reproduction
         self._load_trace = load_trace
         self._traces = TraceCache()
-        self._waiting: dict[int, _Waiting] = {}
+        self._pending: dict[int, _PendingEvaluation] = {}
         self._advance_is_due = False
         self._ticker: asyncio.Task[None] | None = None
 
     @abstractmethod
     def _assign(self, assignments: Sequence[Assignment]) -> None:
-        """Workers are to do tasks. Called in the event loop, as all of these; must not block."""
+        """Sends tasks to workers.
+
+        The scheduler's effects are carried out in the event loop, so that this method, `_cancel`
+        and `_expel` must not block.
+        """
 
     @abstractmethod
     def _cancel(self, worker_id: str, lease_ids: Sequence[int]) -> None:
-        """Nobody waits for these any more."""
+        """Tells a worker that leases are cancelled."""
 
     @abstractmethod
     def _expel(self, worker_id: str, why: str) -> None:
-        """A worker gets nothing any more and is to be disconnected."""
+        """Disconnects a quarantined worker; `why` is one sentence."""
 
     def now(self) -> float:
         """The scheduler's clock, seconds."""
@@ -114,31 +120,32 @@ class Dispatcher(ABC):
     ) -> Evaluation:
         """See SharedEvaluator."""
         if not share.weight > 0:
-            raise ValueError(f"the weight of job {share.job_id} is {share.weight}; it is positive")
+            raise ValueError(
+                f"the weight of job {share.job_id} is {share.weight}, but must be positive"
+            )
         loop = asyncio.get_running_loop()
         if self._ticker is None:
             self._ticker = loop.create_task(self._tick())
-        request, recordings = await self._with_traces_named(packed(request))
-        waiting = _Waiting(loop.create_future(), on_progress, recordings)
+        request, traces = await self._extract_traces(packed(request))
+        pending = _PendingEvaluation(loop.create_future(), on_progress, traces)
         evaluation_id = self.scheduler.submit(share, request)
-        self._waiting[evaluation_id] = waiting
+        self._pending[evaluation_id] = pending
         self.advance_soon()
         try:
-            end = await waiting.ended
+            end = await pending.ended
         finally:
-            del self._waiting[evaluation_id]
+            del self._pending[evaluation_id]
             self.scheduler.withdraw(evaluation_id)
             self.advance_soon()
         if isinstance(end, Quarantine):
-            # Where it is kept may be far away.
+            # The stored request must be complete, because it may be reproduced elsewhere.
             for trace in end.request.traces:
-                trace.opportunities_us = recordings[trace.sha256].opportunities_us
+                trace.opportunities_us = traces[trace.sha256].opportunities_us
             sentence = await asyncio.to_thread(describe_quarantine, end, self._keep_reproduction)
             raise TaskQuarantined(sentence)
-        if sum(part.simulations for part, _ in end.parts) <= _ASSEMBLED_AT_ONCE:
+        if sum(part.simulations for part, _ in end.parts) <= _ASSEMBLED_IN_LOOP:
             outcome = assemble(request, end.parts)
         else:
-            # Beside the event loop, not in its way.
             outcome = await asyncio.to_thread(assemble, request, end.parts)
         if on_progress is not None:
             simulations, packets = len(outcome.packets_sent), sum(outcome.packets_sent)
@@ -159,81 +166,81 @@ class Dispatcher(ABC):
         )
 
     def worker_lines(self, job_id: str) -> list[WorkerLine]:
-        """See SharedEvaluator. Only workers that call in report any."""
+        """See SharedEvaluator. Only evaluators with remote workers have log lines."""
         return []
 
     def snapshot(self) -> SchedulerSnapshot:
-        """What the scheduler holds, and what it has counted."""
+        """The scheduler's present state, with its counters."""
         return self.scheduler.snapshot()
 
     def advance_soon(self) -> None:
-        """Has the scheduler advance once all that is happening now has been told."""
+        """Schedules a call of the scheduler's `advance` for after the events in progress."""
         if not self._advance_is_due:
             self._advance_is_due = True
             asyncio.get_running_loop().call_soon(self._advance)
 
     def fail(self, evaluation_id: int, error: BaseException) -> None:
-        """Ends an evaluation with an error that is nobody's fault but ours."""
-        waiting = self._waiting.get(evaluation_id)
-        if waiting is not None and not waiting.ended.done():
-            waiting.ended.set_exception(error)
+        """Ends an evaluation with an internal error."""
+        pending = self._pending.get(evaluation_id)
+        if pending is not None and not pending.ended.done():
+            pending.ended.set_exception(error)
 
     def find_trace(self, sha256: bytes) -> RecordedTrace | None:
-        """A recording that an evaluation under way needs, or one did of late."""
-        for waiting in self._waiting.values():
-            if sha256 in waiting.recordings:
-                return waiting.recordings[sha256]
+        """A trace that an open evaluation uses, or a recent one used; None if there is none."""
+        for pending in self._pending.values():
+            if sha256 in pending.traces:
+                return pending.traces[sha256]
         return self._traces.find(sha256)
 
-    async def _with_traces_named(
+    async def _extract_traces(
         self, request: evaluation_pb2.EvaluationRequest
     ) -> tuple[evaluation_pb2.EvaluationRequest, dict[bytes, RecordedTrace]]:
-        """A packed request that names its recordings without holding them, and these."""
+        """Returns a packed request without the content of its traces, and the traces."""
         hashes = named_traces(request)
         if not hashes:
             return request, {}
         given = {trace.sha256: trace.opportunities_us for trace in request.traces}
-        recordings: dict[bytes, RecordedTrace] = {}
+        traces: dict[bytes, RecordedTrace] = {}
         for sha256 in hashes:
-            recording = self.find_trace(sha256)
-            if recording is None:
+            trace = self.find_trace(sha256)
+            if trace is None:
                 opportunities_us = given.get(sha256) or await self._load_trace(sha256)
                 if not opportunities_us:
                     raise InvalidRequest(
-                        f"a link follows the trace {sha256.hex() or '(without a hash)'}, which is "
-                        "neither in the request nor kept here"
+                        f"a link uses the trace {sha256.hex() or '(without a hash)'}, which is "
+                        "neither in the request nor stored here"
                     )
-                recording = self._traces.keep(opportunities_us)
-                if recording.sha256 != sha256:
+                trace = self._traces.keep(opportunities_us)
+                if trace.sha256 != sha256:
                     raise InvalidRequest(
-                        f"the trace {sha256.hex()} has another SHA-256 than it is named by"
+                        f"the SHA-256 of the trace {sha256.hex()} is {trace.sha256.hex()}"
                     )
-            recordings[sha256] = recording
+            traces[sha256] = trace
         named = evaluation_pb2.EvaluationRequest()
         named.CopyFrom(request)
         del named.traces[:]
         named.traces.extend(evaluation_pb2.Trace(sha256=sha256) for sha256 in hashes)
-        return named, recordings
+        return named, traces
 
     async def close(self) -> None:
         """Withdraws all evaluations."""
         if self._ticker is not None:
             self._ticker.cancel()
             await asyncio.gather(self._ticker, return_exceptions=True)
-        for waiting in self._waiting.values():
-            waiting.ended.cancel()
+        for pending in self._pending.values():
+            pending.ended.cancel()
 
     def _advance(self) -> None:
         self._advance_is_due = False
         try:
-            self._do(self.scheduler.advance(self.now()))
+            self._apply(self.scheduler.advance(self.now()))
         except Exception as error:
-            # Whoever waits must hear of it.
-            for evaluation_id in self._waiting:
+            # The callers that wait for evaluations must get the error.
+            for evaluation_id in self._pending:
                 self.fail(evaluation_id, error)
             raise
 
-    def _do(self, effects: Effects) -> None:
+    def _apply(self, effects: Effects) -> None:
         if effects.assignments:
             self._assign(effects.assignments)
         for worker_id, lease_ids in effects.cancelled.items():
@@ -241,45 +248,46 @@ class Dispatcher(ABC):
         for worker_id, why in effects.expelled.items():
             self._expel(worker_id, why)
         for evaluation_id, end in effects.ended.items():
-            waiting = self._waiting.get(evaluation_id)
-            if waiting is None or waiting.ended.done():
+            pending = self._pending.get(evaluation_id)
+            if pending is None or pending.ended.done():
                 continue
             if isinstance(end, Completion | Quarantine):
-                waiting.ended.set_result(end)
+                pending.ended.set_result(end)
             else:
-                waiting.ended.set_exception(end)
+                pending.ended.set_exception(end)
 
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(_SECONDS_BETWEEN_TICKS)
             self.advance_soon()
-            for evaluation_id, waiting in list(self._waiting.items()):
+            for evaluation_id, pending in list(self._pending.items()):
                 progress = self.scheduler.progress(evaluation_id)
-                if waiting.on_progress is None or progress in (None, waiting.reported):
+                if pending.on_progress is None or progress in (None, pending.reported):
                     continue
-                waiting.reported = progress
+                pending.reported = progress
                 try:
-                    waiting.on_progress(progress)
+                    pending.on_progress(progress)
                 except Exception as error:
                     self.fail(evaluation_id, error)
 
 
 def describe_quarantine(quarantine: Quarantine, keep: KeepReproduction | None) -> str:
-    """One sentence for people, after the task's request was kept, if there is somewhere to keep it.
+    """Stores the request of a poison task with `keep`, if given, and describes it in one sentence.
 
-    What is kept is a serialized EvaluationRequest, which `remy_simulator.evaluate_columns` takes.
+    The stored file is a serialized EvaluationRequest, which `remy_simulator.evaluate_columns`
+    accepts.
     """
-    what = (
-        f"a task ended {len(quarantine.workers)} workers ({', '.join(quarantine.workers)}) "
+    sentence = (
+        f"a task killed {len(quarantine.workers)} workers ({', '.join(quarantine.workers)}) "
         "and was given up"
     )
     if keep is None:
-        return what
+        return sentence
     content = quarantine.request.SerializeToString(deterministic=True)
     name = f"task-{hashlib.sha256(content).hexdigest()[:16]}.evaluation-request.bin"
     try:
-        place = keep(name, content)
-    # What the libraries of object stores raise has no common name.
+        location = keep(name, content)
+    # Exceptions of object store libraries have no common base class.
     except Exception as error:
-        return f"{what}; its request could not be kept: {error}"
-    return f"{what}; its request is in {place}"
+        return f"{sentence}; its request could not be stored: {error}"
+    return f"{sentence}; its request is in {location}"

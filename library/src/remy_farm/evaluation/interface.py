@@ -1,4 +1,4 @@
-"""The interfaces of evaluators: of one design, and of many that share one."""
+"""Interfaces of evaluators: Evaluator for one design, SharedEvaluator for many at once."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from remy_proto.v1 import evaluation_pb2
 
 @dataclass(frozen=True)
 class EvaluationProgress:
-    """How far the evaluation of one request has come."""
+    """The progress of an evaluation."""
 
-    #: Simulations of one specimen under one candidate, done and in all.
+    #: Simulations done, and their total: candidates times specimens.
     simulations_done: int
     simulations: int
-    #: Packets sent in those that are done.
+    #: Packets sent in the simulations that are done.
     simulated_packets: int
 
 
-#: Called in the thread that called `evaluate`, about ten times a second. What it raises abandons
-#: the evaluation and comes out of `evaluate`.
+#: Called about ten times a second in the thread that called `evaluate`. If it raises, the
+#: evaluation is abandoned and `evaluate` raises the exception.
 OnProgress = Callable[[EvaluationProgress], None]
 
 
@@ -31,33 +31,33 @@ class Evaluator(Protocol):
     def evaluate(
         self, request: evaluation_pb2.EvaluationRequest, on_progress: OnProgress | None = None
     ) -> evaluation_pb2.EvaluationOutcome:
-        """The request's outcome in columns, candidate-major, specimens in the request's order.
+        """Evaluates a request. The outcome is candidate-major, with specimens in request order.
 
-        Raises remy_simulator.InvalidRequest for one that makes no sense.
+        Raises remy_simulator.InvalidRequest if the simulator refuses the request.
         """
 
     def close(self) -> None:
-        """Frees what the evaluator holds; it is of no use afterwards."""
+        """Frees the evaluator's resources. It must not be used afterwards."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """Whose request it is, and what part of the evaluators it may have."""
+    """The job that a request belongs to, and its claim on the evaluators."""
 
     job_id: str
     #: Requests of higher priority go first.
     priority: int = 0
-    #: Share among requests of equal priority; positive.
+    #: Weight among jobs of equal priority; positive.
     weight: float = 1.0
-    #: Names the step's span (W3C Trace Context); empty if it is not traced.
+    #: The step's span in W3C Trace Context format; empty if the step is not traced.
     trace_parent: str = ""
-    #: How many packets a request of it may send; None: as many as it takes.
+    #: Maximum number of packets that a request may send; None means no limit.
     packet_limit: int | None = None
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A request's outcome, and what it took."""
+    """A request's outcome, and what evaluating it took."""
 
     outcome: evaluation_pb2.EvaluationOutcome
     #: CPU time of the evaluating threads.
@@ -67,27 +67,27 @@ class Evaluation:
 
 
 class PacketLimitReached(Exception):
-    """The request sends more packets than its share may. One sentence for people."""
+    """The request sends more packets than its limit. The text is one sentence for people."""
 
 
 class TaskQuarantined(Exception):
-    """A part of the request kept ending its workers and was given up. One sentence for people."""
+    """A task of the request kept killing its workers. The text is one sentence for people."""
 
 
 class ResultsDiffer(Exception):
-    """Workers gave different results for the same task of a job. One sentence for people."""
+    """Workers gave different results for the same task. The text is one sentence for people."""
 
 
 @dataclass(frozen=True)
 class EvaluatorStatus:
-    """Who evaluates, and how busy they are."""
+    """The workers of an evaluator, and how busy they are."""
 
-    #: Word for people: threads of this process, workers, or a Ray cluster.
+    #: Kind of evaluator for people: threads of this process, workers, or a Ray cluster.
     kind: str
     workers: int
     busy_workers: int
     threads: int
-    #: Workers that kept failing, and get no task for a while.
+    #: Workers that get no more tasks, because they repeatedly sent bad results.
     quarantined_workers: int
     tasks_waiting: int
     tasks_running: int
@@ -99,14 +99,14 @@ class WorkerLine:
 
     worker_id: str
     host: str
-    #: When the worker wrote it, seconds since 1970.
+    #: Time at which the worker wrote it, seconds since 1970.
     unix_seconds: float
     level: str
     text: str
 
 
 class SharedEvaluator(Protocol):
-    """Evaluates the requests of many designs at once, in the event loop it was made in."""
+    """Evaluates the requests of many designs at once, in the event loop of its first evaluation."""
 
     async def evaluate(
         self,
@@ -114,18 +114,18 @@ class SharedEvaluator(Protocol):
         request: evaluation_pb2.EvaluationRequest,
         on_progress: OnProgress | None = None,
     ) -> Evaluation:
-        """The request's outcome, candidate-major, specimens in the request's order.
+        """Evaluates a request. The outcome is candidate-major, with specimens in request order.
 
-        Waits for as long as there is nobody to evaluate it. Cancelling this call withdraws the
-        request. `on_progress` is called in the event loop. Raises remy_simulator.InvalidRequest for
-        a request that makes no sense, PacketLimitReached, TaskQuarantined, and ResultsDiffer.
+        Waits while there are no workers. Cancelling this call withdraws the request. `on_progress`
+        is called in the event loop. Raises remy_simulator.InvalidRequest if the simulator refuses
+        the request, and PacketLimitReached, TaskQuarantined and ResultsDiffer.
         """
 
     def status(self) -> EvaluatorStatus:
-        """Who evaluates here, and how busy they are."""
+        """The evaluator's workers, and how busy they are."""
 
     def worker_lines(self, job_id: str) -> list[WorkerLine]:
-        """The last lines that a job's workers have reported of their logs, oldest first."""
+        """The most recent log lines of a job's workers, oldest first."""
 
     async def close(self) -> None:
-        """Withdraws all requests and frees what the evaluator holds."""
+        """Withdraws all requests and frees the evaluator's resources."""

@@ -1,4 +1,4 @@
-"""Evaluation on this process's threads: for designs that share them, or for one without a loop."""
+"""Evaluates on threads of this process, for an event loop or for synchronous code."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from remy_proto.v1 import evaluation_pb2
 from remy_simulator import Cancellation, Cancelled, InvalidRequest, PreparedRequest
 
 _WORKER = "local"
-# Threads never fall silent. Tasks are short, since they cost next to nothing to start and a step
-# of a search should end on all threads at once. Threads take what they do next from a common line,
-# which is long enough for the event loop to be late.
+# Tasks assigned per thread, running and waiting, so that threads have work if the event loop is
+# late.
 _TASKS_PER_THREAD = 4
+# Threads never fall silent. Tasks are short, because they cost almost nothing to start and a step
+# of a search should end on all threads at the same time.
 _SETTINGS = SchedulerSettings(
     lease_seconds=math.inf, longest_task_seconds=0.1, shortest_task_seconds=0.002
 )
@@ -38,14 +39,14 @@ class ThreadPoolEvaluator(Dispatcher):
     kind = "local"
 
     def __init__(self, threads: int = 1, **options: Any) -> None:
-        """An evaluator of `threads` >= 1 threads. For the other arguments see Dispatcher."""
+        """Creates an evaluator with `threads` >= 1 threads. Dispatcher describes `options`."""
         if threads < 1:
-            raise ValueError(f"threads is {threads}; at least 1 is needed")
+            raise ValueError(f"threads is {threads}, but must be at least 1")
         super().__init__(TaskScheduler(_SETTINGS), **options)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="simulate")
-        # By lease: tasks that a thread has, or will have.
+        # Tasks that a thread runs or will run, by lease.
         self._running: dict[int, tuple[Future[_Simulated], Cancellation]] = {}
-        # By evaluation: what its tasks have in common, converted once.
+        # What the tasks of an evaluation have in common, converted once, by evaluation.
         self._prepared: dict[int, PreparedRequest | InvalidRequest] = {}
         self.scheduler.join(WorkerFacts(_WORKER, threads), self.now())
         self.scheduler.credit(_WORKER, _TASKS_PER_THREAD * threads, self.now())
@@ -63,11 +64,11 @@ class ThreadPoolEvaluator(Dispatcher):
             prepared = self._prepare(assignment)
             future = self._pool.submit(_simulate, assignment, prepared, cancellation)
             self._running[assignment.lease_id] = (future, cancellation)
-            future.add_done_callback(partial(self._ended, loop, assignment))
+            future.add_done_callback(partial(self._on_done, loop, assignment))
 
     def _cancel(self, worker_id: str, lease_ids: Sequence[int]) -> None:
         for lease_id in lease_ids:
-            # One that was answered meanwhile is not running any more.
+            # A task may have been answered in the meantime.
             running = self._running.get(lease_id)
             if running is not None:
                 future, cancellation = running
@@ -80,8 +81,7 @@ class ThreadPoolEvaluator(Dispatcher):
     def _prepare(self, assignment: Assignment) -> PreparedRequest | InvalidRequest:
         prepared = self._prepared.get(assignment.evaluation_id)
         if prepared is None:
-            # Those of evaluations that have ended are of no use any more.
-            for evaluation_id in [*self._prepared.keys() - self._waiting.keys()]:
+            for evaluation_id in [*self._prepared.keys() - self._pending.keys()]:
                 del self._prepared[evaluation_id]
             try:
                 prepared = PreparedRequest(assignment.whole, find_trace=self.find_trace)
@@ -90,10 +90,10 @@ class ThreadPoolEvaluator(Dispatcher):
             self._prepared[assignment.evaluation_id] = prepared
         return prepared
 
-    def _ended(
+    def _on_done(
         self, loop: asyncio.AbstractEventLoop, assignment: Assignment, _: Future[_Simulated]
     ) -> None:
-        # A thread may end a task when the loop that wanted it is closed.
+        # The event loop may be closed already.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(self._answer, assignment)
 
@@ -107,7 +107,7 @@ class ThreadPoolEvaluator(Dispatcher):
         elif isinstance(error, Cancelled) and cancellation.cancelled:
             scheduler.give_back(_WORKER, [lease_id], now)
         elif isinstance(error, (InvalidRequest, Cancelled)):
-            # What nobody has cancelled was ended by its packet limit.
+            # A simulation that stops without having been cancelled has reached its packet limit.
             over_limit = isinstance(error, Cancelled)
             scheduler.refuse(_WORKER, lease_id, str(error), now, over_limit=over_limit)
         else:
@@ -117,13 +117,13 @@ class ThreadPoolEvaluator(Dispatcher):
 
 
 class LocalEvaluator:
-    """An Evaluator for ordinary code: a thread pool in an event loop that runs while it is asked.
+    """An Evaluator for synchronous code: a thread pool whose event loop runs during each call.
 
-    Whatever is raised in the calling thread, by a signal handler too, ends what runs.
+    An exception in the calling thread, also one from a signal handler, cancels the evaluation.
     """
 
     def __init__(self, threads: int = 1) -> None:
-        """An evaluator of `threads` >= 1 threads."""
+        """Creates an evaluator with `threads` >= 1 threads."""
         self._evaluator = ThreadPoolEvaluator(threads)
         self._loop = asyncio.new_event_loop()
 
@@ -133,21 +133,22 @@ class LocalEvaluator:
         on_progress: OnProgress | None = None,
         packet_limit: int | None = None,
     ) -> evaluation_pb2.EvaluationOutcome:
-        """See Evaluator. Raises PacketLimitReached where more than `packet_limit` are sent."""
+        """See Evaluator. Raises PacketLimitReached if it sends more than `packet_limit` packets."""
         share = Share("", packet_limit=packet_limit)
-        return self._completed(self._evaluator.evaluate(share, request, on_progress)).outcome
+        return self._run(self._evaluator.evaluate(share, request, on_progress)).outcome
 
     def close(self) -> None:
         """See Evaluator."""
         if not self._loop.is_closed():
-            self._completed(self._evaluator.close())
-            self._completed(self._loop.shutdown_default_executor())
+            self._run(self._evaluator.close())
+            self._run(self._loop.shutdown_default_executor())
             self._loop.close()
 
-    def _completed(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
-        """Runs the coroutine and returns its result; an exception raised here cancels it.
+    def _run(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+        """Runs the coroutine and returns its result; an exception in this thread cancels it.
 
-        Where an event loop runs in this thread, as in a notebook, ours runs in another one.
+        If an event loop already runs in this thread, as in a notebook, the coroutine runs in
+        another thread.
         """
         task = self._loop.create_task(coroutine)
         try:

@@ -1,4 +1,4 @@
-"""Measures: throughput, delay and scores of one outcome, and of a table on many specimens."""
+"""Computes throughput, delay and scores from outcomes, for single specimens and for tables."""
 
 from __future__ import annotations
 
@@ -23,24 +23,21 @@ from remy_simulator.messages import (
 )
 from remy_simulator.objective import specimen_score
 
-# The designer sees only its objective; these are the quantities of the papers' plots, computed from
-# the counts and sums that an evaluation returns.
-
 
 @dataclass(frozen=True, slots=True)
 class SenderMeasures:
-    """What one sender got. A sender that received nothing has throughput 0 and no delay.
+    """The results of one sender. A sender without received packets has throughput 0 and no delay.
 
-    Packets count as throughput when they are received, on a body that repeats what is lost when
-    they are handed on in order.
+    Packets count as throughput when they are received or, with a transport that retransmits, when
+    they are delivered in order.
     """
 
     throughput_mbps: float
-    """Packets over the time spent on."""
+    """Throughput over the time spent on."""
     throughput_equal_share_mbps: float
-    """Packets over the time spent on, each instant divided by the senders then on."""
+    """Throughput over the time spent on, each instant divided by the number of senders then on."""
     delay_ms: float | None
-    """Mean over the ACKs of their time minus that of sending."""
+    """Mean time from sending a packet to its ACK; None without ACKs."""
     packets_received: int
     packets_lost: int
     on_ms: float
@@ -48,24 +45,25 @@ class SenderMeasures:
 
 @dataclass(frozen=True, slots=True)
 class TransportMeasures:
-    """What a sender came to beside where there are protocols, bodies or queues; or several did."""
+    """Additional results of one or more senders in networks with protocols, transports or queues.
+    """
 
     goodput_mbps: float
-    """Packets handed on in order over the time spent on."""
+    """Packets delivered in order, over the time spent on."""
     packets_in_order: int
     retransmissions: int
     timeouts: int
     marks: int
     flows_completed: int
     completion_ms_mean: float | None
-    """Of flows by bytes, from the first sending to the last ACK."""
+    """Mean time of flows of bytes, from the first transmission to the last ACK."""
     completion_ms_median: float | None
     completion_ms_percentile_99: float | None
-    """The least that 99 % do not exceed."""
+    """The smallest completion time that is at least that of 99 % of the flows."""
     sampled_rtt_ms: float | None
-    """Mean over the packets handed on in order of the latest RTT that the sender had sampled."""
+    """Mean of the sender's latest RTT sample over the packets delivered in order."""
     sampled_rtt_over_time_ms: float | None
-    """Mean of that over the steps of 5 ms that brought news."""
+    """Mean of the sender's latest RTT sample over those steps of 5 ms in which a new one came."""
 
 
 def measure_transport(
@@ -73,7 +71,7 @@ def measure_transport(
     outcome: evaluation_pb2.SpecimenOutcome,
     senders: Sequence[int],
 ) -> TransportMeasures:
-    """Of these senders together: sums, and means of goodputs and sampled RTTs."""
+    """Combines the results of several senders: sums, and means of goodput and sampled RTTs."""
     all_results, all_rtts = transport_results(outcome.transport), sampled_rtts(outcome.transport)
     results = [all_results[sender] for sender in senders]
     rtts = [all_rtts[sender] for sender in senders]
@@ -99,29 +97,31 @@ def measure_transport(
 
 @dataclass(frozen=True, slots=True)
 class SpecimenMeasures:
-    """Means over the senders of one specimen that received packets; None if none did."""
+    """Means over the senders of one specimen that received packets; None if there are none."""
 
     throughput_over_link_rate: float | None
-    """Equal-share throughput over the link rate: 1 is the sender's fair share, fully used."""
+    """Equal-share throughput over the link rate. At 1 the sender used exactly its fair share."""
     delay_over_rtt: float | None
     """Mean delay over the RTT without queueing and service."""
     normalized_score_per_sender: float | None
     """log2(throughput / link rate) - log2(delay / RTT)."""
     senders: int
     senders_left_out: int
-    """Senders that were never on or received nothing; the means are over the others."""
+    """Number of senders that are not in the means, because they were never on or received nothing.
+    """
 
 
 def link_rate_mbps(specimen: evaluation_pb2.Specimen) -> float:
-    """The specimen's link rate, Mbit/s."""
+    """The specimen's link rate in Mbit/s."""
     return rate_in_mbps(specimen.link_rate_packets_per_ms, packet_bytes(specimen.bottleneck))
 
 
 def measure_senders(
     outcome: evaluation_pb2.SpecimenOutcome, *, bytes_a_packet: float = 1500.0
 ) -> list[SenderMeasures]:
-    """One entry a sender, in the specimen's order."""
+    """The results of each sender, in the specimen's order."""
     received = outcome.packets_received
+    # Empty for plain dumbbells, where every received packet counts as throughput.
     counted = [(tally.throughput_packets, tally.delay_samples) for tally in tallies(outcome)]
     return [
         SenderMeasures(
@@ -147,10 +147,10 @@ def measure_senders(
 def measure_specimen(
     specimen: evaluation_pb2.Specimen, senders: Sequence[SenderMeasures]
 ) -> SpecimenMeasures:
-    """The means over senders that the papers plot, as in the reference tool's output."""
+    """The means over senders that the papers plot, as the reference tool computes them."""
     throughputs: list[float] = []
     delays: list[float] = []
-    # Only groups with routes of their own, and links, tell paths apart.
+    # Without sender groups in the specimen, all senders have the same path.
     paths = unloaded_paths(specimen) or [(link_rate_mbps(specimen), specimen.rtt_ms)] * len(senders)
     for sender, (link_mbps, rtt_ms) in zip(senders, paths, strict=True):
         if sender.delay_ms is not None and sender.throughput_equal_share_mbps > 0:
@@ -170,12 +170,12 @@ def measure_specimen(
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """The mean; None of nothing."""
+    """The mean; None for no values."""
     return math.fsum(values) / len(values) if values else None
 
 
 def standard_error(values: Sequence[float]) -> float | None:
-    """Standard error of the mean; None of fewer than two values."""
+    """The standard error of the mean; None for fewer than two values."""
     if len(values) < 2:
         return None
     centre = math.fsum(values) / len(values)
@@ -184,7 +184,7 @@ def standard_error(values: Sequence[float]) -> float | None:
 
 
 def median(values: Sequence[float]) -> float | None:
-    """The median; None of nothing."""
+    """The median; None for no values."""
     return statistics.median(values) if values else None
 
 
@@ -194,7 +194,7 @@ def _mbps(packets: int, time_ms: float, bytes_a_packet: float) -> float:
 
 _MS_PER_SECOND = 1000.0
 
-# The last element of a stream's path: the simulations must not share draws with the model.
+# Purposes of random streams, so that simulations and the drawing of networks share no draws.
 _SIMULATION = 0
 _NETWORK = 1
 
@@ -203,7 +203,7 @@ Evaluate = Callable[[evaluation_pb2.EvaluationRequest], evaluation_pb2.Evaluatio
 
 @dataclass(frozen=True, slots=True)
 class SpecimenResult:
-    """What a table did on one specimen."""
+    """The results of a table on one specimen."""
 
     specimen: evaluation_pb2.Specimen
     score: float | None
@@ -213,7 +213,7 @@ class SpecimenResult:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean with its standard error (None of fewer than two values)."""
+    """A mean with its standard error, which is None for fewer than two values."""
 
     mean: float
     standard_error: float | None
@@ -222,34 +222,34 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What some specimens have in common."""
+    """Mean score, and medians of throughput and delay, over several specimens."""
 
     score: Estimate | None
     """None if no specimen could be scored."""
     specimens: int
     throughput_over_link_rate: float | None
-    """Median over the specimens in which packets were received."""
+    """Median over the specimens in which packets were received; None if there are none."""
     delay_over_rtt: float | None
-    """Likewise."""
+    """Median over the specimens in which packets were received; None if there are none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One table on a number of specimens, in the order they were drawn."""
+    """The results of one table on a number of specimens, in the order of their drawing."""
 
     results: Sequence[SpecimenResult]
     digest: str
-    """Of every sender's exact results."""
+    """Digest of the exact results of every sender."""
     packets_received: int
     rule_uses: Sequence[int]
-    """Look-ups by rule, over all specimens."""
+    """Look-ups of each rule, over all specimens."""
 
     def summary(self) -> Summary:
-        """Of all specimens."""
+        """The summary of all specimens."""
         return summarize(self.results)
 
     def by_senders(self) -> dict[int, Summary]:
-        """Of the specimens with each number of senders, by increasing number."""
+        """A summary of the specimens with each number of senders, in ascending order."""
         groups: dict[int, list[SpecimenResult]] = {}
         for result in self.results:
             groups.setdefault(result.measures.senders, []).append(result)
@@ -257,7 +257,7 @@ class Trial:
 
 
 def summarize(results: Sequence[SpecimenResult]) -> Summary:
-    """Mean score and medians over specimens."""
+    """Summarizes the results on several specimens."""
     return Summary(
         score=estimate([result.score for result in results]),
         specimens=len(results),
@@ -278,10 +278,11 @@ def evaluation_request(
     senders: evaluation_pb2.SenderGroup | None = None,
     companions: Sequence[RuleTable] = (),
 ) -> evaluation_pb2.EvaluationRequest:
-    """The table on the first `specimens` networks that `seed` draws: random, not stratified.
+    """Builds a request for a table on the first `specimens` networks that `seed` draws.
 
-    `companions` are the other tables that were designed with it, in the specification's order.
-    `senders` has what they all run in place of a table, or what carries it.
+    The networks are drawn at random, not stratified. `companions` are the other tables designed
+    together with the table, in the specification's order. `senders` is merged into every sender
+    group: it sets a protocol that all run instead of a table, or their transport.
     """
     drawn = Networks(spec).draw(seed=remy_simulator.mix(seed, _NETWORK), count=specimens)
     if senders is not None:
@@ -302,7 +303,7 @@ def evaluation_request(
 def by_specimen(
     request: evaluation_pb2.EvaluationRequest, outcome: evaluation_pb2.EvaluationOutcome
 ) -> Iterator[tuple[evaluation_pb2.Specimen, evaluation_pb2.SpecimenOutcome]]:
-    """What the last candidate of a packed request did on each of its specimens."""
+    """The specimens of a packed request, each with the outcome of the last candidate."""
     specimens = columns.unpack_specimens(request.specimen_columns)
     results = columns.specimen_outcomes(request, outcome)[-len(specimens) :]
     return zip(specimens, results, strict=True)
@@ -318,11 +319,10 @@ def evaluate_table(
     senders: evaluation_pb2.SenderGroup | None = None,
     companions: Sequence[RuleTable] = (),
 ) -> Trial:
-    """Simulates the table on `specimens` networks that `seed` draws from the specification, or
-    what `senders` has in its place.
+    """Evaluates a table on `specimens` networks that `seed` draws from the specification.
 
-    Equal seeds give equal networks and equal random numbers in them, whatever the table, so that
-    two trials compare specimen by specimen.
+    Equal seeds give the same networks and the same random numbers in them for every table, so that
+    two trials can be compared specimen by specimen. For `senders` see `evaluation_request`.
     """
     seconds = spec.search.simulated_seconds
     request = evaluation_request(
@@ -352,7 +352,7 @@ def evaluate_table(
 
 
 def estimate(values: Sequence[float | None]) -> Estimate | None:
-    """The mean of the values that are not None, with its standard error."""
+    """The mean of the values that are not None, with its standard error; None if all are None."""
     known = present(values)
     centre = mean(known)
     if centre is None:

@@ -1,4 +1,4 @@
-"""One network, simulated and measured: what each sender, each kind and each link came to."""
+"""Simulates one network and measures each sender, each kind of senders and each link."""
 
 from __future__ import annotations
 
@@ -28,18 +28,20 @@ _MS_PER_SECOND = 1000.0
 
 @dataclass(frozen=True)
 class SenderKind:
-    """All senders that were asked for in the same words; means are over those that were on, or
-    received packets."""
+    """The senders of one name. Throughputs are means over those that were on, and `delay_ms` is the
+    mean over those that received packets."""
 
     name: str
+    #: Indices of the senders.
     senders: list[int]
+    #: Name of the field that counts as throughput: `packets_received` or `packets_in_order`.
     throughput_of: str
     throughput_mbps: float | None
     throughput_equal_share_mbps: float | None
     delay_ms: float | None
     packets_received: int
     packets_lost: int
-    #: None where only RemyCCs on datagrams met in a drop-tail queue.
+    #: None if the network has only RemyCCs on datagram before a drop-tail queue.
     transport: TransportMeasures | None
 
     def tree(self) -> dict[str, Any]:
@@ -55,30 +57,30 @@ class Simulation:
 
     specimen: evaluation_pb2.Specimen
     senders: Sequence[SenderMeasures]
-    #: By sender; empty where only RemyCCs on datagrams met in a drop-tail queue.
+    #: By sender; empty if the network has only RemyCCs on datagram before a drop-tail queue.
     transports: Sequence[TransportMeasures]
     kinds: Sequence[SenderKind]
     means: SpecimenMeasures
-    #: Counts of packets and ACKs at each named link, as JSON objects.
+    #: Counts of packets and ACKs at each link, as JSON objects.
     links: Sequence[Mapping[str, Any]]
     seconds: float
     seed: int
     #: CPU time of the simulation.
     cpu_seconds: float
-    #: A digest of the exact results of every sender.
+    #: Digest of the exact results of every sender.
     digest: str
-    #: The recording over time with its interval; None unless one was asked for.
-    seen: _native.NetworkRecording | None
+    #: The recording over time; None unless one was requested.
+    recording: _native.NetworkRecording | None
     record_every_ms: float
 
     @property
     def kind_names(self) -> list[str]:
-        """The name of each sender."""
+        """The name of each sender's kind."""
         names = {sender: kind.name for kind in self.kinds for sender in kind.senders}
         return [names[sender] for sender in range(len(self.senders))]
 
     def sender_trees(self) -> list[dict[str, Any]]:
-        """Each sender as JSON has it."""
+        """The results of each sender as a JSON object."""
         if not self.transports:
             return [asdict(sender) for sender in self.senders]
         throughput_of = {kind.name: kind.throughput_of for kind in self.kinds}
@@ -95,7 +97,7 @@ class Simulation:
         ]
 
     def tree(self, *, shows_kinds: bool = True) -> dict[str, Any]:
-        """The whole as JSON has it."""
+        """All results as a JSON object."""
         return {
             "senders": self.sender_trees(),
             **({"kinds": [kind.tree() for kind in self.kinds]} if shows_kinds else {}),
@@ -120,17 +122,17 @@ def simulate_topology(
     seed: int,
     record_every_ms: float | None = None,
 ) -> Simulation:
-    """Simulates a network for `seconds`, and measures it.
+    """Simulates a network for `seconds`, and measures the results.
 
-    `tables` has a rule table for each file that a sender's words name. With `record_every_ms` it is
-    seen so often. Raises InvalidRequest.
+    `tables` holds the rule table of each RemyCC file that senders name. With `record_every_ms`, the
+    network's state is recorded at that interval. Raises InvalidRequest.
     """
     specimen = evaluation_pb2.Specimen()
     specimen.CopyFrom(network.specimen)
     files = list(tables)
-    for group, said in zip(specimen.senders, network.sender_specs, strict=True):
-        if said.remycc is not None:
-            group.table = files.index(said.remycc)
+    for group, spec in zip(specimen.senders, network.sender_specs, strict=True):
+        if spec.remycc is not None:
+            group.table = files.index(spec.remycc)
     request = evaluation_pb2.EvaluationRequest(
         tables=[from_native(table) for table in tables.values()],
         candidates=[evaluation_pb2.Candidate()],
@@ -141,10 +143,10 @@ def simulate_topology(
     )
     every_ms = record_every_ms or seconds * _MS_PER_SECOND
     started = time.process_time()
-    seen = None
+    recording = None
     if record_every_ms is not None or network.links:
-        seen = columns.record(request, every_ms)
-        outcome = columns.recorded_outcome(request, seen)
+        recording = columns.record(request, every_ms)
+        outcome = columns.recorded_outcome(request, recording)
     else:
         outcome = evaluate_columns(request)
     cpu_seconds = time.process_time() - started
@@ -159,17 +161,17 @@ def simulate_topology(
         else [],
         kinds=_kinds(network.sender_specs, specimen, result, senders),
         means=measure_specimen(specimen, senders),
-        links=[] if seen is None else _links(seen, network.links),
+        links=[] if recording is None else _links(recording, network.links),
         seconds=seconds,
         seed=seed,
         cpu_seconds=cpu_seconds,
         digest=columns.digest(request, outcome),
-        seen=None if record_every_ms is None else seen,
+        recording=None if record_every_ms is None else recording,
         record_every_ms=every_ms,
     )
 
 
-def _links(seen: _native.NetworkRecording, names: Sequence[str]) -> list[dict[str, Any]]:
+def _links(recording: _native.NetworkRecording, names: Sequence[str]) -> list[dict[str, Any]]:
     return [
         {
             "link": name,
@@ -178,12 +180,12 @@ def _links(seen: _native.NetworkRecording, names: Sequence[str]) -> list[dict[st
             "lost": link.lost,
             "waiting": link.waiting,
         }
-        for name, link in zip(names, seen.links, strict=False)
+        for name, link in zip(names, recording.links, strict=False)
     ]
 
 
 def _kinds(
-    words: Sequence[SenderSpec],
+    sender_specs: Sequence[SenderSpec],
     specimen: evaluation_pb2.Specimen,
     outcome: evaluation_pb2.SpecimenOutcome,
     results: Sequence[SenderMeasures],
@@ -191,7 +193,7 @@ def _kinds(
     numbers: dict[str, list[int]] = {}
     throughput_of: dict[str, str] = {}
     sender = 0
-    for each in words:
+    for each in sender_specs:
         numbers.setdefault(each.name, []).extend(range(sender, sender + each.count))
         throughput_of[each.name] = each.throughput_measure(None)
         sender += each.count

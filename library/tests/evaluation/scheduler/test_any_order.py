@@ -27,7 +27,7 @@ class AnyOrder(RuleBasedStateMachine):
                 longest_task_seconds=1.0,
                 shortest_task_seconds=0.1,
                 # What ends workers is not the tasks here.
-                ended_workers=1_000,
+                poison_losses=1_000,
             )
         )
 

@@ -160,7 +160,7 @@ def test_a_deadly_task_takes_twelve_workers_at_most_where_many_vanish(seed: int)
     number = fleet.submit(Share("job"), numbered_request(1, 100, [200.0]))
     ended = _run_while_workers_vanish(fleet, seed, _DEADLY_SPECIMEN)
     assert isinstance(fleet.ended[number], Quarantine)
-    assert 3 < ended <= _LONG_TASKS.most_ended_workers
+    assert 3 < ended <= _LONG_TASKS.maximum_poison_losses
 
 
 #: What was expected to take two seconds and a half takes three minutes.
@@ -243,12 +243,12 @@ def test_workers_that_come_back_had_not_ended() -> None:
 def test_losing_nodes_is_never_the_fault_of_the_task_that_was_on_them() -> None:
     """Whoever started the workers says nothing of crashes: their connections ended with nodes."""
     fleet = SimulatedFleet(_SETTINGS)
-    fleet.scheduler.learn_crashes(())
+    fleet.scheduler.set_crashed_hosts(())
     number = fleet.submit(Share("job"), numbered_request(1, 12))
     ended = _run_with_restarts(fleet, job_id="job", seconds=1.0)
     assert len(ended) > 3
     # Crashes of others are nothing to it.
-    fleet.scheduler.learn_crashes(["host of somebody else", f"host of {ended[0]}"])
+    fleet.scheduler.set_crashed_hosts(["host of somebody else", f"host of {ended[0]}"])
     fleet.run(fleet.now + 20.0)
     assert isinstance(fleet.ended[number], Completion)
     assert fleet.scheduler.snapshot().counts.quarantined_tasks == 0
@@ -260,12 +260,12 @@ def test_a_deadly_task_is_given_up_once_its_workers_are_known_to_have_crashed(to
     fleet = SimulatedFleet(_SETTINGS)
     number = fleet.submit(Share("job"), numbered_request(1, 12))
     crashes = [f"host of worker-{place}" for place in range(200)]
-    fleet.scheduler.learn_crashes(crashes if told == "before" else ())
+    fleet.scheduler.set_crashed_hosts(crashes if told == "before" else ())
     ended = _run_with_restarts(fleet, job_id="job", seconds=1.0)
     if told == "after":
         assert len(ended) > 3
         assert not fleet.ended
-        fleet.scheduler.learn_crashes(crashes)
+        fleet.scheduler.set_crashed_hosts(crashes)
         fleet.advance()
     end = fleet.ended[number]
     assert isinstance(end, Quarantine)
@@ -275,12 +275,12 @@ def test_a_deadly_task_is_given_up_once_its_workers_are_known_to_have_crashed(to
 def test_what_is_proven_of_a_worker_stays_when_its_pod_is_gone() -> None:
     fleet = SimulatedFleet(_SETTINGS)
     number = fleet.submit(Share("job"), numbered_request(1, 12))
-    fleet.scheduler.learn_crashes(())
+    fleet.scheduler.set_crashed_hosts(())
     known: set[str] = set()
     while len(known) < 3:
         fresh = set(_run_with_restarts(fleet, job_id="job", seconds=fleet.now + 0.1)) - known
         # Nobody remembers the pods before.
-        fleet.scheduler.learn_crashes([f"host of {name}" for name in fresh])
+        fleet.scheduler.set_crashed_hosts([f"host of {name}" for name in fresh])
         known |= fresh
     fleet.advance()
     assert isinstance(fleet.ended[number], Quarantine)
@@ -289,7 +289,7 @@ def test_what_is_proven_of_a_worker_stays_when_its_pod_is_gone() -> None:
 def test_others_are_not_waited_for() -> None:
     """Workers of any job are not started by whoever watches those of one."""
     fleet = SimulatedFleet(_SETTINGS)
-    fleet.scheduler.learn_crashes(())
+    fleet.scheduler.set_crashed_hosts(())
     number = fleet.submit(Share("job"), numbered_request(1, 12))
     _run_with_restarts(fleet)
     assert isinstance(fleet.ended[number], Quarantine)
@@ -303,7 +303,7 @@ def test_a_worker_that_was_long_silent_went_with_its_machine() -> None:
         while not fleet.workers[name].tasks:
             fleet.advance(0.1)
         fleet.workers[name].frozen = True
-        fleet.advance(_SETTINGS.sign_of_life_seconds + 1)
+        fleet.advance(_SETTINGS.recent_contact_seconds + 1)
         fleet.end(name)
     assert fleet.scheduler.snapshot().counts.workers_left == {"silent": 4}
     fleet.join("five")

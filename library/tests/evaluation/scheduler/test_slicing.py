@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from library.tests.evaluation.requests import numbered_outcome, numbered_request, slice_outcome
-from remy_farm.evaluation.tasks import CostModel, Slicer, stated_packets
+from remy_farm.evaluation.tasks import CostModel, Slicer, nominal_packets
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator.columns import Slice, assemble
 
@@ -24,7 +24,7 @@ def _pairs(piece: Slice) -> list[tuple[int, int]]:
 
 
 def _expected(model: CostModel, request: evaluation_pb2.EvaluationRequest) -> NDArray[np.float64]:
-    return model.expected_packets(stated_packets(request))
+    return model.expected_packets(nominal_packets(request))
 
 
 def _slicer(request: evaluation_pb2.EvaluationRequest) -> Slicer:
@@ -109,7 +109,7 @@ def test_what_a_simulation_really_sends_is_learned_by_the_size_of_its_specimen()
     model = CostModel()
     guessed = _expected(model, request)
     assert guessed[1] > 500 * guessed[0]
-    stated, sent = stated_packets(request), [1_000_000, 10_000_000] * 4
+    stated, sent = nominal_packets(request), [1_000_000, 10_000_000] * 4
     model.learn(stated, sent, float(2 * guessed.sum()), cpu_seconds=2.2)
 
     learned = _expected(model, request)
@@ -124,6 +124,6 @@ def test_what_a_simulation_really_sends_is_learned_by_the_size_of_its_specimen()
 def test_a_size_that_was_never_seen_is_expected_to_use_its_link_as_the_others_do() -> None:
     seen, unseen = numbered_request(1, 1, [1.0]), numbered_request(1, 1, [64.0])
     model = CostModel()
-    model.learn(stated_packets(seen), [250_000], 1e6, cpu_seconds=1.0)
+    model.learn(nominal_packets(seen), [250_000], 1e6, cpu_seconds=1.0)
     (expected,) = _expected(model, unseen)
     assert 0.1 * 64e6 < expected < 64e6

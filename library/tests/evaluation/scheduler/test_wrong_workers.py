@@ -150,7 +150,9 @@ def test_impossible_results_are_done_again_and_their_worker_is_quarantined_at_th
         for lease_id in list(fleet.workers["wrong"].tasks if "wrong" in fleet.workers else ()):
             del fleet.workers["wrong"].tasks[lease_id]
             results += 1
-            fleet.scheduler.disbelieve("wrong", lease_id, b"%d" % results, "it is late", fleet.now)
+            fleet.scheduler.reject_implausible(
+                "wrong", lease_id, b"%d" % results, "it is late", fleet.now
+            )
     fleet.run(20.0)
     assert fleet.scheduler.snapshot().counts.bad_results["impossible"] == results >= 3
     assert isinstance(fleet.ended[number], Completion)
@@ -168,7 +170,9 @@ def test_an_impossible_result_is_the_request_s_fault_if_it_comes_again() -> None
             for name in ("one", "two"):
                 for lease_id in list(fleet.workers[name].tasks):
                     del fleet.workers[name].tasks[lease_id]
-                    fleet.scheduler.disbelieve(name, lease_id, b"same", "it is infinite", fleet.now)
+                    fleet.scheduler.reject_implausible(
+                        name, lease_id, b"same", "it is infinite", fleet.now
+                    )
         fleet.advance()
         assert repr(fleet.ended[number]) == repr(InvalidRequest("it is infinite"))
     assert not fleet.expelled

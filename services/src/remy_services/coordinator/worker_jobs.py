@@ -103,7 +103,7 @@ class WorkerJobs(BackgroundTask):
             for job_id, counts in report.counted.items()
         }
         if isinstance(self._evaluator, Dispatcher):
-            self._evaluator.scheduler.learn_crashes(report.crashed)
+            self._evaluator.scheduler.set_crashed_hosts(report.crashed)
             self._evaluator.advance_soon()
 
     def _objection(self, spec: spec_pb2.DesignSpec) -> str | None:

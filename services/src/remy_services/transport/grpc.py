@@ -308,7 +308,7 @@ def _hear_result(
     except DecodeError:
         scheduler.reject(worker_id, lease_id, "encoding", now)
     except ImpossibleOutcome as problem:
-        scheduler.disbelieve(worker_id, lease_id, result.sha256, str(problem), now)
+        scheduler.reject_implausible(worker_id, lease_id, result.sha256, str(problem), now)
     else:
         scheduler.complete(worker_id, lease_id, outcome, result.sha256, seconds, now)
 
@@ -583,7 +583,7 @@ class WorkerFleet(Dispatcher):
         shared = self._shared.get(assignment.evaluation_id)
         if shared is None:
             # Those of evaluations that have ended are of no use any more.
-            for evaluation_id in self._shared.keys() - self._waiting.keys():
+            for evaluation_id in self._shared.keys() - self._pending.keys():
                 del self._shared[evaluation_id]
             content = shared_part(assignment.whole).SerializeToString(deterministic=True)
             digest = hashlib.sha256(content).digest()

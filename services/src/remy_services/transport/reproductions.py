@@ -1,4 +1,4 @@
-"""Keeps the requests of tasks that ended their workers, so that people can reproduce it."""
+"""Stores the requests of tasks that killed their workers, so that the failure can be reproduced."""
 
 from __future__ import annotations
 

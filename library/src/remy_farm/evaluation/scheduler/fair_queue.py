@@ -1,8 +1,9 @@
-"""The fair queue: priorities first, and weighted fair shares among equals.
+"""Orders jobs by priority, and divides CPU time among jobs of equal priority by weight.
 
-Start-time fair queueing (Goyal, Vin, Cheng 1996): every job has a virtual time, which grows with
-the cost of what it was given divided by its weight, and the job that is furthest behind is next. A
-job that comes back from a pause begins where the others are, so that a pause saves nothing up.
+Start-time fair queueing (Goyal, Vin, Cheng 1996): the virtual time of a job grows by the cost of
+each assigned task divided by the job's weight, and the job with the smallest virtual time is next.
+A job that returns from a pause takes over the virtual time of the others, so that it gains no
+credit by pausing.
 """
 
 from __future__ import annotations
@@ -17,52 +18,53 @@ from remy_farm.evaluation.interface import ResultsDiffer, Share
 from remy_farm.evaluation.scheduler.records import EvaluationRecord, Task
 from remy_farm.evaluation.tasks import CostModel
 
-Found = TypeVar("Found")
+Taken = TypeVar("Taken")
 
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """A job, as long as it has evaluations or its cost is remembered."""
+    """A job that has open evaluations, or had some recently."""
 
     share: Share
-    #: CPU seconds given to it, divided by its weight, on a scale that all jobs share.
+    #: CPU seconds assigned to the job, divided by its weight, on a scale common to all jobs.
     virtual_seconds: float = 0.0
     cost: CostModel = field(default_factory=CostModel)
-    #: Its evaluations that are not closed.
+    #: Number of open evaluations.
     evaluations: int = 0
-    #: Those with something to give out, oldest first.
-    working: dict[int, EvaluationRecord] = field(default_factory=dict)
-    #: Counts changes of its place in line; entries that name another number are void.
-    place: int = 0
-    #: Two answers to a task of an evaluation that had ended were found to differ.
+    #: Open evaluations that have tasks to assign, oldest first.
+    pending: dict[int, EvaluationRecord] = field(default_factory=dict)
+    #: Incremented when the job moves in the queue; queue entries with another version are void.
+    version: int = 0
+    #: Set if answers to a task of an ended evaluation differ; fails the job's next evaluation.
     contradiction: ResultsDiffer | None = None
 
 
 class FairOrder:
-    """The jobs that have something to give out, in the order of their turns."""
+    """A priority queue of the jobs that have tasks to assign."""
 
     def __init__(self) -> None:
-        self._line: list[tuple[int, float, int, int, Job]] = []
+        # A heap of (-priority, virtual seconds, entry number, version of the job, job).
+        self._heap: list[tuple[int, float, int, int, Job]] = []
         self._entries = 0
-        #: By priority: how far the job has come that was last given something.
-        self._reached: defaultdict[int, float] = defaultdict(float)
-        #: By priority: the weights of the jobs in line, together.
+        # By priority: the largest virtual time at which a job was served.
+        self._virtual_now: defaultdict[int, float] = defaultdict(float)
+        # By priority: the total weight of the jobs in the queue.
         self._weights: defaultdict[int, float] = defaultdict(float)
 
     @property
     def empty(self) -> bool:
-        """Whether no job is in line."""
+        """Whether the queue has no job."""
         return not self._weights
 
     def enter(self, job: Job) -> None:
-        """A job has something to give out, and had not."""
-        job.virtual_seconds = max(job.virtual_seconds, self._reached[job.share.priority])
+        """Adds a job, which has tasks to assign now."""
+        job.virtual_seconds = max(job.virtual_seconds, self._virtual_now[job.share.priority])
         self._weights[job.share.priority] += job.share.weight
         self._put(job)
 
     def leave(self, job: Job) -> None:
-        """A job has nothing to give out any more."""
-        job.place += 1
+        """Removes a job, which has no more tasks to assign."""
+        job.version += 1
         remaining = self._weights[job.share.priority] - job.share.weight
         if remaining > 1e-9:
             self._weights[job.share.priority] = remaining
@@ -70,93 +72,94 @@ class FairOrder:
             del self._weights[job.share.priority]
 
     def charge(self, job: Job, cpu_seconds: float) -> None:
-        """A job was given so much; negative to correct an estimate."""
+        """Charges a job for assigned CPU time. Negative values correct an estimate."""
         job.virtual_seconds += cpu_seconds / job.share.weight
-        if job.working:
+        if job.pending:
             self._put(job)
 
     def share_of(self, job: Job) -> float:
-        """The part of the fleet that is the job's while all in line stay there."""
+        """The job's fraction of the workers while the jobs in the queue stay the same."""
         return job.share.weight / max(self._weights[job.share.priority], job.share.weight)
 
-    def first(self, ask: Callable[[Job], Found | None]) -> Found | None:
-        """What the first job in line has that `ask` gets something of."""
-        passed = []
+    def first(self, take: Callable[[Job], Taken | None]) -> Taken | None:
+        """Calls `take` on the jobs in order, and returns its first result that is not None."""
+        skipped = []
         try:
-            while self._line:
-                entry = self._line[0]
-                if entry[3] != entry[4].place:
-                    heapq.heappop(self._line)
+            while self._heap:
+                entry = self._heap[0]
+                if entry[3] != entry[4].version:
+                    heapq.heappop(self._heap)
                     continue
-                found = ask(entry[4])
-                if found is not None:
-                    priority, reached = -entry[0], entry[1]
-                    self._reached[priority] = max(self._reached[priority], reached)
-                    return found
-                passed.append(heapq.heappop(self._line))
+                taken = take(entry[4])
+                if taken is not None:
+                    priority, virtual_seconds = -entry[0], entry[1]
+                    self._virtual_now[priority] = max(self._virtual_now[priority], virtual_seconds)
+                    return taken
+                skipped.append(heapq.heappop(self._heap))
             return None
         finally:
-            for entry in passed:
-                heapq.heappush(self._line, entry)
+            for entry in skipped:
+                heapq.heappush(self._heap, entry)
 
     def _put(self, job: Job) -> None:
-        job.place += 1
+        job.version += 1
         self._entries += 1
         heapq.heappush(
-            self._line, (-job.share.priority, job.virtual_seconds, self._entries, job.place, job)
+            self._heap,
+            (-job.share.priority, job.virtual_seconds, self._entries, job.version, job),
         )
 
 
-# Jobs that pause between two steps are remembered, and so is what their simulations cost.
+# Jobs are remembered between two evaluations, because their CostModel and virtual time are needed.
 _JOBS_REMEMBERED = 4096
 
 
 class WorkQueue:
-    """The open evaluations by job, those jobs in line that have something to give out."""
+    """The open evaluations, and the queue of the jobs that have tasks to assign."""
 
     def __init__(self) -> None:
         self.order = FairOrder()
         self.evaluations: dict[int, EvaluationRecord] = {}
         self._jobs: OrderedDict[str, Job] = OrderedDict()
-        self._undated: list[EvaluationRecord] = []
+        self._unstamped: list[EvaluationRecord] = []
 
     def add(self, evaluation: EvaluationRecord) -> None:
-        """A new evaluation. Its share is its job's from now on."""
+        """Adds a new evaluation. Its share becomes that of its job."""
         job = self.remember(evaluation.share)
-        if job.working:
+        if job.pending:
             self.order.leave(job)
             job.share = evaluation.share
             self.order.enter(job)
         job.share = evaluation.share
         job.evaluations += 1
         self.evaluations[evaluation.evaluation_id] = evaluation
-        self._undated.append(evaluation)
+        self._unstamped.append(evaluation)
         self.refresh(evaluation)
 
-    def date_arrivals(self, now: float) -> None:
-        """What was added since the last call has arrived now."""
-        for evaluation in self._undated:
+    def stamp_arrivals(self, now: float) -> None:
+        """Sets the arrival time of the evaluations that were added since the last call."""
+        for evaluation in self._unstamped:
             evaluation.arrived_at = now
-        self._undated.clear()
+        self._unstamped.clear()
 
     def remove(self, evaluation: EvaluationRecord) -> None:
-        """An evaluation that is closed."""
+        """Removes a closed evaluation."""
         self.refresh(evaluation)
         del self.evaluations[evaluation.evaluation_id]
         self.job_of(evaluation).evaluations -= 1
 
     def job(self, job_id: str) -> Job | None:
-        """A job that is remembered."""
+        """The job with this id; None if it is not remembered."""
         return self._jobs.get(job_id)
 
     def job_of(self, evaluation: EvaluationRecord) -> Job:
-        """An open evaluation's job."""
+        """The job of an open evaluation."""
         return self._jobs[evaluation.share.job_id]
 
     def put_back(self, task: Task) -> None:
-        """A task that is to be given out again, before what was not given out yet."""
+        """Queues a task to be assigned again, before tasks that have not been assigned yet."""
         evaluation = task.evaluation
-        if task.ended:
+        if task.lost_workers:
             evaluation.returned.pop(task, None)
             evaluation.suspected[task] = None
         else:
@@ -165,26 +168,26 @@ class WorkQueue:
         self.refresh(evaluation)
 
     def take_out(self, task: Task) -> None:
-        """A task that is not to be given out now."""
+        """Removes a task from the tasks to be assigned again."""
         task.evaluation.returned.pop(task, None)
         task.evaluation.suspected.pop(task, None)
         self.refresh(task.evaluation)
 
     def refresh(self, evaluation: EvaluationRecord) -> None:
-        """Has the job in line if, and only if, there is something to give out."""
+        """Puts the evaluation's job into the queue if it has tasks to assign; else takes it out."""
         job = self.job_of(evaluation)
-        had_work = bool(job.working)
+        had_work = bool(job.pending)
         if evaluation.has_work:
-            job.working[evaluation.evaluation_id] = evaluation
+            job.pending[evaluation.evaluation_id] = evaluation
         else:
-            job.working.pop(evaluation.evaluation_id, None)
-        if job.working and not had_work:
+            job.pending.pop(evaluation.evaluation_id, None)
+        if job.pending and not had_work:
             self.order.enter(job)
-        elif had_work and not job.working:
+        elif had_work and not job.pending:
             self.order.leave(job)
 
     def remember(self, share: Share) -> Job:
-        """The share's job, from now on if not before."""
+        """Returns the job of a share, creating it if it is new."""
         job = self._jobs.get(share.job_id)
         if job is None:
             job = self._jobs[share.job_id] = Job(share)

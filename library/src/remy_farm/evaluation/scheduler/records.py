@@ -1,4 +1,4 @@
-"""The scheduler's settings, effects and counts, and its records of tasks and leases."""
+"""Data types of the scheduler: settings, effects, counts, and records of tasks and leases."""
 
 from __future__ import annotations
 
@@ -20,66 +20,66 @@ from remy_simulator.columns import Slice, Slicing
 
 @dataclass(frozen=True)
 class SchedulerSettings:
-    """What the scheduler goes by. Times are seconds; CPU seconds where a task's length is meant."""
+    """Settings of the scheduler. Times are in seconds; lengths of tasks are in CPU seconds."""
 
-    #: How long a worker that is not heard of keeps its leases.
+    #: Time after which a silent worker loses its leases.
     lease_seconds: float = 30.0
-    #: No task is meant to take longer; one that is lost is cheap.
+    #: Upper bound of the intended length of a task, so that losing a task is cheap.
     longest_task_seconds: float = 1.0
-    #: No task is meant to be shorter, since sending one costs as much as simulating for a
-    #: millisecond; no longer, since a step ends with the thread that has the last one.
+    #: Lower bound of the intended length of a task. Sending a task costs as much as simulating for
+    #: a millisecond; but a step ends when the last thread finishes, so tasks should not be longer.
     shortest_task_seconds: float = 0.008
-    #: What handing a task out and hearing its result takes here. While every thread is given one,
-    #: none is meant to end: tasks for many threads are no shorter than that takes.
+    #: Time that the coordinator needs to send a task and receive its result. With many threads,
+    #: tasks are at least as long as handling one task per thread takes.
     handling_seconds: float = 0.0005
-    #: How many tasks a thread would get if all were as long as the next one. Tasks get shorter
-    #: towards the end of a request, so that threads end it together.
+    #: The remaining work is divided into this many tasks per thread. Tasks therefore become shorter
+    #: towards the end of a request, so that all threads finish at about the same time.
     tasks_per_thread: float = 2.0
-    #: A running task is given to an idle worker too once it has run for `hedge_seconds` plus
-    #: `hedge_factor` times what it was expected to take.
+    #: A task is late, and is assigned to an idle worker as well, when it has run for
+    #: `hedge_seconds` plus `hedge_factor` times its expected duration.
     hedge_seconds: float = 0.5
     hedge_factor: float = 2.0
-    #: At most so many workers have one task at a time.
-    copies: int = 3
-    #: A task that ended so many workers is given up, unless as many would have been lost without it
-    #: with more than this chance, at the rate at which workers are lost;
-    ended_workers: int = 3
-    chance_of_losses: float = 1e-6
-    #: and one that ended so many in any case.
-    most_ended_workers: int = 12
-    #: A task that was late when its worker left is divided into so many.
-    pieces: int = 16
-    #: Who was silent for so long before its connection broke went with its machine: a process that
-    #: ends alone is missed at once.
-    sign_of_life_seconds: float = 10.0
-    #: A worker that sent so many results that fail their checks gets no more tasks.
+    #: Maximum number of workers that have the same task at a time.
+    maximum_copies: int = 3
+    #: A task is quarantined as poison once it has lost this many workers, unless the probability
+    #: that these losses are a coincidence is above `coincidence_probability`.
+    poison_losses: int = 3
+    coincidence_probability: float = 1e-6
+    #: A task that has lost this many workers is quarantined in any case.
+    maximum_poison_losses: int = 12
+    #: Number of pieces into which a task is divided that was late when its worker left.
+    pieces_per_task: int = 16
+    #: If a worker was silent for longer than this before its connection broke, its machine was
+    #: lost. The connection of a process that is killed breaks at once.
+    recent_contact_seconds: float = 10.0
+    #: A worker is quarantined after this many results that failed their checks.
     bad_results: int = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A worker is to do a task."""
+    """Assigns a task, a slice of an evaluation's request, to a worker."""
 
     worker_id: str
     lease_id: int
-    #: Whose it is.
+    #: Share of the job that the evaluation belongs to.
     share: Share
     evaluation_id: int
     slice: Slice
-    #: Of all of the evaluation's request; the task is the slice of it.
+    #: Cuts slices of the evaluation's request.
     slicing: Slicing
 
     @property
     def whole(self) -> evaluation_pb2.EvaluationRequest:
-        """All of the evaluation's request, packed."""
+        """The evaluation's whole request, packed."""
         return self.slicing.request
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """An evaluation is done."""
+    """The successful end of an evaluation."""
 
-    #: The outcomes of slices that cover the request once.
+    #: Outcomes of slices that together cover the request once.
     parts: list[tuple[Slice, evaluation_pb2.EvaluationOutcome]]
     cpu_seconds: float
     workers: frozenset[str]
@@ -87,27 +87,27 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """An evaluation failed because a part of it kept ending its workers."""
+    """The end of an evaluation that failed because of a poison task, which killed its workers."""
 
-    #: That part as a request of its own, to reproduce it with.
+    #: The task as a request of its own, for reproducing the failure.
     request: evaluation_pb2.EvaluationRequest
     workers: tuple[str, ...]
 
 
 @dataclass(slots=True)
 class Effects:
-    """What is to be done: in any order, except that a task is assigned before it is cancelled."""
+    """What the caller must do, in any order, except that assignments come before cancellations."""
 
     assignments: list[Assignment] = field(default_factory=list)
-    #: By worker: leases whose answers nobody waits for any more.
+    #: Cancelled leases by worker.
     cancelled: dict[str, list[int]] = field(default_factory=dict)
-    #: By worker that gets no more tasks: why, in one sentence.
+    #: The reason, in one sentence, by quarantined worker, which is to be disconnected.
     expelled: dict[str, str] = field(default_factory=dict)
-    #: By evaluation: how it ended. The errors are those of SharedEvaluator.
+    #: Results by evaluation that has ended. The errors are those of SharedEvaluator.
     ended: dict[int, Completion | Quarantine | Exception] = field(default_factory=dict)
 
 
-#: Upper ends of the buckets of task durations, seconds; one more bucket is above all of them.
+#: Upper bounds of the buckets of durations, seconds; one more bucket holds longer durations.
 DURATION_BUCKETS_SECONDS: Final = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.25),
     *(0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
@@ -116,53 +116,54 @@ DURATION_BUCKETS_SECONDS: Final = (
 
 @dataclass
 class Durations:
-    """A histogram of wall seconds."""
+    """A histogram of durations in wall clock seconds."""
 
-    #: How many there were by DURATION_BUCKETS_SECONDS, and their sum.
+    #: Counts per bucket of DURATION_BUCKETS_SECONDS, and the sum of all durations.
     counts: list[int] = field(default_factory=lambda: [0] * (len(DURATION_BUCKETS_SECONDS) + 1))
     seconds: float = 0.0
 
     def add(self, seconds: float) -> None:
-        """Something took so long."""
+        """Adds a duration."""
         self.counts[bisect_left(DURATION_BUCKETS_SECONDS, seconds)] += 1
         self.seconds += seconds
 
 
 @dataclass
 class Counts:
-    """Events since the scheduler was made, for metrics and for people."""
+    """Counters of events since the scheduler was created."""
 
     tasks_assigned: int = 0
     tasks_done: int = 0
     simulations_done: int = 0
     cpu_seconds: float = 0.0
-    #: Answers that changed nothing: the task was done already, or its request closed.
+    #: Results for tasks that were already done, or of evaluations that were closed.
     duplicate_results: int = 0
-    #: Answers that name a lease which the worker never had, or has answered.
+    #: Answers that name a lease that the worker never had or has already answered.
     unknown_leases: int = 0
     hedged_tasks: int = 0
     quarantined_workers: int = 0
     quarantined_tasks: int = 0
     workers_joined: int = 0
-    #: By how they left: as they said ("idle", "signal", "spot_interruption", or another "goodbye"),
-    #: "lost" (its connection), "silent" before that, or "quarantined".
+    #: By reason: the one of the worker's goodbye ("idle", "signal", "spot_interruption",
+    #: "goodbye"), "lost" (connection lost), "silent" (connection lost after a silence), or
+    #: "quarantined".
     workers_left: Counter[str] = field(default_factory=Counter)
-    #: By job: workers that left without a goodbye while they had something of it.
+    #: Workers that left without a goodbye while they had tasks of a job, by job.
     workers_lost: Counter[str] = field(default_factory=Counter)
-    #: Leases that ended without a good answer, by reason: "lost" (its stream), "goodbye", "silent",
+    #: Leases that ended without a good answer, by reason: "lost" (connection), "goodbye", "silent",
     #: "returned", "bad result", "quarantined", "withdrawn", "done elsewhere", "divided".
     leases_ended: Counter[str] = field(default_factory=Counter)
-    #: Results that failed their checks, by what was wrong.
+    #: Results that failed their checks, by the failure.
     bad_results: Counter[str] = field(default_factory=Counter)
-    #: From giving a task out to its result.
+    #: Times from the assignment of a task to its result.
     task_durations: Durations = field(default_factory=Durations)
-    #: From when a task could be given out to when it first was.
+    #: Times from the arrival of an evaluation to the first assignment of each task.
     queue_times: Durations = field(default_factory=Durations)
 
 
 @dataclass(frozen=True)
 class SchedulerSnapshot:
-    """What a scheduler holds now, and what it has counted."""
+    """The present state of a scheduler, with its counters."""
 
     counts: Counts
     workers: int
@@ -171,90 +172,92 @@ class SchedulerSnapshot:
     threads: int
     quarantined_workers: int
     evaluations: int
-    #: Tasks that can be given out: those that are back, and an estimate of those not cut yet.
+    #: Tasks to be assigned: returned ones, and an estimate of those that are not cut yet.
     tasks_waiting: int
     tasks_running: int
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a worker says of a task."""
+    """A worker's answer to a task: an outcome or a refusal."""
 
     worker_id: str
-    #: Of the worker's simulator, for people.
+    #: Version of the worker's simulator, for people.
     version: str
-    #: Equal where answers are equal.
+    #: Hash of the answer; equal answers have equal keys.
     key: bytes
-    #: None if the simulator refuses the task.
+    #: None if the simulator refused the task.
     outcome: evaluation_pb2.EvaluationOutcome | None
 
 
 @dataclass(eq=False, slots=True)
 class Lease:
-    """A copy of a task that a worker has."""
+    """A worker's lease on a copy of a task."""
 
     lease_id: int
     task: Task
     worker_id: str
     issued_at: float
-    #: CPU seconds that the task was expected to take.
+    #: Expected length of the task, CPU seconds.
     seconds: float
-    #: From when on it has taken much longer than it was expected to.
+    #: Time from which the task counts as late.
     late_at: float
-    #: False once nobody waits for the answer: the task is done, or the copy is counted as lost.
+    #: Whether the answer is awaited. False if the task is done or the worker counts as lost.
     active: bool = True
 
 
 @dataclass(slots=True)
-class EndedWorker:
-    """One that ended without notice while it had a task."""
+class LostWorker:
+    """A worker that was lost without a goodbye while it had a task."""
 
-    #: Where it ran, if somebody is asked how it ended and has not said so; empty: it counts.
+    #: Its host, while it is not known whether the worker crashed or its machine was lost. Empty if
+    #: the worker counts as killed by its task.
     host: str
-    #: For how long it had the task, or would have had; 0 if it is known to have crashed in itself.
+    #: How long it had the task, at least the task's expected length; 0 if it is known to have
+    #: crashed.
     seconds: float
 
 
 @dataclass(eq=False, slots=True)
 class Task:
-    """A slice of a request."""
+    """A slice of an evaluation's request, which workers simulate."""
 
     evaluation: EvaluationRecord
     slice: Slice
-    #: Expected packets (evaluation.tasks).
+    #: Expected packets (see evaluation.tasks).
     packets: float
-    #: Copies that may still be answered.
+    #: Leases that may still be answered, by id.
     leases: dict[int, Lease] = field(default_factory=dict)
-    #: Workers that ended without notice while they had it, by name.
-    ended: dict[str, EndedWorker] = field(default_factory=dict)
-    #: When the last of them was found to have ended.
-    ended_at: float = -math.inf
-    #: SHA-256 of intact results that cannot be right, and which worker gave each.
-    impossible: dict[bytes, str] = field(default_factory=dict)
-    #: The answer that holds.
+    #: Workers that were lost while they had the task, by name.
+    lost_workers: dict[str, LostWorker] = field(default_factory=dict)
+    #: When the last of them was lost.
+    last_loss_at: float = -math.inf
+    #: Workers by the SHA-256 of their undamaged but implausible results.
+    implausible: dict[bytes, str] = field(default_factory=dict)
+    #: The accepted answer.
     accepted: Answer | None = None
-    #: Whether pieces of it are done in its place.
+    #: Whether the task was replaced by pieces of it.
     divided: bool = False
 
     @property
     def active(self) -> int:
-        """Copies whose answer is waited for."""
+        """The number of leases whose answer is awaited."""
         return sum(lease.active for lease in self.leases.values())
 
     def is_with(self, worker_id: str) -> bool:
-        """Whether this worker's answer is waited for."""
+        """Whether an answer of this worker is awaited."""
         return any(lease.active and lease.worker_id == worker_id for lease in self.leases.values())
 
     @property
     def closed(self) -> bool:
-        """Whether no answer is waited for any more."""
+        """Whether no answer is awaited any more."""
         return self.accepted is not None or self.divided or self.evaluation.closed
 
-    def pieces(self, most: int) -> list[Task]:
-        """Up to so many tasks that cover it, cut along the longer side."""
+    def pieces(self, maximum: int) -> list[Task]:
+        """Divides the task along its longer side into at most `maximum` tasks."""
         rows, columns = self.slice.candidates, self.slice.specimens
         longer = max(columns, rows, key=len)
-        number = min(most, len(longer))
+        number = min(maximum, len(longer))
         ends = [len(longer) * piece // number for piece in range(number + 1)]
         cuts = [longer[first:end] for first, end in pairwise(ends)]
         slices = [Slice(rows, cut) if longer is columns else Slice(cut, columns) for cut in cuts]
@@ -264,23 +267,23 @@ class Task:
 
 @dataclass(eq=False, slots=True)
 class EvaluationRecord:
-    """A request on its way to its outcome."""
+    """An evaluation in progress."""
 
     evaluation_id: int
     share: Share
     slicing: Slicing
-    #: By specimen (evaluation.tasks).
-    stated_packets: NDArray[np.float64]
+    #: Nominal packets per specimen (see evaluation.tasks).
+    nominal_packets: NDArray[np.float64]
     slicer: Slicer
-    #: Simulations of one specimen under one candidate, in all.
+    #: Number of simulations: candidates times specimens.
     simulations: int
-    #: When the scheduler first looked for workers for it.
+    #: Time of the first `advance` after its submission.
     arrived_at: float = 0.0
-    #: Tasks that anybody may do, lost before: the next to be given out.
+    #: Tasks to be assigned again, before tasks that are not cut yet.
     returned: OrderedDict[Task, None] = field(default_factory=OrderedDict)
-    #: Tasks that may end a worker, which not everybody may do.
+    #: Tasks to be assigned again that are suspected of killing workers.
     suspected: dict[Task, None] = field(default_factory=dict)
-    #: Tasks given out at least once and not done.
+    #: Tasks that were assigned at least once and are not done.
     open: dict[Task, None] = field(default_factory=dict)
     done: dict[Task, None] = field(default_factory=dict)
     #: Finished, failed or withdrawn.
@@ -292,12 +295,12 @@ class EvaluationRecord:
 
     @property
     def request(self) -> evaluation_pb2.EvaluationRequest:
-        """All of it, packed."""
+        """The whole request, packed."""
         return self.slicing.request
 
     @property
     def has_work(self) -> bool:
-        """Whether there is something to give out."""
+        """Whether there are tasks to assign."""
         return not self.closed and bool(
             self.returned or self.suspected or not self.slicer.exhausted
         )

@@ -1,4 +1,4 @@
-"""The scheduler of tasks: one state machine, told what happens and asked what is to be done."""
+"""The task scheduler, a state machine that is told about events and returns effects."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from remy_farm.evaluation.scheduler.records import (
     Completion,
     Counts,
     Effects,
-    EndedWorker,
     EvaluationRecord,
     Lease,
+    LostWorker,
     Quarantine,
     SchedulerSettings,
     SchedulerSnapshot,
@@ -34,34 +34,34 @@ from remy_farm.evaluation.scheduler.workers import (
     WorkerPool,
     WorkerRegistry,
 )
-from remy_farm.evaluation.tasks import Slicer, stated_packets
+from remy_farm.evaluation.tasks import Slicer, nominal_packets
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import InvalidRequest
 from remy_simulator.columns import Slice, Slicing, shared_part
 
-# A job's first tasks are meant to be so much shorter: they tell what its simulations cost.
-_FIRST_TASKS = 0.1
+# Length of a job's first tasks, relative to the longest task: they measure the cost of simulations.
+_FIRST_TASK_LENGTH = 0.1
 _QUARANTINED_REMEMBERED = 4096
 
 
 class WorkerQuarantined(Exception):
-    """A worker that is quarantined wants to join. One sentence for people."""
+    """A quarantined worker has tried to join. The text is one sentence for people."""
 
 
 class TaskScheduler:
-    """Requests of many jobs, cut into tasks, and the workers that do them. See the package.
+    """Assigns tasks of many jobs' requests to workers; the package describes its contract.
 
-    From top to bottom: evaluations, workers, their answers, what becomes of tasks, time, who gets
-    which task, and what is seen from outside.
+    The methods are ordered by subject: evaluations, workers, answers, copies of tasks, time, choice
+    of tasks for workers, and status.
     """
 
     def __init__(
         self, settings: SchedulerSettings | None = None, *, first_lease_id: int = 1
     ) -> None:
-        """A scheduler without work and workers.
+        """Creates a scheduler without evaluations and workers.
 
-        `first_lease_id` should differ from scheduler to scheduler by more than there are tasks, so
-        that a late answer to one means nothing to the next.
+        The `first_lease_id` of successive schedulers should differ by more than the number of
+        tasks, so that a scheduler ignores late answers that are meant for an earlier one.
         """
         self.settings = settings or SchedulerSettings()
         self._lease_ids = count(first_lease_id)
@@ -69,32 +69,32 @@ class TaskScheduler:
         self._advanced_at = 0.0
         self._registry = WorkerRegistry()
         self._queue = WorkQueue()
-        # Copies of tasks by the time from which another copy is worth its cost, and the tasks with
-        # a copy that is late, those first that have been late for longest.
+        # A heap of leases by the time at which they become late; and the tasks with a late lease,
+        # those first that have been late for longest.
         self._hedge_times: list[tuple[float, int, Lease]] = []
         self._late: dict[Task, None] = {}
         self._counts = Counts()
         self._effects = Effects()
         # Leases that may still be answered.
         self._leases: dict[int, Lease] = {}
-        # Open tasks that ended workers.
+        # Open tasks that have lost workers.
         self._suspects: dict[Task, None] = {}
-        # Hosts whose workers ended in themselves; None: nobody watches any.
-        self._crashed: frozenset[str] | None = None
-        # Workers that get nothing any more: why.
+        # Hosts with crashed workers; None if crashes are not observed.
+        self._crashed_hosts: frozenset[str] | None = None
+        # Reasons by quarantined worker.
         self._quarantined: OrderedDict[str, str] = OrderedDict()
 
     # Evaluations
 
     def submit(self, share: Share, request: evaluation_pb2.EvaluationRequest) -> int:
-        """A packed request to evaluate. Returns the number by which its end is told."""
+        """Submits a packed request. Returns the id by which its end is reported."""
         evaluation_id = next(self._evaluation_ids)
         job = self._queue.remember(share)
-        stated = stated_packets(request)
-        slicer = Slicer(len(request.candidates), job.cost.expected_packets(stated))
-        simulations = len(request.candidates) * len(stated)
+        nominal = nominal_packets(request)
+        slicer = Slicer(len(request.candidates), job.cost.expected_packets(nominal))
+        simulations = len(request.candidates) * len(nominal)
         evaluation = EvaluationRecord(
-            evaluation_id, share, Slicing(request), stated, slicer, simulations
+            evaluation_id, share, Slicing(request), nominal, slicer, simulations
         )
         self._queue.add(evaluation)
         if job.contradiction is not None:
@@ -103,14 +103,14 @@ class TaskScheduler:
         return evaluation_id
 
     def withdraw(self, evaluation_id: int) -> None:
-        """A request is not wanted any more; its end is not told if it was not told yet."""
+        """Withdraws an evaluation. Its end is not reported if it has not been reported yet."""
         self._effects.ended.pop(evaluation_id, None)
         evaluation = self._queue.evaluations.get(evaluation_id)
         if evaluation is not None:
             self._close(evaluation, "withdrawn")
 
     def progress(self, evaluation_id: int) -> EvaluationProgress | None:
-        """How far a request has come; None once it has ended."""
+        """The progress of an evaluation; None once it has ended."""
         evaluation = self._queue.evaluations.get(evaluation_id)
         if evaluation is None:
             return None
@@ -142,19 +142,19 @@ class TaskScheduler:
         self._fail(evaluation, PacketLimitReached(why))
 
     def _close(self, evaluation: EvaluationRecord, reason: str) -> None:
-        """Nothing of an evaluation is wanted any more."""
+        """Ends an evaluation and cancels its tasks; `reason` is counted for its leases."""
         evaluation.closed = True
         for task in (*evaluation.open, *evaluation.done):
             self._cancel_copies(task, reason)
             self._drop_leases(task)
         self._queue.remove(evaluation)
 
-    # Workers: they come, go, fall silent, or are ended by what they were given
+    # Workers
 
     def join(self, facts: WorkerFacts, now: float) -> None:
-        """A worker is there; it gets nothing before it has credit.
+        """Adds a worker. It gets no tasks before it has been given credit.
 
-        One of this name that is there still leaves first: its connection is dead. Raises
+        If a worker of this name is still there, its connection is dead, and it leaves first. Raises
         WorkerQuarantined.
         """
         why = self._quarantined.get(facts.worker_id)
@@ -164,34 +164,37 @@ class TaskScheduler:
             self._dismiss(facts.worker_id, "lost")
         self._registry.add(facts, now)
         self._counts.workers_joined += 1
-        # It had not ended after all: only its connection had.
+        # The worker was not killed: it only lost its connection.
         for task in list(self._suspects):
-            task.ended.pop(facts.worker_id, None)
-            if not task.ended:
+            task.lost_workers.pop(facts.worker_id, None)
+            if not task.lost_workers:
                 del self._suspects[task]
 
     def credit(self, worker_id: str, tasks: int, now: float) -> None:
-        """A worker can take so many tasks more than it has. Answering a task makes room for one."""
+        """Allows a worker `tasks` more tasks. Each answer also allows it one more task."""
         worker = self._registry.workers.get(worker_id)
         if worker is not None:
             worker.credits += tasks
-            self._registry.heard(worker, now)
-            self._registry.file(worker)
+            self._registry.touch(worker, now)
+            self._registry.requeue(worker)
 
     def heartbeat(self, worker_id: str, now: float) -> None:
-        """A worker is alive."""
+        """Records that a worker is alive."""
         worker = self._registry.workers.get(worker_id)
         if worker is not None:
-            self._registry.heard(worker, now)
+            self._registry.touch(worker, now)
 
     def say_goodbye(self, worker_id: str, why: str = "goodbye") -> None:
-        """A worker will leave: it gets nothing any more, but may still answer. `why` is a word."""
+        """Announces that a worker will leave. It gets no more tasks, but may still answer.
+
+        `why` is one word, which is counted.
+        """
         worker = self._registry.workers.get(worker_id)
         if worker is not None and not worker.goodbye:
-            self._registry.leaves(worker, why)
+            self._registry.start_leaving(worker, why)
 
     def leave(self, worker_id: str, now: float) -> None:
-        """A worker is gone; without a goodbye, what it was doing may be why."""
+        """Removes a worker. If it left without a goodbye, its running tasks become suspects."""
         worker = self._registry.workers.get(worker_id)
         if worker is None:
             return
@@ -199,27 +202,28 @@ class TaskScheduler:
             self._counts.workers_left[worker.goodbye] += 1
             self._dismiss(worker_id, "goodbye")
             return
-        is_alone = now - worker.heard_at <= self.settings.sign_of_life_seconds
-        self._counts.workers_left["lost" if is_alone else "silent"] += 1
+        was_in_contact = now - worker.last_seen_at <= self.settings.recent_contact_seconds
+        self._counts.workers_left["lost" if was_in_contact else "silent"] += 1
         held = {lease.task.evaluation.share.job_id for lease in worker.held.values()}
         self._counts.workers_lost.update(held | {worker.facts.job_id} - {""})
-        if is_alone:
+        if was_in_contact:
             self._registry.losses += 1
-            self._blame(worker, now)
+            self._suspect_tasks(worker, now)
         self._dismiss(worker_id, "lost")
 
-    def learn_crashes(self, hosts: Collection[str]) -> None:
-        """Whoever started the workers that serve one job saw them end in themselves on these hosts.
+    def set_crashed_hosts(self, hosts: Collection[str]) -> None:
+        """Reports the hosts on which workers that serve a single job are known to have crashed.
 
-        From the first call on, no task is given up for a worker of one job that ended elsewhere:
-        that may have been its machine. To be told again for as long as it is known.
+        From the first call on, a lost worker of a single job counts against its task only if its
+        host is reported, because otherwise its machine may have been lost. Each call must repeat
+        the hosts of earlier calls that are still known.
         """
-        self._crashed = frozenset(hosts)
+        self._crashed_hosts = frozenset(hosts)
         for task in list(self._suspects):
-            self._give_up_if_deadly(task)
+            self._quarantine_if_poison(task)
 
     def _dismiss(self, worker_id: str, reason: str) -> None:
-        """A worker is gone; others get what it had."""
+        """Removes a worker and returns its tasks to the queue."""
         worker = self._registry.workers[worker_id]
         self._registry.remove(worker)
         for lease in worker.held.values():
@@ -229,46 +233,48 @@ class TaskScheduler:
             if lease.task.evaluation.closed or lease.task.divided:
                 self._leases.pop(lease.lease_id, None)
 
-    def _blame(self, worker: Worker, now: float) -> None:
-        """What a worker was doing when it ended may be what ended it.
+    def _suspect_tasks(self, worker: Worker, now: float) -> None:
+        """Suspects the running tasks of a lost worker of having killed it.
 
-        All that its threads were doing is suspected at first. Suspects are then done one at a time,
-        and whoever ends doing one of them was ended by that one.
+        If none of them was suspected before, all become suspects. Suspects then run one per worker,
+        so that a further loss is attributed to one of them.
         """
         active = [lease for lease in worker.held.values() if lease.active]
         running = active[: worker.facts.threads]
-        is_watched = self._crashed is not None and bool(worker.facts.job_id)
-        host = worker.facts.host if is_watched else ""
-        for lease in [lease for lease in running if lease.task.ended] or running:
+        is_observed = self._crashed_hosts is not None and bool(worker.facts.job_id)
+        host = worker.facts.host if is_observed else ""
+        for lease in [lease for lease in running if lease.task.lost_workers] or running:
             task = lease.task
             if _took_too_long(lease, worker):
                 continue
-            # However soon it ended, it might have as well as long as the task would have taken.
+            # A chance loss at any time during the task's expected length would look the same.
             seconds = max(now - lease.issued_at, lease.seconds)
-            task.ended[worker.facts.worker_id] = EndedWorker(host, seconds)
-            task.ended_at = now
+            task.lost_workers[worker.facts.worker_id] = LostWorker(host, seconds)
+            task.last_loss_at = now
             self._suspects[task] = None
-            self._give_up_if_deadly(task)
+            self._quarantine_if_poison(task)
 
-    def _give_up_if_deadly(self, task: Task) -> None:
-        for worker in task.ended.values():
-            if worker.host and self._crashed is not None and worker.host in self._crashed:
+    def _quarantine_if_poison(self, task: Task) -> None:
+        for worker in task.lost_workers.values():
+            crashed = self._crashed_hosts
+            if worker.host and crashed is not None and worker.host in crashed:
                 worker.host, worker.seconds = "", 0.0
-        proven = {name: worker for name, worker in task.ended.items() if not worker.host}
-        if len(proven) < self.settings.ended_workers or task.evaluation.closed:
+        killed = {name: worker for name, worker in task.lost_workers.items() if not worker.host}
+        if len(killed) < self.settings.poison_losses or task.evaluation.closed:
             return
-        # Where machines are taken away every minute, some task is on three of them.
+        # If machines are taken away every minute, some task is on several of them by chance.
+        probability = self._registry.coincidence_probability(killed.values())
         if (
-            self._registry.chance_of_losses(proven.values()) <= self.settings.chance_of_losses
-            or len(proven) >= self.settings.most_ended_workers
+            probability <= self.settings.coincidence_probability
+            or len(killed) >= self.settings.maximum_poison_losses
         ):
             self._counts.quarantined_tasks += 1
             request = shared_part(task.evaluation.request)
             request.MergeFrom(task.evaluation.slicing.slice(task.slice))
-            self._fail(task.evaluation, Quarantine(request, tuple(sorted(proven))))
+            self._fail(task.evaluation, Quarantine(request, tuple(sorted(killed))))
 
     def _count_bad_result(self, worker_id: str, what: str) -> None:
-        """Quarantines a worker that has sent too many."""
+        """Counts a bad result, and quarantines a worker that has sent too many of them."""
         self._counts.bad_results[what] += 1
         worker = self._registry.workers.get(worker_id)
         if worker is None:
@@ -285,18 +291,18 @@ class TaskScheduler:
         self._effects.expelled[worker_id] = why
         self._dismiss(worker_id, "quarantined")
 
-    # Answers; each lease takes one
+    # Answers: one per lease
     #
-    # An evaluation is a pure function, and a worker has proved its simulator when it joined: the
-    # first intact answer to a task holds. A task that was hedged or lent anew may be answered
-    # again; a second answer that differs from the first says that one of two is wrong and not
-    # which, so the job fails. A result that is damaged or impossible says something of its worker
-    # alone.
+    # The first undamaged answer to a task is accepted, because an evaluation is a pure function and
+    # a worker has proved its simulator when it joined. A task that was assigned to several workers
+    # may be answered again. If the answers differ, one of them is wrong, but it is unknown which,
+    # so the job fails. A damaged or implausible result only counts against its worker.
 
     def task(self, lease_id: int) -> tuple[Slicing, Slice] | None:
-        """What a lease is for, to check a result against: the request, and the slice of it.
+        """The request and the slice of a lease, for checking its result.
 
-        None if an answer to it changes nothing: there is none that it could be compared with.
+        Returns None if an answer has no effect, because there is no accepted answer to compare it
+        with and none is awaited.
         """
         lease = self._leases.get(lease_id)
         if lease is None or (lease.task.closed and lease.task.accepted is None):
@@ -312,7 +318,7 @@ class TaskScheduler:
         cpu_seconds: float,
         now: float,
     ) -> None:
-        """A result that has passed its checks; `sha256` is of the serialized outcome."""
+        """Accepts a result that has passed its checks; `sha256` is the serialized outcome's."""
         lease = self._answered(worker_id, lease_id, now)
         if lease is None:
             return
@@ -323,8 +329,8 @@ class TaskScheduler:
             evaluation.cpu_seconds += cpu_seconds
             job = self._queue.job_of(evaluation)
             specimens = task.slice.specimens
-            stated = evaluation.stated_packets[specimens.start : specimens.stop]
-            job.cost.learn(stated, outcome.packets_sent, task.packets, cpu_seconds)
+            nominal = evaluation.nominal_packets[specimens.start : specimens.stop]
+            job.cost.learn(nominal, outcome.packets_sent, task.packets, cpu_seconds)
             self._queue.order.charge(job, cpu_seconds - lease.seconds)
         answer = Answer(worker_id, self._version(worker_id), sha256, outcome)
         if task.closed:
@@ -336,9 +342,10 @@ class TaskScheduler:
     def refuse(
         self, worker_id: str, lease_id: int, why: str, now: float, *, over_limit: bool = False
     ) -> None:
-        """The simulator refuses the task, as every worker's would. One sentence for people.
+        """Reports that a worker's simulator has refused the task, which ends the evaluation.
 
-        With `over_limit` the task has sent more packets than its share may, and was ended.
+        `why` is one sentence for people. With `over_limit`, the task was stopped because it sent
+        more packets than the limit of its share.
         """
         lease = self._answered(worker_id, lease_id, now)
         if lease is None:
@@ -353,53 +360,57 @@ class TaskScheduler:
             else:
                 self._fail(lease.task.evaluation, InvalidRequest(why))
 
-    def disbelieve(
+    def reject_implausible(
         self, worker_id: str, lease_id: int, sha256: bytes, why: str, now: float
     ) -> None:
-        """An undamaged result that cannot be right: the worker errs, or the request is to blame.
+        """Rejects an undamaged result that cannot be right, and counts it against the worker.
 
-        It is the request if the same bytes come again.
+        If the same bytes come again, the request is at fault: its evaluation fails, and the first
+        worker's count is corrected.
         """
         lease = self._answered(worker_id, lease_id, now, reason="bad result")
         task = None if lease is None or lease.task.closed else lease.task
-        if task is not None and sha256 in task.impossible:
+        if task is not None and sha256 in task.implausible:
             self._counts.bad_results["impossible"] += 1
-            innocent = self._registry.workers.get(task.impossible[sha256])
-            if innocent is not None:
-                innocent.bad_results -= 1
+            first_worker = self._registry.workers.get(task.implausible[sha256])
+            if first_worker is not None:
+                first_worker.bad_results -= 1
             self._fail(task.evaluation, InvalidRequest(why))
             return
         if task is not None:
-            task.impossible[sha256] = worker_id
+            task.implausible[sha256] = worker_id
         self._count_bad_result(worker_id, "impossible")
         if task is not None:
-            self._want(task)
+            self._requeue_if_unassigned(task)
 
     def reject(self, worker_id: str, lease_id: int, what: str, now: float) -> None:
-        """A damaged result; in a word or two, for counting: what is wrong with it.
+        """Rejects a damaged result and counts it against the worker.
 
-        It says nothing of the task, but something of the worker.
+        `what` names the damage in a word or two, for the counter.
         """
         lease = self._answered(worker_id, lease_id, now, reason="bad result")
         self._count_bad_result(worker_id, what)
         if lease is not None:
-            self._want(lease.task)
+            self._requeue_if_unassigned(lease.task)
 
     def give_back(self, worker_id: str, lease_ids: Sequence[int], now: float) -> None:
-        """Tasks that the worker will not do."""
+        """Takes back tasks that the worker will not do."""
         for lease_id in lease_ids:
             lease = self._answered(worker_id, lease_id, now, reason="returned")
             if lease is not None:
-                self._want(lease.task)
+                self._requeue_if_unassigned(lease.task)
 
     def _answered(
         self, worker_id: str, lease_id: int, now: float, reason: str | None = None
     ) -> Lease | None:
-        """The lease that a worker answers, once; None if there is nothing that it could answer."""
+        """Ends the lease that a worker has answered, and returns it; None if it is not valid.
+
+        `reason` is counted if the lease was active; None is for good answers.
+        """
         worker = self._registry.workers.get(worker_id)
         if worker is None:
             return None
-        self._registry.heard(worker, now)
+        self._registry.touch(worker, now)
         lease = self._leases.get(lease_id)
         if lease is None or lease.worker_id != worker_id:
             self._counts.unknown_leases += 1
@@ -408,7 +419,7 @@ class TaskScheduler:
         lease.task.leases.pop(lease_id, None)
         if worker.held.pop(lease_id, None) is not None:
             worker.credits += 1
-            self._registry.file(worker)
+            self._registry.requeue(worker)
         if lease.active and reason is not None:
             self._counts.leases_ended[reason] += 1
         lease.active = False
@@ -434,10 +445,10 @@ class TaskScheduler:
         self._finish_if_complete(evaluation)
 
     def _compare(self, task: Task, second: Answer) -> None:
-        """Fails the job if an answer is not the one that holds.
+        """Fails the job if a second answer to a task differs from the accepted one.
 
-        What came of the task may be part of the search by now: if nothing of the job is open, its
-        next evaluation fails.
+        The search may have used the accepted answer already. If the job has no open evaluation, its
+        next one fails.
         """
         first = task.accepted
         if first is None or first.key == second.key:
@@ -451,13 +462,13 @@ class TaskScheduler:
             "one of the machines computes wrongly; take it out of service and resume the job"
         )
         job_id = task.evaluation.share.job_id
-        concerned = [
+        evaluations = [
             each for each in self._queue.evaluations.values() if each.share.job_id == job_id
         ]
-        for evaluation in concerned:
+        for evaluation in evaluations:
             self._fail(evaluation, contradiction)
         job = self._queue.job(job_id)
-        if job is not None and not concerned:
+        if job is not None and not evaluations:
             job.contradiction = contradiction
 
     def _version(self, worker_id: str) -> str:
@@ -465,8 +476,8 @@ class TaskScheduler:
 
     # Copies of a task
 
-    def _want(self, task: Task) -> None:
-        """Has the task given out again if it is open and nobody has it."""
+    def _requeue_if_unassigned(self, task: Task) -> None:
+        """Queues an open task to be assigned again, unless a worker still has it."""
         if task.closed:
             return
         if task.active:
@@ -475,37 +486,37 @@ class TaskScheduler:
             self._queue.put_back(task)
 
     def _end_lease(self, lease: Lease, reason: str) -> None:
-        """Nobody waits for this copy any more; the task may need another."""
+        """Deactivates a lease, and queues its task to be assigned again if no other has it."""
         if lease.active:
             lease.active = False
             self._counts.leases_ended[reason] += 1
-            self._want(lease.task)
+            self._requeue_if_unassigned(lease.task)
 
     def _divide(self, task: Task) -> None:
-        """Has a task that takes longer than workers stay done in pieces.
+        """Replaces a task that takes longer than workers stay by smaller pieces.
 
-        The other copies are ended as well: their workers may leave no later.
+        Its other copies are cancelled as well, because their workers may leave just as soon.
         """
         task.divided = True
         self._queue.take_out(task)
         self._cancel_copies(task, "divided")
         self._drop_leases(task)
         del task.evaluation.open[task]
-        for piece in task.pieces(self.settings.pieces):
+        for piece in task.pieces(self.settings.pieces_per_task):
             task.evaluation.open[piece] = None
             self._queue.put_back(piece)
 
     def _drop_leases(self, task: Task) -> None:
-        """Nobody is asked for it any more; who still has it will answer."""
+        """Detaches a closed task's leases. Workers that are still there can answer them."""
         for lease in task.leases.values():
-            # Who has left cannot answer any more.
+            # A worker that has left cannot answer.
             worker = self._registry.workers.get(lease.worker_id)
             if worker is None or lease.lease_id not in worker.held:
                 del self._leases[lease.lease_id]
         task.leases.clear()
 
     def _cancel_copies(self, task: Task, reason: str) -> None:
-        """Nobody waits for the task any more: its workers need not go on."""
+        """Cancels all active copies of a task."""
         for lease in task.leases.values():
             if lease.active:
                 lease.active = False
@@ -516,64 +527,65 @@ class TaskScheduler:
     # Time
 
     def advance(self, now: float) -> Effects:
-        """Ends the leases of silent workers, gives out tasks, and returns all that is to be done.
+        """Ends the leases of silent workers, assigns tasks, and returns the effects to carry out.
 
-        To be called after anything was told, and from time to time.
+        Call it after every event, and several times a second.
         """
-        self._registry.pass_time(now - self._advanced_at)
+        self._registry.advance_clock(now - self._advanced_at)
         self._advanced_at = now
         self._expire(now)
-        self._queue.date_arrivals(now)
+        self._queue.stamp_arrivals(now)
         for pool in self._registry.pools():
             self._fill(pool, now, idle=True)
             self._fill(pool, now, idle=False)
         self._hedge(now)
-        self._registry.note_saturation()
+        self._registry.update_saturation()
         effects, self._effects = self._effects, Effects()
         return effects
 
     def _expire(self, now: float) -> None:
-        """Others get what workers hold that have not been heard of for a lease's length."""
-        for worker in self._registry.take_silent(now - self.settings.lease_seconds):
+        """Ends the leases of workers that have been silent for `lease_seconds`."""
+        for worker in self._registry.pop_silent(now - self.settings.lease_seconds):
             for lease in worker.held.values():
                 if lease.active:
                     cancelled = self._effects.cancelled.setdefault(worker.facts.worker_id, [])
                     cancelled.append(lease.lease_id)
                     self._end_lease(lease, "silent")
 
-    # Who gets which task: idle threads first, then workers' reserves
+    # Choice of tasks: for idle threads first, then for workers' reserves
 
     def _fill(self, pool: WorkerPool, now: float, *, idle: bool) -> None:
+        """Assigns tasks to workers with idle threads, or to workers with room in reserve."""
         room = pool.idle if idle else pool.spare
-        passed = []
+        skipped = []
         while room:
             _, worker = room.popitem(last=False)
             task = self._take(pool, worker, idle=idle)
             if task is None:
-                passed.append(worker)
+                skipped.append(worker)
                 if not self._has_work(pool):
                     break
             else:
                 self._issue(task, worker, now)
-        for worker in reversed(passed):
+        for worker in reversed(skipped):
             room[worker.facts.worker_id] = worker
             room.move_to_end(worker.facts.worker_id, last=False)
 
     def _has_work(self, pool: WorkerPool) -> bool:
         if pool.job_id:
             job = self._queue.job(pool.job_id)
-            return job is not None and bool(job.working)
+            return job is not None and bool(job.pending)
         return not self._queue.order.empty
 
     def _take(self, pool: WorkerPool, worker: Worker, *, idle: bool) -> Task | None:
-        """The next task for a worker, out of its queue."""
+        """Takes the next task for a worker from the queue; None if there is none for it."""
         if not pool.job_id:
             return self._queue.order.first(lambda job: self._take_from(job, worker, idle=idle))
         job = self._queue.job(pool.job_id)
         return None if job is None else self._take_from(job, worker, idle=idle)
 
     def _take_from(self, job: Job, worker: Worker, *, idle: bool) -> Task | None:
-        for evaluation in job.working.values():
+        for evaluation in job.pending.values():
             task = self._next(job, evaluation, worker, idle=idle)
             if task is not None:
                 self._queue.refresh(evaluation)
@@ -592,16 +604,16 @@ class TaskScheduler:
         return None if evaluation.slicer.exhausted else self._cut(job, evaluation)
 
     def _cut(self, job: Job, evaluation: EvaluationRecord) -> Task:
-        """A new task, of a size that leaves something for every thread of the job's share."""
+        """Cuts a new task, small enough to leave work for all threads of the job's share."""
         settings, slicer = self.settings, evaluation.slicer
         rate = job.cost.seconds_per_packet
         threads = self._registry.threads_for(job.share.job_id) * self._queue.order.share_of(job)
         even = slicer.packets * rate / (max(threads, 1.0) * settings.tasks_per_thread)
         longest, shortest = settings.longest_task_seconds, settings.shortest_task_seconds
-        if job.cost.known:
+        if job.cost.has_data:
             shortest = max(shortest, threads * settings.handling_seconds)
         else:
-            longest *= _FIRST_TASKS
+            longest *= _FIRST_TASK_LENGTH
         seconds = min(max(even, shortest), longest)
         piece, packets = slicer.cut(seconds / rate)
         return Task(evaluation, piece, packets)
@@ -616,7 +628,7 @@ class TaskScheduler:
         self._leases[lease.lease_id] = task.leases[lease.lease_id] = lease
         worker.held[lease.lease_id] = lease
         worker.credits -= 1
-        self._registry.file(worker)
+        self._registry.requeue(worker)
         if task not in evaluation.open:
             self._counts.queue_times.add(now - evaluation.arrived_at)
         evaluation.open[task] = None
@@ -627,7 +639,7 @@ class TaskScheduler:
             self._late.pop(task, None)
         else:
             self._queue.order.charge(job, seconds)
-            self._want(task)
+            self._requeue_if_unassigned(task)
         self._effects.assignments.append(
             Assignment(
                 worker.facts.worker_id,
@@ -640,7 +652,7 @@ class TaskScheduler:
         )
 
     def _hedge(self, now: float) -> None:
-        """Gives tasks that are late to threads that have nothing else to do."""
+        """Assigns late tasks to idle threads as well."""
         while self._hedge_times and self._hedge_times[0][0] <= now:
             lease = heapq.heappop(self._hedge_times)[2]
             if lease.active:
@@ -654,7 +666,7 @@ class TaskScheduler:
                 self._issue(task, worker, now, hedge=True)
 
     def _idle_worker(self, task: Task) -> Worker | None:
-        if task.active >= self.settings.copies:
+        if task.active >= self.settings.maximum_copies:
             return None
         for pool in self._registry.pools():
             if pool.job_id in ("", task.evaluation.share.job_id):
@@ -663,21 +675,24 @@ class TaskScheduler:
                         return worker
         return None
 
-    # What is seen from outside
+    # Status
 
     def has_evaluations(self, job_id: str = "") -> bool:
-        """Whether there are open requests: of one job, or at all."""
+        """Whether a job has open evaluations; with an empty `job_id`, whether any job has."""
         if not job_id:
             return bool(self._queue.evaluations)
         job = self._queue.job(job_id)
         return job is not None and job.evaluations > 0
 
     def saturated_seconds(self, job_id: str) -> float | None:
-        """For how long all threads that serve this job only have been busy; None: it has none."""
+        """Total time for which all threads that serve only this job were busy.
+
+        Returns None if there are no such threads.
+        """
         return self._registry.saturated_seconds(job_id)
 
     def snapshot(self) -> SchedulerSnapshot:
-        """What the scheduler holds now and has counted; the counts go on changing."""
+        """The scheduler's present state. Its counters are live and keep changing."""
         workers = self._registry.workers.values()
         evaluations = self._queue.evaluations.values()
         return SchedulerSnapshot(
@@ -696,7 +711,7 @@ class TaskScheduler:
         )
 
     def _uncut_tasks(self, evaluation: EvaluationRecord) -> int:
-        """About how many tasks of full length are not cut off yet."""
+        """Estimates how many tasks of full length remain to be cut."""
         if evaluation.slicer.exhausted:
             return 0
         rate = self._queue.job_of(evaluation).cost.seconds_per_packet
@@ -705,17 +720,18 @@ class TaskScheduler:
 
 
 def _took_too_long(lease: Lease, worker: Worker) -> bool:
-    """Whether a worker that leaves was there for much longer than its task was to take."""
+    """Whether a task was late when its worker left, and can be divided."""
     task = lease.task
-    return worker.heard_at > lease.late_at and task.slice.simulations > 1 and not task.closed
+    return worker.last_seen_at > lease.late_at and task.slice.simulations > 1 and not task.closed
 
 
 def _may_do(task: Task, worker: Worker, *, idle: bool) -> bool:
+    """Whether a worker may be assigned a task that was assigned before."""
     if task.is_with(worker.facts.worker_id):
         return False
-    # What ends a worker should end it by itself, so that nothing else is suspected. Workers that
-    # vanish together are missed one after the other: whose sign of life is older than the last end
-    # may be gone already.
-    return not task.ended or (
-        idle and not worker.holds_a_suspect and worker.heard_at > task.ended_at
+    # A suspect runs alone, so that no other task is suspected if the worker is killed. Losses of
+    # workers that vanish together are noticed one after the other, so a worker that was last heard
+    # from before the last loss may be gone already.
+    return not task.lost_workers or (
+        idle and not worker.holds_a_suspect and worker.last_seen_at > task.last_loss_at
     )

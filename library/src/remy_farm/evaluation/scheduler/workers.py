@@ -1,4 +1,4 @@
-"""The worker registry: who has joined, for whom they work, and which of them have room."""
+"""Tracks the workers that have joined: which jobs they serve, and which can take more tasks."""
 
 from __future__ import annotations
 
@@ -7,98 +7,99 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from remy_farm.evaluation.scheduler.records import EndedWorker, Lease
+from remy_farm.evaluation.scheduler.records import Lease, LostWorker
 
 
 @dataclass(frozen=True)
 class WorkerFacts:
-    """What a worker says of itself."""
+    """A worker's description of itself."""
 
     worker_id: str
-    #: Threads that it simulates with, at least 1.
+    #: Number of simulating threads, at least 1.
     threads: int
-    #: Only tasks of this job; empty: of any.
+    #: The only job that it serves; empty if it serves all jobs.
     job_id: str = ""
-    #: Of its simulator, for people.
+    #: Version of its simulator, for people.
     version: str = ""
-    #: Where it runs, as itself calls it: on Kubernetes its pod.
+    #: Its host name; on Kubernetes the name of its pod.
     host: str = ""
 
 
 @dataclass(eq=False, slots=True)
 class Worker:
-    """A worker that has joined and not left."""
+    """A worker that has joined and has not left."""
 
     facts: WorkerFacts
-    heard_at: float
-    #: How many more tasks it can take.
+    last_seen_at: float
+    #: Number of further tasks that it can take.
     credits: int = 0
-    #: Everything that it was given and has not answered, wanted still or not, in this order.
+    #: Leases that it has not answered, cancelled ones included, in order of assignment.
     held: dict[int, Lease] = field(default_factory=dict)
-    #: Not heard of for a lease's length.
+    #: Whether it has not been heard from for `lease_seconds`.
     silent: bool = False
-    #: Why it ends, in a word, once it has announced that.
+    #: Reason of its announced shutdown, in one word; empty if it has not said goodbye.
     goodbye: str = ""
     bad_results: int = 0
 
     @property
     def serving(self) -> bool:
-        """Whether it can be counted on."""
+        """Whether it gets new tasks: it is neither silent nor shutting down."""
         return not self.silent and not self.goodbye
 
     @property
     def holds_a_suspect(self) -> bool:
-        """Whether one of its tasks has ended workers."""
-        return any(lease.active and lease.task.ended for lease in self.held.values())
+        """Whether one of its tasks is suspected of killing workers."""
+        return any(lease.active and lease.task.lost_workers for lease in self.held.values())
 
 
 class WorkerPool:
-    """The workers that serve one job only, or all jobs."""
+    """The workers that serve one job, or those that serve all jobs."""
 
     def __init__(self, job_id: str) -> None:
+        #: The job that the workers serve; empty for those that serve all jobs.
         self.job_id = job_id
-        #: Workers with a thread that has nothing to do, longest waiting first.
+        #: Workers with an idle thread, in the order in which they became idle.
         self.idle: OrderedDict[str, Worker] = OrderedDict()
-        #: Workers whose threads all have something to do and that take a reserve.
+        #: Workers without an idle thread that can take further tasks in reserve.
         self.spare: OrderedDict[str, Worker] = OrderedDict()
-        #: Of the workers that can be counted on.
+        #: Threads of the serving workers.
         self.threads = 0
-        #: For how long all of them have had something to do; and whether they have now.
+        #: Total time for which all threads have been busy; `saturated`: whether they are now.
         self.saturated_seconds = 0.0
         self.saturated = False
 
-    def file(self, worker: Worker) -> None:
-        """Puts a worker where it belongs now, last in line."""
+    def requeue(self, worker: Worker) -> None:
+        """Moves a worker to the end of the queue that it now belongs to, if any."""
         self.remove(worker)
         if worker.serving and worker.credits > 0:
             room = self.idle if len(worker.held) < worker.facts.threads else self.spare
             room[worker.facts.worker_id] = worker
 
     def remove(self, worker: Worker) -> None:
-        """Takes a worker out of line."""
+        """Takes a worker out of both queues."""
         self.idle.pop(worker.facts.worker_id, None)
         self.spare.pop(worker.facts.worker_id, None)
 
 
-# What was seen so long ago counts for a third of what is seen now.
-_LOSSES_REMEMBERED_SECONDS = 3600.0
+# Time constant of the exponential average of the rate at which workers are lost.
+_LOSS_RATE_SECONDS = 3600.0
 
 
 class WorkerRegistry:
-    """All workers, by who they serve and by how long they have been silent."""
+    """All workers that have joined, in pools by the job they serve."""
 
     def __init__(self) -> None:
         self.workers: dict[str, Worker] = {}
         self._general = WorkerPool("")
         self._special: dict[str, WorkerPool] = {}
-        #: Longest silence first.
+        # Workers that are not silent, in the order in which they were last heard from.
         self._heard: OrderedDict[str, Worker] = OrderedDict()
-        #: How many ended without notice while others went on, lately, and how long all were there.
+        #: Workers lost without a goodbye, exponentially averaged as the worker seconds are.
         self.losses = self._worker_seconds = 0.0
 
     def add(self, facts: WorkerFacts, now: float) -> Worker:
-        """A worker joins."""
-        worker = Worker(facts, heard_at=now)
+        """Adds a worker that has joined."""
+        worker = Worker(facts, last_seen_at=now)
         self.workers[facts.worker_id] = worker
         self._heard[facts.worker_id] = worker
         pool = self._general
@@ -108,7 +109,7 @@ class WorkerRegistry:
         return worker
 
     def remove(self, worker: Worker) -> None:
-        """A worker is gone."""
+        """Removes a worker that has left."""
         self._stop_counting(worker)
         pool = self.pool_of(worker)
         pool.remove(worker)
@@ -119,76 +120,85 @@ class WorkerRegistry:
         ):
             del self._special[pool.job_id]
 
-    def heard(self, worker: Worker, now: float) -> None:
-        """A sign of life."""
-        worker.heard_at = now
+    def touch(self, worker: Worker, now: float) -> None:
+        """Records that a worker has been heard from."""
+        worker.last_seen_at = now
         self._heard[worker.facts.worker_id] = worker
         self._heard.move_to_end(worker.facts.worker_id)
         if worker.silent:
             worker.silent = False
             if worker.serving:
                 self.pool_of(worker).threads += worker.facts.threads
-            self.file(worker)
+            self.requeue(worker)
 
-    def leaves(self, worker: Worker, why: str) -> None:
-        """It takes no more tasks."""
+    def start_leaving(self, worker: Worker, why: str) -> None:
+        """Records that a worker shuts down, so that it gets no more tasks."""
         self._stop_counting(worker)
         worker.goodbye = why
-        self.file(worker)
+        self.requeue(worker)
 
-    def take_silent(self, since: float) -> Iterator[Worker]:
-        """The workers that have not been heard of since, each once for every silence."""
+    def pop_silent(self, since: float) -> Iterator[Worker]:
+        """Yields the workers not heard from after the time `since`, and marks them as silent.
+
+        A worker is yielded once per silence.
+        """
         while self._heard:
             worker = next(iter(self._heard.values()))
-            if worker.heard_at > since:
+            if worker.last_seen_at > since:
                 return
             del self._heard[worker.facts.worker_id]
             self._stop_counting(worker)
             worker.silent = True
-            self.file(worker)
+            self.requeue(worker)
             yield worker
 
-    def file(self, worker: Worker) -> None:
-        """Puts a worker in line if it has room."""
-        self.pool_of(worker).file(worker)
+    def requeue(self, worker: Worker) -> None:
+        """Moves a worker to its place in the queues of its pool; see WorkerPool."""
+        self.pool_of(worker).requeue(worker)
 
     def pools(self) -> list[WorkerPool]:
-        """The pools with room, those first that serve one job only."""
+        """The pools with workers that can take tasks; those that serve one job come first."""
         return [
             pool for pool in (*self._special.values(), self._general) if pool.idle or pool.spare
         ]
 
-    def pass_time(self, seconds: float) -> None:
-        """So much time has passed since `note_saturation`."""
+    def advance_clock(self, seconds: float) -> None:
+        """Accounts for the time that has passed since `update_saturation`."""
         for pool in self._special.values():
             pool.saturated_seconds += pool.saturated * seconds
-        kept = math.exp(-seconds / _LOSSES_REMEMBERED_SECONDS)
-        self._worker_seconds = self._worker_seconds * kept + len(self.workers) * seconds
-        self.losses *= kept
+        decay = math.exp(-seconds / _LOSS_RATE_SECONDS)
+        self._worker_seconds = self._worker_seconds * decay + len(self.workers) * seconds
+        self.losses *= decay
 
-    def chance_of_losses(self, ended: Collection[EndedWorker]) -> float:
-        """That all of these would have ended whatever they did: as others do, each by itself."""
-        others = max(0.0, self.losses - len(ended))
+    def coincidence_probability(self, lost: Collection[LostWorker]) -> float:
+        """The probability that all these workers were lost independently of their task.
+
+        It is computed from the rate at which other workers are lost.
+        """
+        others = max(0.0, self.losses - len(lost))
         rate = others / self._worker_seconds if others else 0.0
-        return math.prod(-math.expm1(-rate * worker.seconds) for worker in ended)
+        return math.prod(-math.expm1(-rate * worker.seconds) for worker in lost)
 
-    def note_saturation(self) -> None:
-        """Nothing more is given out now: threads that have nothing go on having nothing."""
+    def update_saturation(self) -> None:
+        """Records which pools have no idle thread, after all possible tasks were assigned."""
         for pool in self._special.values():
             pool.saturated = pool.threads > 0 and not pool.idle
 
     def saturated_seconds(self, job_id: str) -> float | None:
-        """For how long all threads that serve one job only have been busy; None: it has none."""
+        """Total time for which all threads that serve only this job were busy.
+
+        Returns None if there are no such threads.
+        """
         pool = self._special.get(job_id)
         return None if pool is None else pool.saturated_seconds
 
     def pool_of(self, worker: Worker) -> WorkerPool:
-        """Where a worker belongs."""
+        """The pool of a worker."""
         job_id = worker.facts.job_id
         return self._special[job_id] if job_id else self._general
 
     def threads_for(self, job_id: str) -> int:
-        """Threads that may simulate for a job."""
+        """The number of threads that may simulate for a job."""
         special = self._special.get(job_id)
         return self._general.threads + (special.threads if special else 0)
 

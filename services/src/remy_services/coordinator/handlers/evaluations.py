@@ -8,7 +8,7 @@ from typing import Final
 
 from google.protobuf.message import DecodeError
 
-from remy_farm.evaluation.tasks import stated_packets
+from remy_farm.evaluation.tasks import nominal_packets
 from remy_proto.completion import complete
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2
@@ -104,7 +104,7 @@ def _work_of(contents: list[bytes], simulator_sha256: bytes) -> job_pb2.Evaluati
                 "request", f"{number} holds recordings, which are to be uploaded by themselves"
             )
         traces.update(named_traces(request))
-        packets = float(stated_packets(request).sum()) * len(request.candidates)
+        packets = float(nominal_packets(request).sum()) * len(request.candidates)
         sha256 = hashlib.sha256(simulator_sha256 + content).digest()
         work.parts.add(sha256=sha256, packets=packets)
     if not contents:
