@@ -62,7 +62,7 @@ def test_a_path_that_leads_nowhere_is_named_with_its_value(path: str, message: s
 
 
 def test_a_tree_without_keys_has_no_place_for_a_value() -> None:
-    with pytest.raises(SpecError, match="what is above 'delta' is 3, which has no keys"):
+    with pytest.raises(SpecError, match="the value above 'delta' is 3, which has no keys"):
         vary({"objective": 3}, "objective.delta", 5)
 
 
