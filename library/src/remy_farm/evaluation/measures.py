@@ -45,7 +45,7 @@ class SenderMeasures:
 
 @dataclass(frozen=True, slots=True)
 class TransportMeasures:
-    """Additional results of one or more senders in networks with protocols, transports or queues."""
+    """Additional results of senders in networks with protocols, transports or queues."""
 
     goodput_mbps: float
     """Packets delivered in order, over the time spent on."""
