@@ -1,7 +1,7 @@
-"""What the operators that the chart leaves its Secrets to ask of the fields in use.
+"""Schemas of the fields that the chart uses in objects of External Secrets and cert-manager.
 
-Not their definitions, which are theirs: the types, what is required, and that no other field is
-known, of External Secrets (external-secrets.io/v1) and cert-manager (cert-manager.io/v1).
+They are not the operators' own definitions (external-secrets.io/v1, cert-manager.io/v1). They have
+the types of the fields in use and which fields are required, and reject all other fields.
 """
 
 from __future__ import annotations

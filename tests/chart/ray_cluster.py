@@ -1,7 +1,7 @@
-"""What KubeRay's definition of a RayCluster (ray.io/v1, since 1.0) asks of the fields in use.
+"""A schema of the fields that the chart uses in a RayCluster of KubeRay (ray.io/v1, since 1.0).
 
-Not the definition itself, which is the operator's: the types, what is required, and that no other
-field is known. A pod's template is Kubernetes' own, and held against its schema.
+It is not the operator's own definition. It has the types of the fields in use and which fields are
+required, and rejects all other fields. Pod templates are checked with Kubernetes' own schema.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ RAY_CLUSTER = _closed(
 
 
 def pod_templates(cluster: dict[str, Any]) -> list[dict[str, Any]]:
-    """The templates of its pods, each as an object of Kubernetes' own."""
+    """Returns the cluster's pod templates as PodTemplate objects."""
     groups = [cluster["spec"]["headGroupSpec"], *cluster["spec"]["workerGroupSpecs"]]
     return [
         {

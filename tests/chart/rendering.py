@@ -1,4 +1,4 @@
-"""The chart, rendered by the real Helm."""
+"""Renders the chart with the real Helm."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from benchmarks.programs import ROOT
 CHART = ROOT / "charts" / "remy-farm"
 EVERYTHING = CHART / "ci" / "everything-values.yaml"
 
-#: The machine's own Helm, or the one that `scripts/install_helm` puts beside the other tools.
+#: The machine's Helm, or the one that `scripts/install_helm` has built; None if there is neither.
 HELM = shutil.which(
     "helm", path=os.pathsep.join([os.environ.get("PATH", ""), str(Path(sys.executable).parent)])
 )
 
 needs_helm = pytest.mark.skipif(
     HELM is None,
-    reason="there is no helm, so that no chart is rendered: scripts/install_helm says why",
+    reason="Helm is not installed; scripts/install_helm reports why",
 )
 
 
 def objects_in(text: str) -> list[dict[str, Any]]:
-    """The objects of Kubernetes in YAML. The parser in Python takes long for definitions."""
+    """Parses Kubernetes objects in YAML, with the C parser because CRDs are large."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return [each for each in yaml.load_all(text, Loader=loader) if each]
 
 
 class Rendered:
-    """What a release would consist of."""
+    """The objects of a release."""
 
     def __init__(self, text: str) -> None:
         self.objects = objects_in(text)
@@ -55,7 +55,7 @@ class Rendered:
         return found[0]
 
     def pods(self) -> dict[str, dict[str, Any]]:
-        """Every pod's specification, by kind and name of what makes it."""
+        """Returns the pod specifications, by kind and name of the object that creates the pod."""
         found = {
             f"{each['kind']}/{each['metadata']['name']}": each["spec"]["template"]["spec"]
             for each in self.objects
@@ -70,21 +70,21 @@ class Rendered:
         return any("launcher.yaml" in each.get("data", {}) for each in self.all("ConfigMap"))
 
     def launcher(self) -> dict[str, Any]:
-        """The launcher's settings."""
+        """Returns the launcher's settings."""
         text = self.one("ConfigMap", "-launcher")["data"]["launcher.yaml"]
         loaded: dict[str, Any] = yaml.safe_load(text)
         return loaded
 
 
 def render(values: Mapping[str, Any] | None = None, *flags: str) -> Rendered:
-    """The chart under these values. Fails the test if Helm refuses."""
+    """Renders the chart with these values. The test fails if Helm reports an error."""
     done = template(json.dumps(values or {}), *flags)
     assert done.returncode == 0, done.stderr
     return Rendered(done.stdout)
 
 
 def refusal(values: Mapping[str, Any]) -> str:
-    """What Helm says to values that it refuses."""
+    """Returns Helm's error message for invalid values."""
     done = template(json.dumps(values))
     assert done.returncode != 0, "Helm accepts them"
     return done.stderr
@@ -97,7 +97,7 @@ def template(values: str, *flags: str) -> subprocess.CompletedProcess[str]:
 
 
 def helm(*arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
-    """What Helm says."""
+    """Runs Helm and captures its output."""
     assert HELM is not None
     return subprocess.run(
         [HELM, *arguments], input=given, capture_output=True, text=True, check=False

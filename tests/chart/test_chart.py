@@ -1,4 +1,4 @@
-"""What the chart makes of its values."""
+"""The chart renders the right objects from its values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MONITORS = ("serviceMonitor", "podMonitor")
 BACKENDS = ("jobs", "deployment", "ray")
 
 
-def test_what_is_generated_is_fresh() -> None:
+def test_generated_files_are_up_to_date() -> None:
     done = subprocess.run(
         [sys.executable, "scripts/chart.py", "--check"],
         cwd=ROOT,
@@ -44,15 +44,15 @@ def test_what_is_generated_is_fresh() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_values_for_tests_set_every_option() -> None:
-    """An option that nothing sets is one that nothing tests."""
+def test_values_for_lint_set_every_option() -> None:
+    """An option that is set nowhere would not be tested."""
     defaults = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
     everything = yaml.safe_load(EVERYTHING.read_text(encoding="utf-8"))
     assert paths(defaults) - paths(everything) == set()
 
 
 def paths(tree: Any, before: str = "") -> set[str]:
-    """The paths of all keys."""
+    """Returns the paths of all keys."""
     if not isinstance(tree, dict):
         return {before}
     below = {path for key, value in tree.items() for path in paths(value, f"{before}.{key}")}
@@ -62,11 +62,11 @@ def paths(tree: Any, before: str = "") -> set[str]:
 @needs_helm
 class TestEverything:
     @pytest.mark.parametrize("flags", [(), ("--values", str(EVERYTHING))], ids=["plain", "all"])
-    def test_lint_finds_nothing(self, flags: tuple[str, ...]) -> None:
+    def test_lint_passes(self, flags: tuple[str, ...]) -> None:
         done = helm("lint", "--strict", str(CHART), *flags)
         assert done.returncode == 0, done.stdout + done.stderr
 
-    def test_the_values_for_eks_render(self) -> None:
+    def test_values_for_eks_render(self) -> None:
         folder = ROOT / "deploy" / "eks"
         on_ebs = render({}, "--values", str(folder / "values.yaml"))
         assert "StatefulSet" in on_ebs.kinds()
@@ -92,7 +92,7 @@ class TestEverything:
             ({"ui": {"replicas": 2}}, "replicas"),
         ],
     )
-    def test_mistakes_are_refused(self, values: dict[str, Any], words: str) -> None:
+    def test_invalid_values_are_refused(self, values: dict[str, Any], words: str) -> None:
         assert words in refusal(values)
 
 
@@ -102,10 +102,10 @@ def variants() -> list[dict[str, Any]]:
 
 @needs_helm
 class TestPods:
-    """What holds for all pods, whatever the backend."""
+    """Properties of all pods with every backend."""
 
     @pytest.mark.parametrize("values", variants(), ids=BACKENDS)
-    def test_they_keep_to_the_restricted_standard(self, values: dict[str, Any]) -> None:
+    def test_pods_meet_the_restricted_pod_security_standard(self, values: dict[str, Any]) -> None:
         for name, pod in render(values).pods().items():
             assert pod["securityContext"]["runAsNonRoot"] is True, name
             assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, name
@@ -117,14 +117,14 @@ class TestPods:
                 assert not any("hostPath" in volume for volume in pod.get("volumes", [])), name
 
     @pytest.mark.parametrize("values", variants(), ids=BACKENDS)
-    def test_they_say_what_they_need(self, values: dict[str, Any]) -> None:
+    def test_pods_have_cpu_requests_and_memory_limits(self, values: dict[str, Any]) -> None:
         for name, pod in render(values).pods().items():
             for container in pod["containers"]:
                 assert "cpu" in container["resources"]["requests"], name
                 assert "memory" in container["resources"]["limits"], name
 
     @pytest.mark.parametrize("values", variants(), ids=BACKENDS)
-    def test_only_a_coordinator_that_starts_jobs_may_speak_to_kubernetes(
+    def test_only_a_coordinator_that_starts_jobs_has_a_service_account_token(
         self, values: dict[str, Any]
     ) -> None:
         rendered = render(values)
@@ -138,7 +138,7 @@ class TestPods:
         assert ("Role" in rendered.kinds()) is jobs
 
     @pytest.mark.parametrize("values", variants(), ids=BACKENDS)
-    def test_no_secret_is_an_argument_or_a_variable_in_plain_sight(
+    def test_secrets_are_neither_arguments_nor_literal_variables(
         self, values: dict[str, Any]
     ) -> None:
         rendered = render(values)
@@ -153,7 +153,7 @@ class TestPods:
             text = yaml.safe_dump(pod)
             assert not [secret for secret in secrets if secret in text], name
 
-    def test_extra_things_reach_their_pods(self) -> None:
+    def test_extra_variables_volumes_and_placement_reach_their_pods(self) -> None:
         rendered = render({}, "--values", str(EVERYTHING))
         pods = rendered.pods()
         coordinator = pods["Deployment/everything-coordinator"]
@@ -174,11 +174,11 @@ class TestPods:
 
 
 @needs_helm
-class TestHouseRules:
-    """What a cluster asks for that the chart cannot know."""
+class TestClusterRules:
+    """Settings for the rules of a particular cluster."""
 
     @pytest.mark.parametrize("values", variants(), ids=BACKENDS)
-    def test_openshift_may_choose_users_and_groups(self, values: dict[str, Any]) -> None:
+    def test_user_and_group_ids_can_be_removed_for_openshift(self, values: dict[str, Any]) -> None:
         nobody = {"podSecurityContext": dict.fromkeys(("runAsUser", "runAsGroup", "fsGroup"))}
         rendered = render(
             {
@@ -196,20 +196,20 @@ class TestHouseRules:
             }, name
 
     @pytest.mark.parametrize("values", variants(), ids=BACKENDS)
-    def test_what_is_not_said_otherwise_stays(self, values: dict[str, Any]) -> None:
+    def test_default_user_and_group_ids(self, values: dict[str, Any]) -> None:
         for name, pod in render(values).pods().items():
             user = 999 if name.startswith("StatefulSet") else 10001
             ids = {pod["securityContext"][key] for key in ("runAsUser", "runAsGroup", "fsGroup")}
             assert ids == {user}, name
 
-    def test_containers_may_have_a_security_context_of_their_own(self) -> None:
+    def test_container_security_context_can_be_set(self) -> None:
         for name, pod in render({}, "--values", str(EVERYTHING)).pods().items():
             own = [each for each in pod["containers"] if each["name"] != "beside"]
             for container in own:
                 assert container["securityContext"]["readOnlyRootFilesystem"] is False, name
 
     @pytest.mark.parametrize("values", variants(), ids=BACKENDS)
-    def test_a_priority_class_that_is_there_is_used(self, values: dict[str, Any]) -> None:
+    def test_existing_priority_class_is_used(self, values: dict[str, Any]) -> None:
         named = {"priorityClassName": "house"}
         rendered = render(
             {
@@ -225,7 +225,7 @@ class TestHouseRules:
         pods.pop("Pod/farm-remy-farm-test")
         assert {pod["priorityClassName"] for pod in pods.values()} == {"house"}
 
-    def test_a_digest_goes_before_a_tag(self) -> None:
+    def test_image_digest_overrides_the_tag(self) -> None:
         digest = "sha256:" + "ab" * 32
         image = {"image": {"digest": digest, "tag": "9"}}
         rendered = render({"coordinator": image, "workers": image, "redis": image})
@@ -236,16 +236,16 @@ class TestHouseRules:
         }
         assert "digest" in refusal({"redis": {"image": {"digest": "latest"}}})
 
-    def test_further_containers_are_before_and_beside(self) -> None:
+    def test_extra_init_containers_and_sidecars_are_rendered(self) -> None:
         pods = render({}, "--values", str(EVERYTHING)).pods()
         for name in ("Deployment/everything-coordinator", "StatefulSet/everything-redis"):
             assert [each["name"] for each in pods[name]["containers"]][1:] == ["beside"]
             assert [each["name"] for each in pods[name]["initContainers"]] == ["fetch"]
-        # One beside a worker would keep its Job from ending.
+        # A sidecar of a worker would keep its Job from ending.
         assert [each["name"] for each in pods["Job/launcher"]["containers"]] == ["worker"]
         assert [each["name"] for each in pods["Job/launcher"]["initContainers"]] == ["fetch"]
 
-    def test_further_objects_are_rendered_with_the_release(self) -> None:
+    def test_extra_objects_are_rendered(self) -> None:
         more = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -261,12 +261,12 @@ class TestHouseRules:
 
 @needs_helm
 class TestCoordinator:
-    def test_there_is_one_at_a_time(self) -> None:
+    def test_coordinator_has_one_replica_and_is_recreated(self) -> None:
         spec = render().one("Deployment", "-coordinator")["spec"]
         assert spec["replicas"] == 1
         assert spec["strategy"] == {"type": "Recreate"}
 
-    def test_its_role_is_the_least_that_will_do(self) -> None:
+    def test_coordinator_s_role_has_the_least_privileges(self) -> None:
         rules = render().one("Role")["rules"]
         assert [(rule["resources"], rule.get("resourceNames")) for rule in rules] == [
             (["jobs"], None),
@@ -277,7 +277,7 @@ class TestCoordinator:
         assert verbs == {"list", "watch", "get"}
         assert "ClusterRole" not in render().kinds()
 
-    def test_it_prefers_nodes_that_stay_and_leaves_silent_ones(self) -> None:
+    def test_coordinator_prefers_on_demand_nodes_and_leaves_unreachable_ones(self) -> None:
         pod = render().pods()["Deployment/farm-remy-farm-coordinator"]
         (first, *_) = pod["affinity"]["nodeAffinity"][
             "preferredDuringSchedulingIgnoredDuringExecution"
@@ -286,7 +286,7 @@ class TestCoordinator:
         seconds = {each["key"]: each.get("tolerationSeconds") for each in pod["tolerations"]}
         assert seconds["node.kubernetes.io/unreachable"] == 5
 
-    def test_other_worker_settings_are_for_another_process(self) -> None:
+    def test_changed_worker_settings_restart_the_coordinator(self) -> None:
         def checksum(values: dict[str, Any]) -> str:
             deployment = render(values).one("Deployment", "-coordinator")
             annotations = deployment["spec"]["template"]["metadata"]["annotations"]
@@ -297,7 +297,7 @@ class TestCoordinator:
 
 @needs_helm
 class TestWorkerJobs:
-    def test_the_launcher_reads_what_the_chart_writes(self, tmp_path: Path) -> None:
+    def test_launcher_reads_the_rendered_settings(self, tmp_path: Path) -> None:
         settings = launcher_settings(render(), tmp_path)
         assert settings.instance == "farm-remy-farm"
         assert settings.owner_deployment == "farm-remy-farm-coordinator"
@@ -306,17 +306,17 @@ class TestWorkerJobs:
         assert everything.limits.images == ("registry.example/team/*",)
         assert everything.limits.memory_mib == 8192
 
-    def test_preemption_is_no_failure_and_a_defect_ends_the_job(self) -> None:
+    def test_pod_failure_policy_ignores_preemption_and_fails_on_defects(self) -> None:
         spec = render().launcher()["template"]["spec"]
         defects, disrupted, told, unseen = spec["podFailurePolicy"]["rules"]
         assert defects["action"] == "FailJob"
-        # Whatever would end every worker like it, on any node.
+        # Exit codes of errors that would occur on every node.
         assert defects["onExitCodes"]["values"] == [
             ExitCode.BAD_INPUT,
             ExitCode.NOT_ALLOWED,
             ExitCode.UNSUITABLE,
         ]
-        # And the runbook knows them by these numbers.
+        # The runbook names these exit codes.
         page = (ROOT / "docs" / "how-to" / "kubernetes.md").read_text("utf-8")
         symptoms = page.partition("## When something is wrong")[2]
         assert f"| workers end with {ExitCode.UNSUITABLE} | their log | another version" in symptoms
@@ -340,15 +340,13 @@ class TestWorkerJobs:
             ("file:///mirror", "file:///mirror/reproductions"),
         ],
     )
-    def test_tasks_that_kill_workers_are_kept_where_jobs_are_mirrored(
-        self, mirror: str, place: str
-    ) -> None:
+    def test_quarantined_tasks_are_saved_in_the_mirror(self, mirror: str, place: str) -> None:
         deployment = render({"mirror": {"url": mirror}}).one("Deployment", "-coordinator")
         (container,) = deployment["spec"]["template"]["spec"]["containers"]
         assert f"--reproductions={place}" in container["args"]
 
-    def test_a_lost_node_is_waited_for_no_longer_than_the_documents_say(self) -> None:
-        """Beyond the 40 to 50 s that Kubernetes itself takes to find it silent."""
+    def test_delays_after_a_lost_node_are_the_documented_ones(self) -> None:
+        """They add to the 40 to 50 s in which Kubernetes notices an unreachable node."""
         rendered = render()
         coordinator = rendered.one("Deployment", "-coordinator")["spec"]["template"]["spec"]
         workers = rendered.launcher()["template"]["spec"]["template"]["spec"]
@@ -362,23 +360,23 @@ class TestWorkerJobs:
         (container,) = coordinator["containers"]
         looks = [container[f"{kind}Probe"]["periodSeconds"] for kind in ("startup", "readiness")]
         assert looks == [1, 2]
-        # A slow start is waited for as long as ever.
+        # The probe's short period does not reduce the time for a slow start.
         assert container["startupProbe"]["failureThreshold"] == 120
         page = (ROOT / "docs" / "how-to" / "kubernetes.md").read_text("utf-8")
         table = page.partition("## A lost node")[2].partition("\n\n*")[0]
         assert "(`coordinator.unreachableSeconds`) | 5 |" in table
         assert "the probes look every 1 and 2 s" in table
         assert f"a worker calls again | at most {RETRY.most_seconds:g} |" in table
-        # Who was connected has noticed before Kubernetes has.
+        # Connected clients notice a lost node by pings, earlier than Kubernetes.
         assert CLIENT_PING_SECONDS + PING_TIMEOUT_SECONDS == 40
 
-    def test_a_queue_is_on_the_jobs_only(self) -> None:
+    def test_queue_name_is_only_on_worker_jobs(self) -> None:
         rendered = render({"workers": {"jobs": {"queueName": "spot"}}})
         label = "kueue.x-k8s.io/queue-name"
         assert rendered.launcher()["template"]["metadata"]["labels"][label] == "spot"
         assert label not in yaml.safe_dump([each["metadata"] for each in rendered.objects])
 
-    def test_the_launcher_reads_what_priorities_are_in_a_queue(self, tmp_path: Path) -> None:
+    def test_launcher_reads_queue_priorities(self, tmp_path: Path) -> None:
         classes = [
             {"atLeast": -1, "workloadPriorityClass": "night"},
             {"atLeast": 5, "workloadPriorityClass": "day"},
@@ -389,10 +387,10 @@ class TestWorkerJobs:
 
     @pytest.mark.parametrize("backend", ["jobs", "deployment"])
     @pytest.mark.parametrize(("cpu", "threads"), [("1", 1), ("3500m", 4), ("6", 6)])
-    def test_a_worker_has_a_thread_for_each_cpu_that_it_asks_for(
+    def test_worker_has_one_thread_per_requested_cpu(
         self, backend: str, cpu: str, threads: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """And not for each that its node has."""
+        """The number of the node's CPUs does not matter."""
         monkeypatch.setattr("remy_workers.settings.allowed_cpus", lambda: 64)
         resources = {"requests": {"cpu": cpu}}
         rendered = render({"workers": {"backend": backend, "resources": resources}})
@@ -404,11 +402,11 @@ class TestWorkerJobs:
             assert settings_of(told.params).threads == threads
         assert threads_of({"spec": {"template": {"spec": pod}}}) == threads
 
-    def test_the_designs_id_is_the_launchers_to_set(self) -> None:
+    def test_chart_leaves_the_job_variable_to_the_launcher(self) -> None:
         pod = render().pods()["Job/launcher"]
         assert JOB_VARIABLE not in [each["name"] for each in pod["containers"][0]["env"]]
 
-    def test_they_prefer_spot_nodes_and_spread_over_zones(self) -> None:
+    def test_workers_prefer_spot_nodes_and_spread_over_zones(self) -> None:
         pod = render().pods()["Job/launcher"]
         (first, *_) = pod["affinity"]["nodeAffinity"][
             "preferredDuringSchedulingIgnoredDuringExecution"
@@ -420,7 +418,7 @@ class TestWorkerJobs:
 
 
 def from_downward_api(container: dict[str, Any]) -> dict[str, str]:
-    """The variables that hold CPUs, as the kubelet sets them: rounded up."""
+    """Returns the variables with CPU counts as the kubelet sets them, which rounds up."""
     found = {}
     for each in container["env"]:
         reference = each.get("valueFrom", {}).get("resourceFieldRef")
@@ -441,13 +439,13 @@ def launcher_settings(rendered: Rendered, folder: Path) -> LauncherSettings:
 
 @needs_helm
 class TestRedis:
-    def test_what_it_acknowledges_is_on_the_disk(self) -> None:
+    def test_redis_acknowledges_only_durable_writes(self) -> None:
         text = render().one("ConfigMap", "-redis")["data"]["redis.conf"]
         assert "appendonly yes" in text
         assert "appendfsync always" in text
         assert "maxmemory-policy noeviction" in text
 
-    def test_its_volume_outlives_the_release_unless_told_otherwise(self) -> None:
+    def test_redis_volume_is_retained_by_default(self) -> None:
         policy = "persistentVolumeClaimRetentionPolicy"
         kept = render().one("StatefulSet")["spec"][policy]
         assert kept == {"whenDeleted": "Retain", "whenScaled": "Retain"}
@@ -455,7 +453,7 @@ class TestRedis:
         assert gone.one("StatefulSet")["spec"][policy]["whenDeleted"] == "Delete"
         assert "annotations" not in gone.one("Secret", "-redis")["metadata"]
 
-    def test_one_of_your_own_takes_its_place(self) -> None:
+    def test_external_redis_replaces_the_bundled_one(self) -> None:
         external = {
             "url": "rediss://cache.example:6380/0",
             "passwordSecret": {"name": "cache"},
@@ -474,7 +472,7 @@ class TestRedis:
 
 @needs_helm
 class TestNetwork:
-    def test_nothing_is_allowed_that_is_not_needed(self) -> None:
+    def test_network_policies_allow_only_needed_traffic(self) -> None:
         rendered = render()
         deny = rendered.one("NetworkPolicy", "-default-deny")["spec"]
         assert deny["policyTypes"] == ["Ingress", "Egress"]
@@ -485,7 +483,7 @@ class TestNetwork:
         workers = rendered.one("NetworkPolicy", "-workers")["spec"]
         assert peers(workers["egress"][1:]) == [{"app.kubernetes.io/component": "coordinator"}]
 
-    def test_actors_of_ray_call_a_port_that_the_policy_opens_to_them(self) -> None:
+    def test_network_policy_opens_the_ray_port_to_actors(self) -> None:
         nodes = {"ipBlock": {"cidr": "10.2.0.0/16"}}
         rendered = render(
             {"workers": {"backend": "ray"}, "networkPolicy": {"rayNodes": [nodes]}},
@@ -504,7 +502,7 @@ class TestNetwork:
         assert "ray" not in str(render().one("NetworkPolicy", "-coordinator"))
 
     @pytest.mark.parametrize("backend", BACKENDS)
-    def test_the_policies_choose_the_pods_they_are_meant_for(self, backend: str) -> None:
+    def test_network_policy_selects_the_workers(self, backend: str) -> None:
         rendered = render({"workers": {"backend": backend}})
         workers = rendered.one("NetworkPolicy", "-workers")["spec"]["podSelector"]["matchLabels"]
         found = [
@@ -517,7 +515,7 @@ class TestNetwork:
         assert found
         assert all(workers.items() <= labels.items() for labels in found)
 
-    def test_metrics_are_not_published_with_the_coordinator(self) -> None:
+    def test_load_balancer_does_not_publish_metrics(self) -> None:
         service = {
             "type": "LoadBalancer",
             "loadBalancerClass": "internal",
@@ -532,7 +530,7 @@ class TestNetwork:
         metrics = rendered.one("Service", "-metrics")["spec"]
         assert (metrics["type"], metrics["selector"]) == ("ClusterIP", balanced["selector"])
 
-    def test_what_comes_by_a_load_balancer_is_let_in(self) -> None:
+    def test_network_policy_allows_traffic_from_a_load_balancer(self) -> None:
         def open_to_all(values: dict[str, Any]) -> list[list[int]]:
             rules = render(values).one("NetworkPolicy", "-coordinator")["spec"]["ingress"]
             return [
@@ -542,7 +540,7 @@ class TestNetwork:
         assert open_to_all({}) == []
         assert open_to_all({"coordinator": {"service": {"type": "LoadBalancer"}}}) == [[7390]]
 
-    def test_gateways_lead_to_the_coordinator(self) -> None:
+    def test_ingress_and_route_lead_to_the_coordinator(self) -> None:
         ingress = {"enabled": True, "host": "farm.example", "className": "nginx"}
         route = {"enabled": True, "parentRefs": [{"name": "gateway"}]}
         rendered = render({"coordinator": {"ingress": ingress, "grpcRoute": route}})
@@ -560,7 +558,7 @@ class TestNetwork:
             {"coordinator": {"ingress": {"enabled": True}}}
         )
 
-    def test_the_mirror_reaches_its_credentials_and_all_pods_a_name_server(self) -> None:
+    def test_network_policy_allows_pod_identity_for_the_mirror_and_dns_for_all(self) -> None:
         mirrored = {"mirror": {"url": "s3://bucket/farm"}}
         policy = render(mirrored).one("NetworkPolicy", "-coordinator")["spec"]
         agent = {"ipBlock": {"cidr": "169.254.170.23/32"}}
@@ -572,7 +570,7 @@ class TestNetwork:
             ports = {port["port"] for port in each["egress"][0]["ports"]}
             assert ports == {53, 5353}
 
-    def test_egress_that_is_switched_off_is_not_allowed(self) -> None:
+    def test_disabled_egress_rules_are_not_rendered(self) -> None:
         switches = {"dns": False, "podIdentity": False, "objectStore": False}
         rendered = render(
             {
@@ -588,15 +586,15 @@ class TestNetwork:
 
 @needs_helm
 class TestPage:
-    """The farm's page, which is there when it is asked for."""
+    """The farm's page, which is optional."""
 
     ENABLED: ClassVar[dict[str, Any]] = {"ui": {"enabled": True}}
 
-    def test_it_is_not_there_unless_asked_for(self) -> None:
+    def test_page_is_off_by_default(self) -> None:
         assert "farm-remy-farm-ui" not in json.dumps(render().objects)
         assert "farm-remy-farm-ui" in json.dumps(render(self.ENABLED).objects)
 
-    def test_it_speaks_tls_as_the_coordinator_does_and_has_no_token(self) -> None:
+    def test_page_uses_the_coordinator_s_certificate_and_has_no_token(self) -> None:
         rendered = render(self.ENABLED)
         pod = rendered.pods()["Deployment/farm-remy-farm-ui"]
         (container,) = pod["containers"]
@@ -610,7 +608,7 @@ class TestPage:
         assert pod["automountServiceAccountToken"] is False
         assert container["readinessProbe"]["httpGet"]["scheme"] == "HTTPS"
 
-    def test_in_plain_text_it_says_so_to_both_sides(self) -> None:
+    def test_page_without_tls_uses_plain_text_on_both_sides(self) -> None:
         rendered = render(self.ENABLED | {"tls": {"enabled": False}})
         (container,) = rendered.pods()["Deployment/farm-remy-farm-ui"]["containers"]
         assert page_settings(container)["plain"]
@@ -618,7 +616,7 @@ class TestPage:
         assert container["readinessProbe"]["httpGet"]["scheme"] == "HTTP"
         assert rendered.one("Service", "-ui")["spec"]["ports"][0]["name"] == "http"
 
-    def test_it_answers_to_the_names_that_are_certified(self) -> None:
+    def test_page_accepts_the_certified_host_names(self) -> None:
         ingress = {"enabled": True, "host": "farm.example"}
         values = {"ui": {"enabled": True, "hosts": ["page.example"], "ingress": ingress}}
         rendered = render(values | {"tls": {"source": "cert-manager"}})
@@ -635,7 +633,7 @@ class TestPage:
         refused = {"ui": {"enabled": True, "ingress": {"enabled": True}}}
         assert "ui.ingress.host is needed" in refusal(refused)
 
-    def test_browsers_reach_it_and_it_the_coordinator(self) -> None:
+    def test_network_policies_connect_browsers_page_and_coordinator(self) -> None:
         rendered = render(self.ENABLED)
         policy = rendered.one("NetworkPolicy", "-ui")["spec"]
         labels = rendered.one("Deployment", "-ui")["spec"]["template"]["metadata"]["labels"]
@@ -651,7 +649,7 @@ class TestPage:
         assert not closed.one("NetworkPolicy", "-ui")["spec"].get("ingress")
 
     @pytest.mark.parametrize("backend", BACKENDS)
-    def test_it_is_of_the_coordinators_image(self, backend: str) -> None:
+    def test_page_uses_the_coordinator_s_image(self, backend: str) -> None:
         pods = render(self.ENABLED | {"workers": {"backend": backend}}).pods()
         images = {
             pods[f"Deployment/farm-remy-farm-{name}"]["containers"][0]["image"]
@@ -661,7 +659,7 @@ class TestPage:
 
 
 def page_settings(container: dict[str, Any]) -> dict[str, Any]:
-    """What the command makes of the container's arguments, which it must know."""
+    """Parses the container's arguments with the command `remy-farm ui`."""
     name, *flags = container["args"]
     assert name == "ui"
     (coordinator,) = (
@@ -672,7 +670,7 @@ def page_settings(container: dict[str, Any]) -> dict[str, Any]:
 
 
 def peers(rules: list[dict[str, Any]]) -> list[dict[str, str]]:
-    """Components on the other side of rules, where labels name them."""
+    """Returns the component labels of the peers in network policy rules."""
     return [
         {key: value for key, value in labels.items() if key.endswith("component")}
         for rule in rules
@@ -683,8 +681,8 @@ def peers(rules: list[dict[str, Any]]) -> list[dict[str, str]]:
 
 @needs_helm
 class TestSecrets:
-    def test_with_secrets_of_your_own_each_rendering_is_the_same(self) -> None:
-        """Whoever renders again and again, as Argo CD does, must not rotate anything."""
+    def test_rendering_with_existing_secrets_is_reproducible(self) -> None:
+        """Argo CD renders repeatedly, which must not rotate any secret."""
         values = {
             "tls": {"existingSecret": "farm-tls"},
             "tokens": {"existingSecret": "farm-tokens"},
@@ -700,7 +698,7 @@ class TestSecrets:
         for name in ("farm-tls", "farm-tokens", "farm-redis", "farm-bucket"):
             assert name in first
 
-    def test_so_it_is_with_cert_manager(self) -> None:
+    def test_rendering_with_cert_manager_has_no_secret(self) -> None:
         rendered = render(
             {
                 "tls": {"source": "cert-manager"},
@@ -710,7 +708,7 @@ class TestSecrets:
         )
         assert not rendered.all("Secret")
 
-    def test_what_signs_the_certificate_is_in_no_pod(self) -> None:
+    def test_certificate_authority_is_mounted_in_no_pod(self) -> None:
         rendered = render()
         assert rendered.one("Secret", "-authority")["data"].keys() == {"tls.crt", "tls.key"}
         assert "-authority" not in yaml.safe_dump(rendered.pods())
@@ -718,19 +716,19 @@ class TestSecrets:
 
 @needs_helm
 class TestCertificate:
-    def test_cert_manager_may_make_it(self) -> None:
+    def test_cert_manager_can_issue_the_certificate(self) -> None:
         rendered = render({"tls": {"source": "cert-manager"}})
         assert len(rendered.all("Certificate")) == 2
         assert len(rendered.all("Issuer")) == 2
         assert not [each for each in rendered.all("Secret") if each["type"] == "kubernetes.io/tls"]
 
-    def test_an_issuer_that_is_there_is_used(self) -> None:
+    def test_existing_issuer_is_used(self) -> None:
         rendered = render({"tls": {"source": "cert-manager", "certManager": issuer("corporate")}})
         (certificate,) = rendered.all("Certificate")
         assert certificate["spec"]["issuerRef"] == {"kind": "ClusterIssuer", "name": "corporate"}
         assert not rendered.all("Issuer")
 
-    def test_it_names_the_service_and_localhost(self) -> None:
+    def test_certificate_names_the_service_and_localhost(self) -> None:
         rendered = render({"tls": {"source": "cert-manager", "extraNames": ["farm.example"]}})
         names = rendered.one("Certificate", "-tls")["spec"]["dnsNames"]
         service = rendered.one("Service", "-coordinator")["metadata"]["name"]
@@ -743,7 +741,7 @@ def issuer(name: str) -> dict[str, Any]:
 
 @needs_helm
 class TestMonitoring:
-    def test_it_is_there_when_asked_for(self) -> None:
+    def test_monitoring_objects_are_optional(self) -> None:
         assert not {"ServiceMonitor", "PodMonitor", "PrometheusRule"} & render().kinds()
         rendered = render({}, "--values", str(EVERYTHING))
         rule = rendered.one("PrometheusRule")
@@ -758,7 +756,7 @@ class TestMonitoring:
         generated = list((ROOT / "dashboards" / "generated").glob("*.json"))
         assert len(boards) == len(generated) > 0
 
-    def test_monitors_select_what_they_are_meant_for(self) -> None:
+    def test_monitors_select_the_service_and_the_workers(self) -> None:
         rendered = render({"monitoring": {name: {"enabled": True} for name in MONITORS}})
         service = rendered.one("Service", "-metrics")
         monitor = rendered.one("ServiceMonitor")["spec"]
@@ -769,7 +767,7 @@ class TestMonitoring:
         template = rendered.launcher()["template"]["spec"]["template"]
         assert pods["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
 
-    def test_each_monitor_can_be_had_alone_and_names_the_farm(self) -> None:
+    def test_each_monitor_can_be_enabled_alone_and_labels_the_farm(self) -> None:
         more = {"targetLabel": "cluster", "replacement": "east"}
         for name, kind in zip(MONITORS, ("ServiceMonitor", "PodMonitor"), strict=True):
             rendered = render({"monitoring": {name: {"enabled": True, "relabelings": [more]}}})
@@ -779,7 +777,7 @@ class TestMonitoring:
             farm = {"targetLabel": "farm", "replacement": "farm-remy-farm"}
             assert endpoint["relabelings"] == [farm, more]
 
-    def test_rays_pods_are_not_asked_for_metrics_that_they_have_not(self) -> None:
+    def test_pod_monitor_excludes_ray_pods(self) -> None:
         rendered = render(
             {"workers": {"backend": "ray"}}, "--set", "monitoring.podMonitor.enabled=true"
         )

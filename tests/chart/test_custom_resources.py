@@ -1,4 +1,4 @@
-"""Objects whose kinds others define, against those definitions, on a real API server."""
+"""A real API server with other projects' CRDs accepts the chart's objects of these kinds."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _CERTIFIED = {"tls": {"source": "cert-manager", "certManager": {"issuer": {"name
 
 
 class Server:
-    """An API server that knows these definitions."""
+    """A client of an API server, to which CRDs are added."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self._client = config.new_client_from_config(str(kubeconfig))
@@ -63,13 +63,13 @@ class Server:
         self._client.close()
 
     def define(self, definition: dict[str, Any]) -> None:
-        """Waits until objects of the new kind can be made."""
+        """Creates a CRD and waits until its kind is served."""
         self._create("apiextensions.k8s.io/v1", "CustomResourceDefinition", definition)
         group, kind = definition["spec"]["group"], definition["spec"]["names"]["kind"]
         wait_until(lambda: self._serves(group, kind), f"{kind} to be served", every_seconds=0.5)
 
     def refusal(self, each: dict[str, Any]) -> str:
-        """What it says to an object that it does not accept; empty: it accepts it."""
+        """Returns the server's error message for an object; empty if the object is accepted."""
         strict = [("dryRun", "All"), ("fieldValidation", "Strict")]
         try:
             self._create(each["apiVersion"], each["kind"], each, query_params=strict)
@@ -111,9 +111,7 @@ def _foreign(values: dict[str, Any], *flags: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("values", [{}, OPERATED, _CERTIFIED], ids=["jobs", "ray", "certified"])
-def test_all_that_the_chart_makes_of_other_kinds_is_accepted(
-    server: Server, values: dict[str, Any]
-) -> None:
+def test_objects_of_foreign_kinds_are_accepted(server: Server, values: dict[str, Any]) -> None:
     objects = _foreign(values, "--values", str(EVERYTHING))
     assert {"Certificate", "GRPCRoute", "PodMonitor", "PrometheusRule", "ServiceMonitor"} <= {
         each["kind"] for each in objects
@@ -123,14 +121,14 @@ def test_all_that_the_chart_makes_of_other_kinds_is_accepted(
     }
 
 
-def test_a_ray_cluster_by_default_is_accepted(server: Server) -> None:
+def test_default_ray_cluster_is_accepted(server: Server) -> None:
     (cluster,) = _foreign(OPERATED)
     assert cluster["kind"] == "RayCluster"
     assert server.refusal(cluster) == ""
 
 
 @pytest.mark.parametrize("kind", sorted(_KINDS))
-def test_a_field_that_is_not_known_is_found(server: Server, kind: str) -> None:
+def test_unknown_field_is_refused(server: Server, kind: str) -> None:
     objects = _foreign(OPERATED, "--values", str(EVERYTHING))
     wrong = next(each for each in objects if each["kind"] == kind)
     wrong = {**wrong, "spec": {**wrong["spec"], "slip": 1}}

@@ -1,4 +1,4 @@
-"""DesignJobs in the chart: what they add, and nothing else."""
+"""DesignJobs in the chart: the CRD, and the coordinator's privileges."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ ON: dict[str, Any] = {"designJobs": {"enabled": True}}
 
 
 @needs_helm
-def test_they_are_off_unless_asked_for() -> None:
+def test_design_jobs_are_off_by_default() -> None:
     rendered = render()
     assert not {"CustomResourceDefinition", "ClusterRole"} & rendered.kinds()
     arguments = rendered.pods()["Deployment/farm-remy-farm-coordinator"]["containers"][0]["args"]
     assert "--kubernetes-design-jobs" not in arguments
 
 
-def test_an_api_server_takes_what_the_rules_of_the_definition_cost() -> None:
-    """As it estimates them: with every list as long as it may be, 10 and 100 million at most."""
+def test_validation_rules_stay_below_the_api_server_s_cost_limits() -> None:
+    """The limits are 10 million per rule and 100 million in total, with lists of maximum length."""
     (definition,) = objects_in((CHART / "files" / "crds" / "designjobs.yaml").read_text())
     (version,) = definition["spec"]["versions"]
     costs = list(_costs(version["schema"]["openAPIV3Schema"], 1))
@@ -31,7 +31,7 @@ def test_an_api_server_takes_what_the_rules_of_the_definition_cost() -> None:
 
 def _costs(schema: dict[str, Any], times: int) -> Iterator[int]:
     for rule in schema.get("x-kubernetes-validations", ()):
-        # A conversion of a decimal's text and a comparison; of others, at least their look-ups.
+        # Converting and comparing a decimal costs three; other rules cost at least their look-ups.
         yield times * 3 * rule["rule"].count("self")
     for inner in schema.get("properties", {}).values():
         yield from _costs(inner, times)
@@ -40,7 +40,7 @@ def _costs(schema: dict[str, Any], times: int) -> Iterator[int]:
 
 
 @needs_helm
-def test_the_definition_outlives_the_release() -> None:
+def test_crd_is_kept_when_the_release_is_uninstalled() -> None:
     definition = render(ON).one("CustomResourceDefinition")
     assert definition["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
     there = render({"designJobs": {"enabled": True, "installCrd": False}})
@@ -49,7 +49,7 @@ def test_the_definition_outlives_the_release() -> None:
 
 @needs_helm
 @pytest.mark.parametrize("backend", ["jobs", "deployment"])
-def test_the_coordinator_may_do_no_more_than_it_does(backend: str) -> None:
+def test_coordinator_s_role_has_the_least_privileges_for_design_jobs(backend: str) -> None:
     rendered = render({**ON, "workers": {"backend": backend}})
     pod = rendered.pods()["Deployment/farm-remy-farm-coordinator"]
     assert "--kubernetes-design-jobs" in pod["containers"][0]["args"]
@@ -61,7 +61,7 @@ def test_the_coordinator_may_do_no_more_than_it_does(backend: str) -> None:
     assert rights["designjobs"] == {"list", "watch", "create", "patch", "delete"}
     assert rights["designjobs/status"] == {"patch"}
     assert rights["events"] == {"create", "patch"}
-    # Results are written to them, and files of DesignJobs read from them.
+    # The coordinator writes results to ConfigMaps and reads files of DesignJobs from them.
     assert rights["configmaps"] == {"create", "get", "patch"}
     assert ("jobs" in rights) is (backend == "jobs")
     assert "secrets" not in rights

@@ -1,7 +1,7 @@
-"""Whether the pods of `deploy/eks` find nodes: the chart with its values, solved against its pools.
+"""The pods of the chart with the values of `deploy/eks` fit on its node pools.
 
-What the scheduler looks at, in plain Python: labels, taints, and what a node can give once EKS has
-set aside its share. No AWS is asked.
+A model of the scheduler checks labels, taints, and the CPUs that EKS leaves to pods. The test does
+not contact AWS.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ VALUES = {
     "EBS": ("values.yaml",),
     "ElastiCache": ("values.yaml", "values-elasticache.yaml"),
 }
-#: CPUs that a size of EC2's current families has.
+#: CPUs by instance size, in EC2's current families.
 CPUS = {"large": 2, "xlarge": 4, "2xlarge": 8, "4xlarge": 16, "8xlarge": 32}
-#: What aws-node, kube-proxy, the EBS driver and an agent or two ask for on each node.
+#: CPUs that aws-node, kube-proxy, the EBS driver and one or two agents request on each node.
 DAEMON_CPUS = 0.25
 
 
 @dataclass(frozen=True)
 class Node:
-    """What a pod sees of a node before anything runs there."""
+    """An empty node, as the scheduler sees it."""
 
     labels: Mapping[str, str]
     cpus: int
@@ -40,12 +40,12 @@ class Node:
 
     @property
     def allocatable(self) -> float:
-        """CPUs that pods may ask for; the kubelet of EKS keeps less of each further one."""
+        """CPUs that pods may request; EKS reserves a decreasing part of each further CPU."""
         kept = sum((0.06, 0.01, 0.005, 0.005)[: self.cpus]) + 0.0025 * max(0, self.cpus - 4)
         return self.cpus - kept - DAEMON_CPUS
 
     def takes(self, pod: Mapping[str, Any]) -> bool:
-        """Whether labels and taints let the pod run here."""
+        """Whether the node's labels and taints allow the pod."""
         wanted = (pod.get("nodeSelector") or {}).items()
         tolerated = pod.get("tolerations") or []
         return wanted <= self.labels.items() and all(
@@ -55,14 +55,14 @@ class Node:
 
 @dataclass
 class Pools:
-    """The nodes of `cluster.yaml`, and those that Karpenter may start by `karpenter.yaml`."""
+    """The nodes of `cluster.yaml`, and the nodes that `karpenter.yaml` lets Karpenter start."""
 
     steady: list[Node] = field(default_factory=list)
     spot: list[Node] = field(default_factory=list)
 
 
 def pools() -> Pools:
-    """One node for each that is always there, and one for each size that may be started."""
+    """Returns one node per instance type of the permanent group and one per size of spot nodes."""
     (group,) = read("cluster.yaml")[0]["managedNodeGroups"]
     found = Pools()
     for kind in group["instanceTypes"]:
@@ -78,7 +78,7 @@ def pools() -> Pools:
 
 
 def architecture(instance_type: str) -> str:
-    """As EC2 names it: a g after the generation's number stands for Graviton."""
+    """Returns the architecture of an instance type; a g after the generation means Graviton."""
     family = re.fullmatch(r"[a-z]+[0-9]+([a-z-]*)\.[a-z0-9]+", instance_type)
     assert family is not None, instance_type
     return "arm64" if "g" in family.group(1) else "amd64"
@@ -117,7 +117,7 @@ def test_every_pod_finds_a_node(kind: str) -> None:
         fits = [node for node in found.steady if node.takes(pod)]
         assert len(fits) == len(found.steady), f"{name}: not all nodes of the steady group will do"
         assert not any(node.takes(pod) for node in found.spot), name
-    # Should one of the two nodes be lost, the other one has to carry all of them.
+    # One of the two nodes must be able to run all pods if the other one is lost.
     assert cpus_of(pods.values()) <= min(node.allocatable for node in found.steady)
     assert not any(node.takes(worker) for node in found.steady)
     for node in found.spot:
@@ -125,14 +125,14 @@ def test_every_pod_finds_a_node(kind: str) -> None:
         assert cpus_of([worker]) <= node.allocatable, f"a worker on a node of {node.cpus} CPUs"
 
 
-def test_a_node_is_not_left_half_empty() -> None:
+def test_workers_fill_a_node() -> None:
     asked = cpus_of([rendered("EBS").pods()["Job/launcher"]])
     for node in pools().spot:
         workers = int(node.allocatable // asked)
         assert workers * asked >= 0.8 * node.cpus, f"{workers} workers on {node.cpus} CPUs"
 
 
-def test_pod_identity_is_that_of_the_coordinators_account() -> None:
+def test_pod_identity_belongs_to_the_coordinator_s_service_account() -> None:
     (association,) = read("cluster.yaml")[0]["iam"]["podIdentityAssociations"]
     account = rendered("EBS").pods()["Deployment/farm-remy-farm-coordinator"]["serviceAccountName"]
     assert (association["namespace"], association["serviceAccountName"]) == ("farm", account)
@@ -147,5 +147,5 @@ def test_pod_identity_is_that_of_the_coordinators_account() -> None:
         ("c7i-flex.large", "amd64"),
     ],
 )
-def test_an_instance_type_names_its_architecture(instance_type: str, expected: str) -> None:
+def test_architecture_of_an_instance_type(instance_type: str, expected: str) -> None:
     assert architecture(instance_type) == expected

@@ -1,4 +1,4 @@
-"""`deploy/gitops`: the chart rendered again and again, its Secrets made by operators."""
+"""With the values of `deploy/gitops` the chart renders no Secret; operators create them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rendered() -> Rendered:
 
 
 def used_keys(pods: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str | None]]:
-    """Secrets that pods need, with the key; None: all of them."""
+    """Yields the Secrets that pods use, with the key; the key is None if they use all keys."""
     for pod in pods.values():
         volumes = pod.get("volumes", [])
         projected = [
@@ -44,7 +44,7 @@ def used_keys(pods: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str | None
                 yield source["secretRef"]["name"], None
 
 
-def test_each_rendering_is_the_same_and_holds_no_secret() -> None:
+def test_rendering_is_reproducible_and_has_no_secret() -> None:
     command = ("template", "farm", str(CHART), f"--values={FOLDER / 'values.yaml'}")
     first, second = (helm(*command).stdout for _ in range(2))
     assert first == second
@@ -52,7 +52,7 @@ def test_each_rendering_is_the_same_and_holds_no_secret() -> None:
     assert "kind: Secret" not in first
 
 
-def test_every_secret_that_a_pod_needs_is_made_with_its_keys() -> None:
+def test_operators_create_every_key_that_a_pod_uses() -> None:
     found = rendered()
     made: dict[str, set[str] | None] = {
         each["spec"]["secretName"]: {"tls.crt", "tls.key", "ca.crt"}
@@ -68,7 +68,7 @@ def test_every_secret_that_a_pod_needs_is_made_with_its_keys() -> None:
         assert keys is None or key is None or key in keys, (name, key)
 
 
-def test_tokens_are_those_of_all_roles() -> None:
+def test_there_is_a_token_for_each_role() -> None:
     (tokens,) = (each for each in EXTERNAL if each["metadata"]["name"] == "farm-tokens")
     data = tokens["spec"]["target"]["template"]["data"]
     listed = yaml.safe_load(data["tokens.yaml"])["tokens"]
@@ -86,7 +86,7 @@ def test_redis_and_its_clients_have_the_same_password() -> None:
 
 
 @pytest.mark.parametrize("values", [FOLDER / "values.yaml", EVERYTHING], ids=lambda path: path.stem)
-def test_what_operators_read_is_what_they_know(values: object) -> None:
+def test_operators_objects_are_valid(values: object) -> None:
     objects = [*EXTERNAL, *render({}, f"--values={values}").objects]
     checked = [each for each in objects if each["kind"] in SCHEMAS]
     assert len(checked) > len(EXTERNAL)
@@ -94,7 +94,7 @@ def test_what_operators_read_is_what_they_know(values: object) -> None:
         jsonschema.validate(each, SCHEMAS[each["kind"]])
 
 
-def test_a_field_that_is_not_known_is_found() -> None:
+def test_unknown_field_is_refused() -> None:
     (certificate, *_) = rendered().all("Certificate")
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(

@@ -1,4 +1,4 @@
-"""Every object of the chart against the schemas of the API that it is for."""
+"""Every object of the chart is valid by the schemas of its Kubernetes API."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ from tests.chart.test_chart import BACKENDS
 
 pytestmark = needs_helm
 
-#: The oldest that the chart says it runs on, and one of the newest.
+#: The oldest Kubernetes version that the chart supports, and a recent one.
 VERSIONS = ("1.29", "1.34")
 OPERATED = {"workers": {"backend": "ray", "ray": {"operator": True, "address": ""}}}
-#: Groups whose objects others define.
+#: API groups that other projects define.
 FOREIGN = ("cert-manager.io", "gateway.networking.k8s.io", "monitoring.coreos.com", "ray.io")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_objects_have_no_field_that_kubernetes_does_not_know(version: str, backend: str) -> None:
+def test_objects_are_valid(version: str, backend: str) -> None:
     check(render({"workers": {"backend": backend}}).objects, version)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_neither_has_any_option(version: str) -> None:
+def test_objects_with_all_options_are_valid(version: str) -> None:
     check(render({}, "--values", str(EVERYTHING)).objects, version)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_nor_have_the_workers_jobs(version: str) -> None:
+def test_worker_job_template_is_valid(version: str) -> None:
     template = render().launcher()["template"]
     template["metadata"] = {**template["metadata"], "name": "design"}
     check([{"apiVersion": "batch/v1", "kind": "Job", **template}], version)
 
 
 @pytest.mark.parametrize("flags", [(), ("--values", str(EVERYTHING))], ids=["plain", "all"])
-def test_a_ray_cluster_is_what_its_operator_reads(flags: tuple[str, ...]) -> None:
+def test_ray_cluster_is_valid(flags: tuple[str, ...]) -> None:
     cluster = render(OPERATED, *flags).one("RayCluster")
     jsonschema.validate(cluster, RAY_CLUSTER)
     check(pod_templates(cluster), "1.34")
     for each in pod_templates(cluster):
-        # The operator takes the first container for Ray's, and gives it probes that ask for
-        # Ray's dashboard unless it has some.
+        # The operator assumes that the first container is Ray's, and adds probes of Ray's dashboard
+        # to it unless it has probes.
         assert {"readinessProbe", "livenessProbe"} <= set(each["template"]["spec"]["containers"][0])
 
 
-def test_rays_head_keeps_the_books_on_a_node_that_stays() -> None:
+def test_ray_head_prefers_on_demand_nodes() -> None:
     cluster = render(OPERATED).one("RayCluster")
     assert cluster["spec"]["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
     head, *workers = [each["template"]["spec"] for each in pod_templates(cluster)]
@@ -60,13 +60,13 @@ def test_rays_head_keeps_the_books_on_a_node_that_stays() -> None:
 
 
 def capacity(pod: dict[str, Any]) -> str:
-    """The kind of nodes that a pod prefers first."""
+    """Returns the capacity type that a pod prefers most."""
     terms = pod["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
     return str(terms[0]["preference"]["matchExpressions"][0]["values"][0])
 
 
-def test_a_field_that_is_not_known_is_found() -> None:
-    """The schemas are strict: a slip in a name does not pass for an extension."""
+def test_unknown_field_is_refused() -> None:
+    """The schemas are strict, so that a misspelt field is not accepted as an extension."""
     (service, *_) = render().all("Service")
     with pytest.raises(kubernetes_validate.ValidationError):
         check([{**service, "spec": {**service["spec"], "publishNotReadyAdresses": True}}], "1.34")

@@ -1,4 +1,4 @@
-"""Releases on a real API server, which Helm asks for what was there before."""
+"""Upgrades of a release on a real API server keep generated Secrets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ dynamic = pytest.importorskip("kubernetes.dynamic")
 
 
 class Release:
-    """The chart, installed and upgraded where no pod ever runs."""
+    """A release of the chart on an API server without nodes."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self._environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
@@ -42,7 +42,7 @@ class Release:
         self._api.client.close()
 
     def upgrade(self, **values: Any) -> None:
-        """Installs it, if need be."""
+        """Installs or upgrades the release."""
         command = ["upgrade", "--install", "farm", str(CHART), "--namespace=research"]
         done = subprocess.run(
             [str(HELM), *command, "--create-namespace", "--values=-"],
@@ -60,7 +60,7 @@ class Release:
         return {key: base64.b64decode(value) for key, value in found["data"].items()}
 
     def forget_names(self) -> None:
-        """What charts before this one left behind: a certificate, and nothing that signs."""
+        """Leaves the Secrets of an older chart: a certificate without its authority."""
         kind = self._api.resources.get(api_version="v1", kind="Secret")
         kind.delete(name="farm-remy-farm-authority", namespace="research")
         bare = {"metadata": {"annotations": {"remy-farm/names-sha256": None}}}
@@ -81,7 +81,7 @@ def names_of(certificate: bytes) -> set[str]:
     return set(names.get_values_for_type(x509.DNSName))
 
 
-def test_secrets_outlast_upgrades_and_new_names_take_effect(release: Release) -> None:
+def test_upgrade_keeps_secrets_and_certifies_new_names(release: Release) -> None:
     release.upgrade()
     tls, tokens, password = map(release.secret, ("tls", "tokens", "redis"))
 
@@ -92,7 +92,7 @@ def test_secrets_outlast_upgrades_and_new_names_take_effect(release: Release) ->
     release.upgrade(tls={"extraNames": ["farm.example"]})
     renamed = release.secret("tls")
     assert names_of(renamed["tls.crt"]) == names_of(tls["tls.crt"]) | {"farm.example"}
-    # Clients trust it without being told.
+    # The authority is the same, so that clients trust the new certificate.
     assert renamed["ca.crt"] == tls["ca.crt"]
     authority, certificate = map(
         x509.load_pem_x509_certificate, (renamed["ca.crt"], renamed["tls.crt"])
@@ -103,7 +103,7 @@ def test_secrets_outlast_upgrades_and_new_names_take_effect(release: Release) ->
     assert "ca.key" not in renamed
 
 
-def test_a_certificate_of_an_older_chart_is_kept_until_its_names_change(release: Release) -> None:
+def test_certificate_of_an_older_chart_is_kept_until_its_names_change(release: Release) -> None:
     release.upgrade()
     release.forget_names()
     before = release.secret("tls")

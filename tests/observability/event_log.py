@@ -1,4 +1,4 @@
-"""What processes say in their logs."""
+"""Reads events from the logs of processes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 
 def events(log: str) -> list[dict[str, Any]]:
-    """The lines of a log that are complete."""
+    """Returns the complete lines of a log as JSON objects."""
     return [json.loads(line) for line in log.split("\n")[:-1] if line.startswith("{")]
 
 
 def metrics_addresses(log: str) -> list[str]:
-    """Where a process serves metrics, once it does."""
+    """Returns the addresses on which the process serves metrics, as far as it has logged them."""
     return [each["address"] for each in events(log) if each["message"] == "serving metrics"]

@@ -1,4 +1,4 @@
-"""A Prometheus server of its own, with our rules."""
+"""Runs a Prometheus server with the project's rules."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from tests.observability.programs import prometheus
 from tests.observability.queries import Tree, rule_files
 from tests.waiting import wait_until
 
-#: So that a short test sees rates.
+#: Short, so that rates are available within a short test.
 SCRAPE_SECONDS = 1.0
 
 
 class LocalPrometheus:
-    """Scrapes what it is told, and keeps it in a folder, while this lasts."""
+    """A Prometheus server with its data in a folder; it runs within the context."""
 
     def __init__(
         self, folder: Path, scrape_configs: Sequence[Tree], rules: Sequence[Path] | None = None
     ) -> None:
-        """With the project's own rules, unless others are given, at the pace of its scrapes."""
+        """`rules` are the project's by default; they are evaluated at each scrape."""
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         self._port = 0
@@ -85,7 +85,7 @@ class LocalPrometheus:
     def _is_ready(self) -> bool:
         assert self._process is not None
         if self._process.poll() is not None:
-            # Somebody else may have been quicker to take the port.
+            # Another process may have taken the port first.
             assert "address already in use" in self._log.read_text(), self._log.read_text()
             self._launch()
         try:
@@ -101,7 +101,7 @@ class LocalPrometheus:
 
 
 def _paced(rules: Path, interval: str, folder: Path) -> Path:
-    """A copy of a file of rules whose groups are evaluated so often."""
+    """Copies a file of rules and sets the evaluation interval of its groups."""
     tree = yaml.safe_load(rules.read_text(encoding="utf-8"))
     for group in tree["groups"]:
         group["interval"] = interval

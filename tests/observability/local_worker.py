@@ -1,4 +1,4 @@
-"""`remy-worker` as a process with metrics."""
+"""Runs `remy-worker` as a process that serves metrics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REMY_WORKER = Path(sys.executable).with_name("remy-worker")
 
 
 class LocalWorker:
-    """Works for a coordinator on one thread while this lasts."""
+    """A worker process with one thread; it runs within the context."""
 
     def __init__(self, coordinator: str, log: Path, *flags: str) -> None:
         self._coordinator = coordinator
@@ -52,17 +52,17 @@ class LocalWorker:
 
     @property
     def metrics_address(self) -> str:
-        """Where its metrics are."""
+        """The address on which the worker serves metrics."""
         (address,) = metrics_addresses(self._log.read_text())
         return address
 
     def send_signal(self, number: signal.Signals) -> None:
-        """To its process, which is there."""
+        """Sends a signal to the running process."""
         assert self._process is not None
         self._process.send_signal(number)
 
     def kill(self) -> None:
-        """Ends it as a spot instance may: without a word."""
+        """Kills the process without notice, like a lost spot instance."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

@@ -1,4 +1,4 @@
-"""The smallest collector of traces: it keeps what it is sent."""
+"""A minimal OTLP collector that stores the spans it receives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opentelemetry.proto.collector.trace.v1 import trace_service_pb2, trace_serv
 
 @dataclass(frozen=True)
 class Span:
-    """What tests look at."""
+    """The fields of a span that tests check."""
 
     service: str
     name: str
@@ -25,7 +25,7 @@ class Span:
 
 @dataclass
 class Receiver(trace_service_pb2_grpc.TraceServiceServicer):
-    """Spans in the order in which they came."""
+    """Collects spans in the order of their arrival."""
 
     spans: list[Span] = field(default_factory=list)
     address: str = ""
@@ -61,7 +61,7 @@ class Receiver(trace_service_pb2_grpc.TraceServiceServicer):
 
 @contextmanager
 def otlp_receiver() -> Iterator[Receiver]:
-    """A collector that listens while this lasts."""
+    """Runs a collector within the context."""
     receiver = Receiver()
     server = grpc.server(ThreadPoolExecutor(2))
     trace_service_pb2_grpc.add_TraceServiceServicer_to_server(  # type: ignore[no-untyped-call]

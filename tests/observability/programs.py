@@ -1,4 +1,4 @@
-"""Programs of the Prometheus package."""
+"""Finds the programs of the Prometheus package, or skips the test."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ def _found(name: str) -> str:
 
 
 def promtool() -> str:
-    """The tool that checks and tests rules."""
+    """Returns the path of promtool, which checks and tests rules."""
     return _found("promtool")
 
 
 def prometheus() -> str:
-    """The server."""
+    """Returns the path of the Prometheus server."""
     return _found("prometheus")

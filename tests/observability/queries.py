@@ -1,4 +1,4 @@
-"""The queries of all dashboards and rules, and the metrics that there are."""
+"""Lists the queries of all dashboards and rules, and the exported metrics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Tree = dict[str, Any]
 GENERATED = ROOT / "dashboards" / "generated"
 RULES = ROOT / "dashboards" / "rules"
 
-#: Of every process that prometheus_client describes.
+#: Metrics that prometheus_client exports for every process.
 PROCESS_METRICS = {"process_cpu_seconds_total", "process_resident_memory_bytes"}
 
 _SERIES = re.compile(r"\b(?:[a-z_]+:)?(?:remy_farm|process)_[a-z_]+(?::[a-z0-9_]+)?\b")
@@ -28,7 +28,7 @@ _SERIES = re.compile(r"\b(?:[a-z_]+:)?(?:remy_farm|process)_[a-z_]+(?::[a-z0-9_]
 
 @dataclass(frozen=True)
 class PanelQuery:
-    """One query of one panel."""
+    """A query of a panel."""
 
     dashboard: str
     panel: str
@@ -39,17 +39,17 @@ class PanelQuery:
 
 
 def dashboards() -> dict[str, Tree]:
-    """The generated dashboards by file name."""
+    """Returns the generated dashboards by file name."""
     return {path.stem: json.loads(path.read_text()) for path in sorted(GENERATED.glob("*.json"))}
 
 
 def panels(dashboard: Tree) -> list[Tree]:
-    """All panels but headings."""
+    """Returns all panels except headings."""
     return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
 
 
 def panel_queries() -> Iterator[PanelQuery]:
-    """Every query of every panel."""
+    """Yields every query of every panel."""
     for name, dashboard in dashboards().items():
         for panel in panels(dashboard):
             for target in panel["targets"]:
@@ -57,27 +57,30 @@ def panel_queries() -> Iterator[PanelQuery]:
 
 
 def rule_groups() -> list[Tree]:
-    """The groups of rules; Prometheus evaluates each from top to bottom, and them in any order."""
+    """Returns the groups of rules.
+
+    Prometheus evaluates the rules of a group in order, and the groups in any order.
+    """
     return [group for path in rule_files() for group in yaml.safe_load(path.read_text())["groups"]]
 
 
 def rules() -> list[Tree]:
-    """Every alert and recording rule."""
+    """Returns all alerts and recording rules."""
     return [rule for group in rule_groups() for rule in group["rules"]]
 
 
 def rule_files() -> list[Path]:
-    """The files with rules."""
+    """Returns the files of rules."""
     return sorted(RULES.glob("*.yaml"))
 
 
 def series_in(expression: str) -> set[str]:
-    """The names of series that an expression asks for."""
+    """Returns the names of the series in an expression."""
     return set(_SERIES.findall(expression))
 
 
 def exported_series() -> set[str]:
-    """What coordinators and workers export."""
+    """Returns the names of all series that coordinators and workers export."""
     worker = {
         sample.name
         for family in WorkerMetrics(1).registry.collect()
@@ -89,5 +92,5 @@ def exported_series() -> set[str]:
 
 
 def recorded_series() -> set[str]:
-    """What recording rules make."""
+    """Returns the names of the series that recording rules create."""
     return {rule["record"] for rule in rules() if "record" in rule}

@@ -1,4 +1,4 @@
-"""A linter for dashboards: what is generated is fresh, complete, and asks for what there is."""
+"""Lints the dashboards: generated files are up to date, and queries use existing metrics."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _OF_GRAFANA = {
 }
 _SELECTOR = re.compile(r"(remy_farm_\w+)\{([^}]*)\}")
 _OF_TARGETS = {"farm", "instance", "job", "namespace"}
-#: A series and what it is selected by; in rules the chart puts its own farm in the place of any.
+#: Matches a series and its selector. In rules the chart replaces the selector of farms by its own.
 _SELECTED = re.compile(
     r"\b((?:[a-z_]+:)?(?:remy_farm|process)_[a-z_]+(?::[a-z0-9_]+)?)\b((?:\{[^}]*\})?)"
 )
@@ -52,18 +52,18 @@ each_panel = pytest.mark.parametrize(
 )
 
 
-def test_generated_files_are_what_the_code_says() -> None:
+def test_generated_files_are_up_to_date() -> None:
     assert not stale_files(), "run `make dashboards`"
 
 
-def test_dashboards_have_identities_of_their_own() -> None:
+def test_dashboard_ids_are_unique() -> None:
     assert set(dashboards()) == set(DASHBOARDS)
     identities = [tree["uid"] for tree in dashboards().values()]
     assert len(set(identities)) == len(identities)
 
 
 @each_dashboard
-def test_a_dashboard_has_a_description_a_data_source_and_links(dashboard: Tree) -> None:
+def test_dashboard_has_a_description_a_data_source_and_links(dashboard: Tree) -> None:
     assert dashboard["description"].endswith(".")
     first = dashboard["templating"]["list"][0]
     assert (first["name"], first["type"], first["query"]) == (
@@ -78,14 +78,14 @@ def test_a_dashboard_has_a_description_a_data_source_and_links(dashboard: Tree) 
 
 
 @each_dashboard
-def test_panels_have_identities_of_their_own(dashboard: Tree) -> None:
+def test_panel_ids_are_unique(dashboard: Tree) -> None:
     for key in ("id", "title"):
         counts = Counter(panel[key] for panel in dashboard["panels"])
         assert [value for value, count in counts.items() if count > 1] == []
 
 
 @each_dashboard
-def test_panels_lie_beside_each_other(dashboard: Tree) -> None:
+def test_panels_do_not_overlap(dashboard: Tree) -> None:
     places = [panel["gridPos"] for panel in dashboard["panels"]]
     for place in places:
         assert place["x"] + place["w"] <= 24
@@ -96,14 +96,14 @@ def test_panels_lie_beside_each_other(dashboard: Tree) -> None:
 
 
 @each_panel
-def test_a_panel_says_what_it_shows_and_in_which_unit(panel: Tree) -> None:
+def test_panel_has_a_description_and_a_unit(panel: Tree) -> None:
     assert panel["description"].endswith(".")
     assert len(panel["description"]) > 20
     assert panel["fieldConfig"]["defaults"]["unit"]
     assert panel["fieldConfig"]["defaults"]["noValue"]
 
 
-def test_reasons_have_colours_of_their_own() -> None:
+def test_reasons_have_different_colours() -> None:
     assert len(set(COLORS.values())) == len(COLORS)
     reasons = {*DEPARTURES, *LEASE_ENDS, "preempted", "failed"}
     assert {reason.replace(" ", "_") for reason in reasons} <= COLORS.keys()
@@ -117,7 +117,7 @@ def test_reasons_have_colours_of_their_own() -> None:
     assert uncoloured == []
 
 
-def test_legends_name_nothing_by_its_id() -> None:
+def test_legends_use_names_instead_of_ids() -> None:
     legends = [
         str(target.get("legendFormat"))
         for tree in dashboards().values()
@@ -127,7 +127,7 @@ def test_legends_name_nothing_by_its_id() -> None:
     assert not [legend for legend in legends if "job_id" in legend]
 
 
-def test_the_score_is_that_of_the_published_table_and_the_step_s_is_faint() -> None:
+def test_published_score_is_prominent_and_step_score_faint() -> None:
     drawn = [
         panel
         for tree in dashboards().values()
@@ -149,7 +149,7 @@ def test_the_score_is_that_of_the_published_table_and_the_step_s_is_faint() -> N
 
 
 @each_panel
-def test_a_panel_asks_the_chosen_data_source(panel: Tree) -> None:
+def test_panel_uses_the_selected_data_source(panel: Tree) -> None:
     assert panel["datasource"] == _DATA_SOURCE
     assert panel["targets"]
     for target in panel["targets"]:
@@ -159,21 +159,21 @@ def test_a_panel_asks_the_chosen_data_source(panel: Tree) -> None:
 
 
 @each_panel
-def test_present_values_are_asked_for_at_one_moment(panel: Tree) -> None:
+def test_panels_of_current_values_use_instant_queries(panel: Tree) -> None:
     present = panel["type"] in {"stat", "bargauge", "table"}
     for target in panel["targets"]:
         assert (target.get("instant", False), target["range"]) == (present, not present)
 
 
 @each_dashboard
-def test_every_variable_that_is_used_is_declared_and_the_reverse(dashboard: Tree) -> None:
+def test_declared_variables_are_the_used_ones(dashboard: Tree) -> None:
     declared = {variable["name"] for variable in dashboard["templating"]["list"]}
     used = set(re.findall(r"\$\{?(\w+)", str(dashboard["panels"]))) - _OF_GRAFANA
     assert used == declared
 
 
 @each_panel
-def test_links_of_rows_are_made_of_columns_that_the_table_keeps(panel: Tree) -> None:
+def test_row_links_use_columns_of_the_table(panel: Tree) -> None:
     asked = set(re.findall(r"__data\.fields\.(\w+)", str(panel)))
     columns: set[str] = set()
     for change in panel.get("transformations", []):
@@ -182,8 +182,8 @@ def test_links_of_rows_are_made_of_columns_that_the_table_keeps(panel: Tree) -> 
     assert asked <= columns
 
 
-def test_what_a_trend_is_drawn_against_grows() -> None:
-    # Grafana refuses to draw a trend in which it does not.
+def test_x_values_of_a_trend_increase() -> None:
+    # Grafana does not draw a trend whose x values do not increase.
     trends = [
         panel
         for tree in dashboards().values()
@@ -203,13 +203,13 @@ def test_what_a_trend_is_drawn_against_grows() -> None:
 
 
 @each_dashboard
-def test_links_of_rows_lead_to_dashboards(dashboard: Tree) -> None:
+def test_row_links_lead_to_dashboards(dashboard: Tree) -> None:
     identities = {tree["uid"] for tree in dashboards().values()}
     targets = set(re.findall(r"/d/([\w-]+)", str(dashboard["panels"])))
     assert targets <= identities
 
 
-def test_queries_ask_for_metrics_that_exist() -> None:
+def test_queries_use_existing_metrics() -> None:
     known = exported_series() | PROCESS_METRICS
     unknown = {
         (str(query), name)
@@ -220,13 +220,13 @@ def test_queries_ask_for_metrics_that_exist() -> None:
     assert not unknown
 
 
-def test_rules_ask_for_metrics_that_exist() -> None:
+def test_rules_use_existing_metrics() -> None:
     known = exported_series() | recorded_series()
     unknown = {name for rule in rules() for name in series_in(rule["expr"]) if name not in known}
     assert not unknown
 
 
-def test_queries_select_by_labels_that_exist() -> None:
+def test_queries_use_existing_labels() -> None:
     labels = {name: set(metric.labels) for metric in METRICS for name in metric.series}
     expressions = [query.expression for query in panel_queries()]
     expressions += [rule["expr"] for rule in rules()]
@@ -236,7 +236,7 @@ def test_queries_select_by_labels_that_exist() -> None:
         assert set(re.findall(r"(\w+)\s*[=!]", matchers)) <= labels.get(name, set()) | _OF_TARGETS
 
 
-def test_everything_that_is_asked_for_is_of_one_farm() -> None:
+def test_every_query_selects_one_farm() -> None:
     asked = {query.expression: THE_FARM for query in panel_queries()}
     asked |= {rule["expr"]: 'farm=~".*"' for rule in rules()}
     for expression, farm in asked.items():
@@ -245,16 +245,16 @@ def test_everything_that_is_asked_for_is_of_one_farm() -> None:
         assert [name for name, matchers in found if not matchers.startswith(f"{{{farm}")] == []
 
 
-def test_no_rule_adds_up_farms_or_mixes_them() -> None:
+def test_rules_do_not_aggregate_over_farms() -> None:
     for rule in rules():
         kept = re.findall(r"\b(?:by|on) \(([^)]*)\)", rule["expr"])
         aggregated = re.findall(r"\b(?:sum|max|min|group|count|avg)\b", rule["expr"])
         assert len(kept) >= len(aggregated)
-        # `or on ()` asks whether there is any farm at all.
+        # `or on ()` tests whether any farm exists.
         assert all(each.startswith("namespace, farm") for each in kept if each), rule
 
 
-def test_every_metric_of_the_coordinator_is_shown_somewhere() -> None:
+def test_every_metric_of_the_coordinator_is_on_a_dashboard() -> None:
     asked = set().union(*(series_in(query.expression) for query in panel_queries()))
     asked |= set().union(*(series_in(rule["expr"]) for rule in rules()))
     asked.add("remy_farm_job_info")  # The variable that chooses a job.

@@ -1,4 +1,4 @@
-"""What a real coordinator process shows of itself, and to whom."""
+"""A coordinator process exports metrics, logs and profiles, and leaks no secret."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Start = Callable[..., Coordinator]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts coordinators that end with the test."""
+    """Returns a function that starts coordinators, which end with the test."""
     started = []
 
     def start_one(name: str, *flags: str) -> Coordinator:
@@ -40,7 +40,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         coordinator.close()
 
 
-def test_a_signal_has_a_profile_written(start: Start, tmp_path: Path) -> None:
+def test_signal_writes_a_profile(start: Start, tmp_path: Path) -> None:
     flags = ("--profile-dir", str(tmp_path), "--profile-seconds", "1")
     coordinator = start("one", *flags)
     settings = settings_of(Given(coordinator=coordinator.address), {}, Given(), file_name="")
@@ -59,17 +59,17 @@ def test_a_signal_has_a_profile_written(start: Start, tmp_path: Path) -> None:
     coordinator.stop()
 
 
-def test_nothing_listens_unless_it_is_asked_for(start: Start) -> None:
+def test_metrics_are_not_served_by_default(start: Start) -> None:
     assert metrics_addresses(start("one").log()) == []
 
 
-def test_a_port_that_is_taken_is_one_sentence(start: Start) -> None:
+def test_occupied_port_is_reported_in_one_sentence(start: Start) -> None:
     (address,) = metrics_addresses(start("one", "--metrics-listen", "127.0.0.1:0").log())
     with pytest.raises(AssertionError, match=f"cannot serve metrics on {address}; is it in use"):
         start("two", "--metrics-listen", address)
 
 
-def test_a_password_in_a_store_s_address_is_not_repeated(tmp_path: Path) -> None:
+def test_password_in_a_store_url_is_not_logged(tmp_path: Path) -> None:
     secret = "a-password-that-nobody-should-see"
     log = tmp_path / "log"
     with log.open("wb") as stream:
@@ -90,7 +90,7 @@ def test_a_password_in_a_store_s_address_is_not_repeated(tmp_path: Path) -> None
     assert secret not in log.read_text()
 
 
-def test_a_scrape_shows_every_state_and_every_line_logged_is_an_event(start: Start) -> None:
+def test_scrape_has_all_job_states_and_log_lines_are_events(start: Start) -> None:
     coordinator = start("one", "--metrics-listen", "127.0.0.1:0")
     (address,) = metrics_addresses(coordinator.log())
     with urllib.request.urlopen(f"http://{address}/metrics", timeout=60) as response:

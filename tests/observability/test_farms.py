@@ -1,4 +1,4 @@
-"""Two farms in one Prometheus, watched as the chart says: neither is taken for the other."""
+"""One Prometheus scrapes two farms by the chart's monitors, and keeps them apart."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tests.waiting import wait_until
 pytestmark = needs_helm
 
 NAMESPACE = "research"
-#: Every metric of a farm has this value, and a job has the same id and name in each.
+#: All metrics of a farm have this value. Jobs have the same ID and name in both farms.
 VALUES = {"blue": 1, "green": 2}
 _LABELS = {"state": "RUNNING", "job_id": "7", "job_name": "night", "reason": "lost"}
 _ONE_GAUGE = re.compile(r"(?:sum|max|min)(?: by \([^)]*\))? ?\((remy_farm_\w+)\{[^}]*\}\)")
 
 
 def exposition(value: int) -> bytes:
-    """Every metric that a coordinator has."""
+    """Returns a page with every metric of a coordinator, all with this value."""
     lines = []
     for metric in METRICS:
         labels = {label: _LABELS.get(label, "any") for label in metric.labels}
@@ -43,7 +43,7 @@ def exposition(value: int) -> bytes:
 
 @contextmanager
 def coordinator(value: int) -> Iterator[str]:
-    """The address of something with a coordinator's metrics."""
+    """Serves a coordinator's metrics and yields the address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -78,7 +78,7 @@ def release(farm: str) -> Rendered:
 
 
 def scraped(farm: str, rendered: Rendered, address: str) -> Tree:
-    """What the operator makes of a release's ServiceMonitor."""
+    """Returns the scrape configuration that the operator derives from a ServiceMonitor."""
     (endpoint,) = rendered.one("ServiceMonitor")["spec"]["endpoints"]
     return {
         "job_name": farm,
@@ -95,7 +95,7 @@ def chosen(farm: str) -> Choice:
     return Choice({"7": "night"}, now - 60, now, SCRAPE_SECONDS, namespace=NAMESPACE, farm=farm)
 
 
-def test_two_farms_of_one_prometheus(tmp_path: Path) -> None:
+def test_one_prometheus_keeps_two_farms_apart(tmp_path: Path) -> None:
     with ExitStack() as ending, ExitStack() as of_green:
         configs, rules = [], []
         for farm, value in VALUES.items():
@@ -108,16 +108,16 @@ def test_two_farms_of_one_prometheus(tmp_path: Path) -> None:
             rules[-1].write_text(yaml.safe_dump({"groups": groups}))
         prometheus = ending.enter_context(LocalPrometheus(tmp_path, configs, rules))
         wait_until(partial(all_rules_are_evaluated, prometheus))
-        choices_are_offered(prometheus)
-        nobody_sees_another_farm(prometheus)
-        figures_are_of_one_farm(prometheus)
-        each_release_records_for_itself(prometheus)
+        check_choices(prometheus)
+        check_jobs_are_separate(prometheus)
+        check_values_are_of_one_farm(prometheus)
+        check_recording_rules_are_separate(prometheus)
         of_green.close()
         wait_until(lambda: absent_farms(prometheus) == {"green"})
 
 
 def all_rules_are_evaluated(prometheus: Prometheus) -> bool:
-    """After the farms' first scrapes, and without an error."""
+    """Whether all rules were evaluated after the first scrapes, without an error."""
     groups = prometheus.get("rules")["groups"]
     health = {rule["health"] for group in groups for rule in group["rules"]}
     assert "err" not in health
@@ -125,7 +125,7 @@ def all_rules_are_evaluated(prometheus: Prometheus) -> bool:
     return health == {"ok"} and len(recorded) == len(VALUES)
 
 
-def choices_are_offered(prometheus: Prometheus) -> None:
+def check_choices(prometheus: Prometheus) -> None:
     for tree in dashboards().values():
         offered = {each["name"]: each["query"] for each in tree["templating"]["list"]}
         for name, values in (("namespace", [NAMESPACE]), ("farm", sorted(VALUES))):
@@ -134,7 +134,7 @@ def choices_are_offered(prometheus: Prometheus) -> None:
             assert prometheus.get(f"label/{label}/values", **asked) == values
 
 
-def nobody_sees_another_farm(prometheus: Prometheus) -> None:
+def check_jobs_are_separate(prometheus: Prometheus) -> None:
     stranger, at_home = chosen("red"), chosen("blue")
     seen = 0
     for query in panel_queries():
@@ -144,7 +144,7 @@ def nobody_sees_another_farm(prometheus: Prometheus) -> None:
     assert seen > 40
 
 
-def figures_are_of_one_farm(prometheus: Prometheus) -> None:
+def check_values_are_of_one_farm(prometheus: Prometheus) -> None:
     gauges = {metric.name for metric in METRICS if metric.kind is Kind.GAUGE}
     compared = 0
     for query in panel_queries():
@@ -160,7 +160,7 @@ def figures_are_of_one_farm(prometheus: Prometheus) -> None:
     assert compared > 40
 
 
-def each_release_records_for_itself(prometheus: Prometheus) -> None:
+def check_recording_rules_are_separate(prometheus: Prometheus) -> None:
     (*running,) = prometheus.instant("job_id:remy_farm_job_running:bool", time.time())
     values = {each.labels["farm"]: each.points[0][1] for each in running}
     assert values == VALUES
@@ -168,7 +168,7 @@ def each_release_records_for_itself(prometheus: Prometheus) -> None:
 
 
 def absent_farms(prometheus: Prometheus) -> set[str]:
-    """Farms whose coordinator's alert has begun to count."""
+    """Returns the farms whose alert for an absent coordinator is pending or firing."""
     return {
         alert["labels"]["farm"]
         for alert in prometheus.get("alerts")["alerts"]

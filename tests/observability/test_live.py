@@ -1,4 +1,4 @@
-"""Every query of every panel and rule, against a real Prometheus that watches a real farm."""
+"""Every query of every panel and rule works on a real Prometheus that scrapes a real farm."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from tests.observability.queries import (
 from tests.observability.watched_farm import WatchedFarm, watched_farm
 from tests.waiting import wait_until
 
-# What is not part of this farm, or has not gone wrong in it.
+# Panels without data: their parts are not in this farm, or their events have not occurred.
 _MAY_BE_EMPTY = {
     "Certificate ends in",
     "Done",
     "Pods preempted and failed",
     "Worker pods",
 }
-# Long simulations, so that workers hardly ever have nothing to lose.
+# Simulations are long, so that a killed worker has almost always a task.
 _ENDLESS = SMALL_SPEC.replace("epochs: 2", "epochs: 1000000").replace(
     "simulated_seconds: 1", "simulated_seconds: 50"
 )
@@ -42,20 +42,20 @@ def test_every_query_of_every_panel_and_rule(
 ) -> None:
     with otlp_receiver() as receiver, monkeypatch.context() as environment:
         environment.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{receiver.address}")
-        look_at_everything(tmp_path, receiver)
+        check_everything(tmp_path, receiver)
 
 
-def look_at_everything(folder: Path, receiver: Receiver) -> None:
+def check_everything(folder: Path, receiver: Receiver) -> None:
     with watched_farm(folder) as farm:
-        chosen = with_history(farm)
+        chosen = make_history(farm)
         wait_until(lambda: tasks_and_their_steps(receiver) > 0)
-        # What is looked at is over.
+        # The period that is checked has ended.
         (endless,) = (job for job, name in chosen.jobs.items() if name == "endless")
         farm.client.pause(endless)
-        assert refused(farm.prometheus, chosen) == []
-        assert without_data(farm.prometheus, chosen) == []
+        assert rejected_queries(farm.prometheus, chosen) == []
+        assert panels_without_data(farm.prometheus, chosen) == []
         assert variables_without_jobs(farm.prometheus, chosen) == []
-        assert rules_in_trouble(farm.prometheus) == []
+        assert failed_rules(farm.prometheus) == []
         assert recorded_series() <= series_of(farm.prometheus)
         drawn = draw_all(farm.prometheus, chosen, folder)
     assert {path.stem for path in drawn} == {f"dashboard-{name}" for name in dashboards()}
@@ -65,7 +65,7 @@ def look_at_everything(folder: Path, receiver: Receiver) -> None:
 
 
 def tasks_and_their_steps(receiver: Receiver) -> int:
-    """How many spans of tasks are beneath a span of a step."""
+    """Returns the number of task spans whose parent is the span of a step."""
     steps = {span.span_id: span for span in receiver.named("step")}
     return sum(
         task.parent_id in steps and task.trace_id == steps[task.parent_id].trace_id
@@ -73,8 +73,8 @@ def tasks_and_their_steps(receiver: Receiver) -> int:
     )
 
 
-def with_history(farm: WatchedFarm) -> Choice:
-    """A farm in which a job has ended, another has gone on for a while, and a worker was lost."""
+def make_history(farm: WatchedFarm) -> Choice:
+    """Makes a history: one job has ended, another one runs, and a worker was lost."""
     began = time.time()
     short = farm.client.submit(messages.SubmitJobRequest(spec_text=SMALL_SPEC, name="short"))
     endless = farm.client.submit(messages.SubmitJobRequest(spec_text=_ENDLESS, name="endless"))
@@ -94,7 +94,7 @@ def with_history(farm: WatchedFarm) -> Choice:
 
 
 def lose_a_task(farm: WatchedFarm, job_id: str) -> None:
-    """Kills a worker, and another if that one was between two tasks."""
+    """Kills workers until one of them had a task."""
     for number, worker in enumerate(farm.workers[1:], start=1):
         worker.kill()
         wait_until(
@@ -105,13 +105,13 @@ def lose_a_task(farm: WatchedFarm, job_id: str) -> None:
 
 
 def holds(farm: WatchedFarm, job_id: str, expression: str) -> bool:
-    """Whether an expression has a value; so that there are calls to see, one is made."""
+    """Whether an expression has a value; also makes a call, so that calls are counted."""
     farm.client.get(job_id)
     return bool(farm.prometheus.instant(expression, time.time()))
 
 
-def refused(prometheus: Prometheus, chosen: Choice) -> list[str]:
-    """Queries that Prometheus does not understand."""
+def rejected_queries(prometheus: Prometheus, chosen: Choice) -> list[str]:
+    """Returns the queries that Prometheus rejects."""
     found = []
     for query in panel_queries():
         expression = chosen.expression(query.expression)
@@ -123,8 +123,8 @@ def refused(prometheus: Prometheus, chosen: Choice) -> list[str]:
     return found
 
 
-def without_data(prometheus: Prometheus, chosen: Choice) -> list[str]:
-    """Panels of which no query returned anything, but that should show something."""
+def panels_without_data(prometheus: Prometheus, chosen: Choice) -> list[str]:
+    """Returns the panels without data that should have data."""
     by_panel: dict[str, list[PanelQuery]] = {}
     for query in panel_queries():
         by_panel.setdefault(str(query), []).append(query)
@@ -137,7 +137,7 @@ def without_data(prometheus: Prometheus, chosen: Choice) -> list[str]:
 
 
 def has_data(prometheus: Prometheus, query: PanelQuery, chosen: Choice) -> bool:
-    """Whether a panel's query returns something for all jobs, or for one of them."""
+    """Whether a panel's query returns data for all jobs together or for one of them."""
     return any(
         series.points
         for choice in (chosen, *map(chosen.only, chosen.jobs))
@@ -148,7 +148,7 @@ def has_data(prometheus: Prometheus, query: PanelQuery, chosen: Choice) -> bool:
 
 
 def variables_without_jobs(prometheus: Prometheus, chosen: Choice) -> list[str]:
-    """Dashboards whose variable would not offer the farm's jobs."""
+    """Returns the dashboards whose variable does not list the farm's jobs."""
     found = []
     for name, tree in dashboards().items():
         for variable in tree["templating"]["list"]:
@@ -160,8 +160,8 @@ def variables_without_jobs(prometheus: Prometheus, chosen: Choice) -> list[str]:
     return found
 
 
-def rules_in_trouble(prometheus: Prometheus) -> list[str]:
-    """Rules that Prometheus could not evaluate, or has not."""
+def failed_rules(prometheus: Prometheus) -> list[str]:
+    """Returns the rules that Prometheus has not evaluated or could not evaluate."""
     groups = prometheus.get("rules")["groups"]
     loaded = {rule["name"]: rule for group in groups for rule in group["rules"]}
     names = {rule.get("alert") or rule["record"] for rule in rules()}

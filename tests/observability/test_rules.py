@@ -1,4 +1,4 @@
-"""Alerts fire when they should, stay silent otherwise, and say what to do."""
+"""Alerts fire in the tested cases only, and have a severity and a runbook."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_rules_are_well_formed() -> None:
 
 
 @pytest.mark.parametrize("group", rule_groups(), ids=lambda group: group["name"])
-def test_a_rule_needs_only_what_its_own_group_has_recorded_before(group: Tree) -> None:
-    """Groups are evaluated in any order: what another has recorded may be of the time before."""
+def test_rule_uses_only_series_recorded_earlier_in_its_group(group: Tree) -> None:
+    """Groups are evaluated in any order, so that a series of another group may be outdated."""
     recorded: set[str] = set()
     for rule in group["rules"]:
         assert series_in(rule["expr"]) & recorded_series() <= recorded, rule
@@ -50,7 +50,7 @@ def test_alerts_fire_and_stay_silent(path: Path) -> None:
     run("test", "rules", path)
 
 
-def test_every_alert_has_cases_in_which_it_fires_and_in_which_it_does_not() -> None:
+def test_every_alert_has_cases_with_and_without_firing() -> None:
     fires: set[str] = set()
     silent: set[str] = set()
     for path in CASES:
@@ -63,7 +63,7 @@ def test_every_alert_has_cases_in_which_it_fires_and_in_which_it_does_not() -> N
 
 
 @pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: rule["alert"])
-def test_an_alert_says_how_bad_it_is_and_what_to_do(rule: dict[str, dict[str, str]]) -> None:
+def test_alert_has_a_severity_and_a_runbook(rule: dict[str, dict[str, str]]) -> None:
     assert rule["labels"]["severity"] in {"page", "ticket", "info"}
     assert rule["annotations"]["summary"].endswith(".")
     assert rule["annotations"]["description"].endswith(".")

@@ -1,4 +1,4 @@
-"""Spans of steps and tasks reach a collector, and belong together; unless nobody wants them."""
+"""Spans of steps and tasks reach a collector with the right parents, if tracing is enabled."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(*arguments: str, **environment: str) -> str:
     return done.stdout.strip()
 
 
-def test_a_task_is_beneath_its_step_across_processes(receiver: Receiver) -> None:
+def test_task_span_in_another_process_has_the_step_as_parent(receiver: Receiver) -> None:
     environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{receiver.address}"}
     parent = run("coordinator", **environment)
     run("worker", parent, **environment)
@@ -55,7 +55,7 @@ def test_a_task_is_beneath_its_step_across_processes(receiver: Receiver) -> None
 
 
 @pytest.mark.parametrize("disabled", [False, True])
-def test_nothing_is_traced_unless_it_is_asked_for(receiver: Receiver, disabled: bool) -> None:
+def test_tracing_is_off_by_default(receiver: Receiver, disabled: bool) -> None:
     environment = {"OTEL_SDK_DISABLED": "true"} if disabled else {}
     if disabled:
         environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = f"http://{receiver.address}"
@@ -64,6 +64,6 @@ def test_nothing_is_traced_unless_it_is_asked_for(receiver: Receiver, disabled: 
     assert receiver.spans == []
 
 
-def test_a_task_of_a_step_that_is_not_traced_is_not_either(receiver: Receiver) -> None:
+def test_task_of_an_untraced_step_is_not_traced(receiver: Receiver) -> None:
     run("worker", "", OTEL_EXPORTER_OTLP_ENDPOINT=f"http://{receiver.address}")
     assert receiver.spans == []

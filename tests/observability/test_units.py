@@ -1,4 +1,4 @@
-"""Figures in pictures are written as Grafana writes them."""
+"""Numbers in the drawn dashboards are formatted like Grafana's."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ from dashboards.pictures import worded
         (1536, "bytes", "1.5 KiB"),
     ],
 )
-def test_a_value_has_its_unit_and_no_exponent(value: float, unit: str, text: str) -> None:
+def test_value_is_formatted_with_its_unit_and_without_exponent(
+    value: float, unit: str, text: str
+) -> None:
     assert worded(value, unit) == text
 
 
-def test_a_panel_may_fix_the_decimals() -> None:
+def test_panel_can_set_the_number_of_decimals() -> None:
     assert worded(0.0919, "percentunit", 0) == "9 %"
     assert worded(1.7612, "none", 3) == "1.761"

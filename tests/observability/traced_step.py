@@ -1,7 +1,7 @@
-"""A step of a coordinator and its task on a worker, each in a process of its own.
+"""Runs a traced step of a coordinator, or its task on a worker, in a process.
 
-`python -m tests.observability.traced_step coordinator` prints what it would send along with a task;
-`... worker PARENT` does the task.
+`python -m tests.observability.traced_step coordinator` prints the trace context that it would send
+with a task; `... worker PARENT` runs the task with that context.
 """
 
 from __future__ import annotations

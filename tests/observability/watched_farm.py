@@ -1,4 +1,4 @@
-"""A small farm with everything in it, watched by a Prometheus: Redis, coordinator, workers."""
+"""Runs a small farm (Redis, coordinator, workers) that a Prometheus scrapes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.waiting import TIMEOUT_SECONDS
 
 @dataclass
 class WatchedFarm:
-    """What to talk to."""
+    """The parts of the running farm."""
 
     client: DesignClient
     prometheus: Prometheus
@@ -32,7 +32,7 @@ class WatchedFarm:
     _started: int = 0
 
     def replace_worker(self, place: int) -> None:
-        """Another worker is there in the place of one that has ended, and is watched."""
+        """Starts a worker in place of one that has ended, and has Prometheus scrape it."""
         self.workers[place : place + 1] = [self._new_worker()]
         watch(self._folder, [worker.metrics_address for worker in self.workers])
 
@@ -43,7 +43,7 @@ class WatchedFarm:
 
 
 def watch(folder: Path, addresses: list[str]) -> None:
-    """Has Prometheus scrape workers at these addresses."""
+    """Makes Prometheus scrape workers at these addresses."""
     changed = folder / "workers.new"
     changed.write_text(json.dumps([{"targets": addresses}]))
     changed.rename(folder / "workers.json")
@@ -51,7 +51,7 @@ def watch(folder: Path, addresses: list[str]) -> None:
 
 @contextmanager
 def watched_farm(folder: Path, workers: int = 3) -> Iterator[WatchedFarm]:
-    """Runs in a folder of its own while this lasts."""
+    """Runs the farm with its files in a folder, within the context."""
     with ExitStack() as ending:
         redis = ending.enter_context(LocalRedis(_made(folder / "redis")))
         metrics = f"127.0.0.1:{free_port()}"
