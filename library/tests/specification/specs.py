@@ -1,4 +1,4 @@
-"""Specifications for tests: one in YAML to change, and hypothesis' own."""
+"""Specifications for tests: a minimal one in YAML, and hypothesis strategies."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ stop: {epochs: 4}
 
 
 def draw_specimens(spec: spec_pb2.DesignSpec, **options: Any) -> list[evaluation_pb2.Specimen]:
-    """The networks of `Networks.draw`, one by one."""
+    """Draws specimens as messages instead of columns; `options` are those of `Networks.draw`."""
     return unpack_specimens(Networks(spec).draw(**options))
 
 
 def with_line(line: str) -> str:
-    """MINIMAL with a line in place of the one with the same key; a new key goes to the section
-    of its indentation: the document or, if indented, the network.
+    """MINIMAL with one line replaced or added.
+
+    The line replaces the one with the same key. A new key is added to the network if the line is
+    indented, and to the document otherwise.
     """
     key = line.split(":")[0]
     lines = MINIMAL.strip("\n").split("\n")
@@ -98,7 +100,7 @@ _SIGNALS = {
 
 @st.composite
 def specs(draw: st.DrawFn) -> spec_pb2.DesignSpec:
-    """Complete and valid specifications, from one end of the allowed ranges to the other."""
+    """Complete and valid specifications over the whole allowed ranges."""
     minimum_on_ms = draw(st.floats(0, 1e5))
     mode = draw(
         st.sampled_from(

@@ -1,4 +1,4 @@
-"""Every mistake is answered by one sentence: the file, the field, the value, what is allowed."""
+"""Tests that a mistake is refused with one sentence: file, field, value and what is allowed."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def error_of(text: str | bytes, *, json: bool = False) -> SpecError:
 
 
 def _mistakes() -> list[tuple[str, str]]:
-    """The cases of mistakes.txt: a line of YAML, and the sentence that answers it."""
+    """The cases of mistakes.txt: lines of YAML, and the error that they cause."""
     text = Path(__file__).with_name("mistakes.txt").read_text(encoding="utf-8")
     cases = [case.split("\n-> ") for case in text.strip("\n").split("\n\n")]
     return [(line, " ".join(sentence.split())) for line, sentence in cases]
 
 
 @pytest.mark.parametrize(("line", "sentence"), _mistakes())
-def test_a_mistake_is_named_with_what_is_allowed(line: str, sentence: str) -> None:
+def test_a_mistake_is_refused_with_what_is_allowed(line: str, sentence: str) -> None:
     assert str(error_of(with_line(line))) == f"spec.yaml: {sentence}"
 
 
@@ -69,12 +69,12 @@ _IN_JSON = {
 
 
 @pytest.mark.parametrize("text", _IN_YAML, ids=lambda text: repr(text[:9]))
-def test_text_that_is_no_specification(text: str | bytes) -> None:
+def test_yaml_that_is_no_specification_is_refused(text: str | bytes) -> None:
     assert str(error_of(text)) == f"spec.yaml: the specification {_IN_YAML[text]}"
 
 
 @pytest.mark.parametrize("text", _IN_JSON, ids=lambda text: repr(text[:9]))
-def test_json_that_is_no_specification(text: str) -> None:
+def test_json_that_is_no_specification_is_refused(text: str) -> None:
     assert str(error_of(text, json=True)) == f"spec.yaml: the specification {_IN_JSON[text]}"
 
 
@@ -87,12 +87,12 @@ def test_json_that_is_no_specification(text: str) -> None:
         ("a: {b: 1, b: 2}", "a.b is given twice (line 1)"),
     ],
 )
-def test_yaml_that_means_more_than_it_says(text: str, sentence: str) -> None:
+def test_ambiguous_yaml_is_refused(text: str, sentence: str) -> None:
     assert str(error_of(text)) == f"spec.yaml: {sentence}"
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
-def test_numbers_that_json_does_not_have(number: str) -> None:
+def test_json_numbers_that_are_not_finite_are_refused(number: str) -> None:
     assert "stop.rules is " in str(error_of(f'{{"stop": {{"rules": {number}}}}}', json=True))
 
 
@@ -104,19 +104,19 @@ def test_independent_mistakes_are_reported_together() -> None:
     )
 
 
-def test_a_mistake_is_not_reported_for_what_follows_from_it() -> None:
+def test_consequences_of_a_mistake_are_not_reported() -> None:
     violations = error_of(with_line("  rtt_ms: {uniform: [x, 10]}")).violations
     assert [violation.path for violation in violations] == ["network.rtt_ms.uniform.low"]
 
 
-def test_the_sentence_stays_readable_however_many_mistakes_there_are() -> None:
+def test_the_sentence_lists_only_the_first_of_many_mistakes() -> None:
     error = error_of(with_line(f"  rtt_ms: [{'0, ' * 500}1]"))
     assert len(error.violations) == 500
     assert str(error).endswith("; and 492 more")
     assert len(str(error)) < 1000
 
 
-def test_what_is_missing_is_listed() -> None:
+def test_missing_keys_are_listed() -> None:
     assert [str(violation) for violation in error_of("name: a").violations] == [
         "network is missing",
     ]
@@ -127,7 +127,7 @@ def test_what_is_missing_is_listed() -> None:
     ]
 
 
-def test_a_file_is_named_as_it_was_given(tmp_path: Path) -> None:
+def test_errors_name_the_file_as_it_was_given(tmp_path: Path) -> None:
     path = tmp_path / "design.yaml"
     path.write_text(with_line("name: 5"), encoding="utf-8")
     with pytest.raises(SpecError) as caught:
@@ -137,7 +137,7 @@ def test_a_file_is_named_as_it_was_given(tmp_path: Path) -> None:
         load_spec(tmp_path / "absent.yaml")
 
 
-def test_a_file_is_read_by_its_name(tmp_path: Path) -> None:
+def test_the_file_name_selects_yaml_or_json(tmp_path: Path) -> None:
     yaml, json = tmp_path / "design.yaml", tmp_path / "design.json"
     for path in (yaml, json):
         path.write_text(MINIMAL, encoding="utf-8")
@@ -146,7 +146,7 @@ def test_a_file_is_read_by_its_name(tmp_path: Path) -> None:
         load_spec(json)
 
 
-# What holds for text holds for a message that came over the wire.
+# Messages received over the network are checked like text.
 
 
 def test_a_complete_message_is_accepted() -> None:
@@ -201,14 +201,14 @@ def test_a_message_that_was_not_completed_is_refused(path: str) -> None:
     assert str(caught.value) == f"the specification: {path} is missing"
 
 
-def test_a_grid_of_a_message_is_complete() -> None:
+def test_an_incomplete_grid_in_a_message_is_refused() -> None:
     spec = parse_spec(MINIMAL)
     spec.search.paper.intersend_ms.ClearField("factor")
     with pytest.raises(SpecError, match=r"search\.paper\.intersend_ms\.factor is missing"):
         check_spec(spec)
 
 
-def test_a_range_of_a_message_is_complete() -> None:
+def test_an_incomplete_range_in_a_message_is_refused() -> None:
     spec = parse_spec(MINIMAL)
     spec.search.joint.window_multiple.ClearField("maximum")
     with pytest.raises(SpecError, match=r"search\.joint\.window_multiple\.maximum is missing"):

@@ -1,4 +1,4 @@
-"""The specifications in examples/ are what the papers designed for."""
+"""Tests that the specifications in examples/ match those of the papers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from remy_proto.v1 import rule_table_pb2, spec_pb2
 _EXAMPLES = Path(__file__).parents[3] / "examples"
 _DATA = _EXAMPLES.parent / "data"
 _PATHS = sorted(_EXAMPLES.glob("*.yaml"))
-# Whose senders begin with what their last on period measured.
+# Examples with the rules `scale_free_remembering`.
 _REMEMBERING = ("generalist-remembering", "learnability-10x", "learnability-100x")
-# The same designs when their rules were absolute.
+# Earlier versions of the examples, with absolute rules.
 _ABSOLUTE = sorted((_EXAMPLES.parent / "tests/data/remyccs-absolute").glob("*/spec.yaml"))
 
 
@@ -24,7 +24,7 @@ def _load(name: str) -> spec_pb2.DesignSpec:
     return load_spec(_EXAMPLES / f"{name}.yaml")
 
 
-def test_all_are_here() -> None:
+def test_the_examples_are_complete() -> None:
     assert [path.stem for path in _PATHS] == [
         "attack-space",
         "cellular",
@@ -63,28 +63,31 @@ def test_all_are_here() -> None:
 
 
 @pytest.mark.parametrize("path", _PATHS, ids=lambda path: path.stem)
-def test_each_loads_and_draws(path: Path) -> None:
+def test_each_example_loads_and_draws_specimens(path: Path) -> None:
     spec = load_spec(path)
     assert spec.name == path.stem
     assert len(draw_specimens(spec, seed=spec.search.seed, count=16)) == 16
 
 
 @pytest.mark.parametrize("path", _PATHS, ids=lambda path: path.stem)
-def test_rules_are_scale_free_but_in_the_paper_s_search_and_where_rates_jump(path: Path) -> None:
+def test_each_example_has_the_expected_edition_and_rules(path: Path) -> None:
     spec = load_spec(path)
     absolute = spec.search.mode == spec_pb2.SEARCH_MODE_PAPER or path.stem == "cellular"
     wanted = rule_table_pb2.RULES_ABSOLUTE if absolute else rule_table_pb2.RULES_SCALE_FREE
     if path.stem in _REMEMBERING:
         wanted = rule_table_pb2.RULES_SCALE_FREE_REMEMBERING
-    # What ships a table names the edition that designed it.
+    # An example with a published table names the edition that designed it.
     edition = 2 if (_DATA / "remyccs" / path.stem).is_dir() else 3
     assert (spec.edition, spec.rules) == (edition, wanted)
 
 
 @pytest.mark.parametrize("path", [*_PATHS, *_ABSOLUTE], ids=lambda path: "/".join(path.parts[-2:]))
-def test_the_pacing_searched_reaches_beyond_the_fastest_link(path: Path) -> None:
-    """A packet's service time or less, or one sender could not fill the link; of scale-free rules
-    well below the interval that is measured."""
+def test_the_searched_intersend_times_can_fill_the_fastest_link(path: Path) -> None:
+    """Otherwise a single sender could not fill the link.
+
+    Absolute rules need an intersend time of at most a packet's service time; scale-free rules need
+    one well below the measured interval between packets.
+    """
     spec = load_spec(path)
     _, fastest_mbps = extent(outline(spec).network.rate_mbps)
     search = spec.search
@@ -96,8 +99,8 @@ def test_the_pacing_searched_reaches_beyond_the_fastest_link(path: Path) -> None
     assert intersend_ms.minimum <= 12 / fastest_mbps
 
 
-def test_only_the_demonstration_of_the_papers_search_is_by_rules_alone() -> None:
-    """Everything else is designed by the joint search, whose length is its own."""
+def test_only_the_example_of_the_paper_s_search_has_stop_conditions() -> None:
+    """The other examples use the joint search, which has a length of its own."""
     papers = [
         path.stem for path in _PATHS if load_spec(path).search.mode == spec_pb2.SEARCH_MODE_PAPER
     ]
@@ -105,8 +108,8 @@ def test_only_the_demonstration_of_the_papers_search_is_by_rules_alone() -> None
     assert not any(load_spec(path).stop.ListFields() for path in _PATHS if path.stem not in papers)
 
 
-def test_the_demonstration_is_for_general_purpose_networks() -> None:
-    """In the newest edition, with the clocks of a kernel."""
+def test_the_demo_is_a_short_general_purpose_design() -> None:
+    """It has fewer steps, the newest edition and realistic clocks."""
     demo, general = _load("demo"), _load("general-purpose-delta1")
     assert (demo.edition, general.edition) == (3, 2)
     demo.name, demo.edition = general.name, general.edition
@@ -120,7 +123,7 @@ def test_the_demonstration_is_for_general_purpose_networks() -> None:
 
 
 @pytest.mark.parametrize("delta", ["0.1", "1", "10"])
-def test_general_purpose_designs(delta: str) -> None:
+def test_general_purpose_designs_match_the_paper(delta: str) -> None:
     """The first table of section 5.1 of TCP ex Machina."""
     spec = _load(f"general-purpose-delta{delta}")
     network = spec.network
@@ -135,8 +138,8 @@ def test_general_purpose_designs(delta: str) -> None:
     assert (spec.search.specimens, spec.search.simulated_seconds) == (16, 30)
 
 
-def test_a_general_purpose_design_for_real_clocks() -> None:
-    """The same networks, seen through jitter of up to half a millisecond."""
+def test_the_noise_design_differs_only_in_its_clocks() -> None:
+    """The noise design has jitter of up to half a millisecond."""
     exact, noisy = _load("general-purpose-delta1"), _load("general-purpose-noise")
     measurement = noisy.network.measurement
     assert extent(measurement.jitter.exponential_mean_ms) == (0, 0.5)
@@ -147,8 +150,8 @@ def test_a_general_purpose_design_for_real_clocks() -> None:
     assert noisy == exact
 
 
-def test_one_table_for_many_networks() -> None:
-    """The ranges of the learnability study at once, with clocks as kernels have them."""
+def test_the_generalist_covers_the_learnability_ranges() -> None:
+    """It combines all ranges of the learnability study, with realistic clocks."""
     network = _load("generalist").network
     assert extent(network.rate_mbps) == (1, 1000)
     assert extent(network.rtt_ms) == (10, 300)
@@ -157,7 +160,7 @@ def test_one_table_for_many_networks() -> None:
     assert extent(network.measurement.delayed_ack_ms) == (0, 1)
 
 
-def test_designs_for_known_and_tenfold_link_rates() -> None:
+def test_link_rate_designs_match_the_paper() -> None:
     """The second table of section 5.1."""
     one, ten = _load("one-x"), _load("ten-x")
     assert one.network.rate_mbps.exact == 15
@@ -168,8 +171,8 @@ def test_designs_for_known_and_tenfold_link_rates() -> None:
     assert (one.network.rtt_ms.exact, one.network.senders.exact) == (150, 2)
 
 
-def test_datacenter_design() -> None:
-    """Section 5.5: minimum potential delay, and hardly more."""
+def test_the_datacenter_design_matches_the_paper() -> None:
+    """Section 5.5 of TCP ex Machina: minimum potential delay, with little weight on delay."""
     spec = _load("datacenter")
     assert (spec.objective.alpha, spec.objective.delta) == (2, 0.002)
     assert spec.network.rate_mbps.exact == 10_000
@@ -184,11 +187,11 @@ def test_datacenter_design() -> None:
     ("factor", "low", "high"),
     [("2x", 22, 44), ("10x", 10, 100), ("100x", 3.2, 320), ("1000x", 1, 1000)],
 )
-def test_learnability_designs(factor: str, low: float, high: float) -> None:
-    """Table 2 of the study of learnability; of its signals the ratios, or ages."""
+def test_learnability_designs_match_table_2(factor: str, low: float, high: float) -> None:
+    """The networks are those of Table 2 of the learnability study."""
     spec = _load(f"learnability-{factor}")
     remembers = spec.name in _REMEMBERING
-    young = rule_table_pb2.SIGNAL_AGE if remembers else rule_table_pb2.SIGNAL_SLOW_REC_RATIO
+    age = rule_table_pb2.SIGNAL_AGE if remembers else rule_table_pb2.SIGNAL_SLOW_REC_RATIO
     assert spec.network.rate_mbps.log_uniform == spec_pb2.Distribution.LogUniform(
         low=low, high=high
     )
@@ -198,12 +201,12 @@ def test_learnability_designs(factor: str, low: float, high: float) -> None:
     assert set(spec.signals) == {
         rule_table_pb2.SIGNAL_RTT_RATIO,
         rule_table_pb2.SIGNAL_SEND_RATIO,
-        young,
+        age,
     }
 
 
 @pytest.mark.parametrize("range_", ["145-155", "140-160", "110-200", "50-250", "10-280"])
-def test_designs_for_a_range_of_rtts(range_: str) -> None:
+def test_rtt_range_designs_match_table_4(range_: str) -> None:
     """Table 4 of the learnability study."""
     spec = _load(f"learnability-rtt-{range_}")
     assert extent(spec.network.rtt_ms) == tuple(map(float, range_.split("-")))
@@ -211,7 +214,7 @@ def test_designs_for_a_range_of_rtts(range_: str) -> None:
 
 
 @pytest.mark.parametrize("range_", ["1-2", "1-10", "1-20", "1-50", "1-100"])
-def test_designs_for_a_range_of_senders(range_: str) -> None:
+def test_sender_range_designs_match_table_3(range_: str) -> None:
     """Table 3 of the learnability study."""
     spec = _load(f"learnability-senders-{range_}")
     assert extent(spec.network.senders) == tuple(map(float, range_.split("-")))

@@ -1,4 +1,4 @@
-"""Whatever a specification's text holds, the outcome is a specification or a SpecError."""
+"""Tests that any text is read as a valid specification or refused with a SpecError."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FULL = with_line("  buffer: {packets: {integer_uniform: [1, 9]}}") + (
 
 
 def _parse(text: str, *, is_json: bool = False) -> None:
-    """Must end with a sound specification, or with one sentence."""
+    """Parses a text, and checks that the result is valid or that the error is one short line."""
     error = _refusal(text, is_json)
     if error is not None:
         assert error.violations
@@ -54,7 +54,7 @@ def _mutated(source: random.Random) -> str:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_mutated_text_is_refused_or_sound(seed: int) -> None:
+def test_mutated_text_is_refused_or_valid(seed: int) -> None:
     source = random.Random(seed)
     for _ in range(50):
         _parse(_mutated(source))
@@ -82,7 +82,7 @@ _TREES = st.recursive(
 
 
 @given(_TREES)
-def test_any_tree_is_refused_or_sound(tree: object) -> None:
+def test_any_tree_is_refused_or_valid(tree: object) -> None:
     _parse(
         json.dumps({"network": tree, "traffic": tree, "search": tree, "name": tree}), is_json=True
     )
@@ -90,7 +90,7 @@ def test_any_tree_is_refused_or_sound(tree: object) -> None:
 
 
 @given(st.text(max_size=50))
-def test_any_text_is_refused_or_sound(text: str) -> None:
+def test_any_text_is_refused_or_valid(text: str) -> None:
     _parse(text)
     _parse(text, is_json=True)
 
@@ -110,6 +110,6 @@ def test_any_text_is_refused_or_sound(text: str) -> None:
     ],
     ids=lambda text: text[:12],
 )
-def test_a_bomb_is_refused(text: str) -> None:
+def test_text_that_would_exhaust_memory_or_time_is_refused(text: str) -> None:
     with pytest.raises(SpecError):
         parse_spec(text)

@@ -1,4 +1,4 @@
-"""Links, routes and given tables in specifications: what is drawn of them, and what is refused."""
+"""Tests links, routes, traces and fixed tables in specifications: drawing and refusals."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _LOSSES = st.sampled_from(["0", "0.01", "{uniform: [0, 0.1]}"])
 
 @given(_QUANTITIES, _QUANTITIES, _BUFFERS, _LOSSES, st.integers(0, 2**64 - 1), st.booleans())
 @settings(max_examples=15)
-def test_a_dumbbell_said_as_one_link_is_the_dumbbell(
+def test_one_plain_link_draws_the_same_networks_as_a_dumbbell(
     rate: str, rtt: str, buffer: str | None, loss: str, seed: int, stratified: bool
 ) -> None:
     senders = "senders: {integer_uniform: [1, 9]}"
@@ -75,15 +75,16 @@ def test_a_dumbbell_said_as_one_link_is_the_dumbbell(
     )
     waiting = "" if buffer is None else f", buffer: {{packets: {buffer}}}"
     link = f"{{name: only, rate_mbps: {rate}, loss_probability: {loss}, queue: codel{waiting}}}"
-    said = _spec(f"rtt_ms: {rtt}, {senders}, links: [{link}]")
+    with_link = _spec(f"rtt_ms: {rtt}, {senders}, links: [{link}]")
     drawn = [
-        Networks(each).draw(seed=seed, count=12, stratified=stratified) for each in (plain, said)
+        Networks(each).draw(seed=seed, count=12, stratified=stratified)
+        for each in (plain, with_link)
     ]
     assert drawn[0] == drawn[1]
-    assert outline(plain).network.rate_mbps == outline(said).network.rate_mbps
+    assert outline(plain).network.rate_mbps == outline(with_link).network.rate_mbps
 
 
-def test_routes_name_links_by_number_too() -> None:
+def test_routes_name_links_by_name_or_number() -> None:
     links = "links: [{rate_mbps: 10}, {name: second, rate_mbps: 20}, {rate_mbps: 30}]"
     one, other = (
         _spec(f"rtt_ms: 50, {links}, senders: [{{design: remycc, route: {{links: {names}}}}}]")
@@ -125,11 +126,11 @@ _KINDS = {
 
 
 @pytest.mark.parametrize("kind", _KINDS.values(), ids=_KINDS)
-def test_every_kind_is_written_and_drawn_and_simulated(kind: str) -> None:
+def test_every_kind_of_link_round_trips_and_is_drawn_and_simulated(kind: str) -> None:
     spec = _spec(f"rtt_ms: 50, senders: 2, links: [{{rate_mbps: 30}}, {kind}]")
     assert parse_spec(to_yaml(spec)) == spec
     specimens = draw_specimens(spec, seed=3, count=6)
-    # A specimen is what its seed and number say, whatever is drawn beside it.
+    # A specimen depends only on its seed and index.
     assert specimens[4:] == draw_specimens(spec, seed=3, count=2, first_index=4)
     varied = any(word in kind for word in ("uniform", "[2, 8]"))
     assert (len({each.links[1].SerializeToString() for each in specimens}) > 1) == varied
@@ -170,7 +171,7 @@ def _links(draw: st.DrawFn) -> spec_pb2.LinkModel:
 
 @given(st.lists(_links(), min_size=2, max_size=3), st.integers(0, 2**64 - 1))
 @settings(max_examples=10)
-def test_any_links_are_written_as_they_are_read_and_drawn_within_their_ends(
+def test_any_links_round_trip_and_are_drawn_within_their_extents(
     links: list[spec_pb2.LinkModel], seed: int
 ) -> None:
     spec = _spec("rtt_ms: 5, senders: 2, links: [{rate_mbps: 1}]")
@@ -190,7 +191,7 @@ def test_any_links_are_written_as_they_are_read_and_drawn_within_their_ends(
                 assert low <= drawn.generated.generator.maximum_packets_per_s <= high
 
 
-def test_a_parking_lot_has_routes_and_rtts() -> None:
+def test_a_parking_lot_draws_routes_and_rtts() -> None:
     spec = _spec(
         "rtt_ms: 10, ack_bytes: 40, links: [{name: first, rate_mbps: 10, delay_ms: 75}, "
         "{name: second, rate_mbps: {uniform: [2, 4]}, delay_ms: 75}, {name: back, rate_mbps: 1}],"
@@ -203,7 +204,7 @@ def test_a_parking_lot_has_routes_and_rtts() -> None:
         assert (crossing.route.delay_ms, crossing.route.return_delay_ms) == (5, 5)
         assert other.route.links[:] == [1]
         assert 90 <= other.route.delay_ms + other.route.return_delay_ms <= 99
-        # What is compared with is the slowest link, and the longest path.
+        # Results are relative to the slowest link and to the longest path.
         assert specimen.link_rate_packets_per_ms == 1 / 12
         assert specimen.rtt_ms == pytest.approx(
             max(160, 75 + other.route.delay_ms + other.route.return_delay_ms)
@@ -211,7 +212,7 @@ def test_a_parking_lot_has_routes_and_rtts() -> None:
         assert specimen.bottleneck.ack_bytes == 40
 
 
-def test_groups_at_one_link_may_have_rtts_of_their_own() -> None:
+def test_groups_at_one_link_may_have_different_rtts() -> None:
     spec = _spec(
         "rate_mbps: 10, rtt_ms: 100, senders: [{design: remycc, rtt_ms: 50}, {design: remycc}]"
     )
@@ -222,7 +223,7 @@ def test_groups_at_one_link_may_have_rtts_of_their_own() -> None:
     assert list(outline(spec).network.rtt_ms.list.values) == [50, 100, 100]
 
 
-def test_incast_is_a_barrier_before_a_port() -> None:
+def test_incast_draws_constant_flows_with_a_barrier() -> None:
     spec = _spec(
         "rtt_ms: 1, links: [{rate_mbps: 1000, buffer: {packets: 64}}], senders: [{design: remycc,"
         " count: {integer_uniform: [2, 64]}}]",
@@ -248,7 +249,7 @@ def test_senders_join_and_leave_at_given_times() -> None:
     assert cycle_ms(spec) == spec.search.simulated_seconds * 1000
 
 
-def test_a_flow_has_a_length_of_one_s_own_quantiles_and_the_first_may_come_sooner() -> None:
+def test_custom_quantiles_and_the_first_off_factor_reach_the_simulator() -> None:
     load = "empirical_bytes: {probabilities: [0, 1], bytes: [3000, 6000], extra_bytes: 1500}"
     spec = _spec(
         "rate_mbps: 10, rtt_ms: 100, senders: 1",
@@ -260,7 +261,7 @@ def test_a_flow_has_a_length_of_one_s_own_quantiles_and_the_first_may_come_soone
     assert (lengths.name, lengths.extra_bytes) == ("", 1500)
     assert (lengths.probabilities[:], lengths.bytes[:]) == ([0, 1], [3000, 6000])
     assert sender.traffic.first_off_factor == 0.5
-    # 1 is what everybody has who says nothing.
+    # A factor of 1 is the default, and is left out.
     plain = _spec(
         "rate_mbps: 10, rtt_ms: 100, senders: 1",
         f"traffic: {{{load}, mean_off_ms: 200, first_off_factor: 1}}\n",
@@ -326,7 +327,7 @@ _OUTAGE = "{rate_mbps: 1, schedule: {steps: [{at_ms: 5, rate_mbps: 0}]}}"
         ),
     ],
 )
-def test_what_makes_no_sense_is_one_sentence(network: str, sentence: str) -> None:
+def test_an_inconsistent_network_is_refused_with_one_sentence(network: str, sentence: str) -> None:
     assert _error(network).startswith(f"spec.yaml: {sentence}")
 
 
@@ -372,7 +373,7 @@ def test_what_makes_no_sense_is_one_sentence(network: str, sentence: str) -> Non
         ),
     ],
 )
-def test_loads_that_make_no_sense_are_one_sentence(traffic: str, sentence: str) -> None:
+def test_inconsistent_traffic_is_refused_with_one_sentence(traffic: str, sentence: str) -> None:
     plain = "rate_mbps: 1, rtt_ms: 1, senders: 1"
     assert _error(plain, f"traffic: {{{traffic}}}").startswith(f"spec.yaml: network.{sentence}")
 
@@ -391,7 +392,7 @@ def _in_folder(folder: Path, trace: bytes = b"1\n3\n4\n8\n") -> Path:
     return path
 
 
-def test_files_that_are_named_become_part_of_the_specification(tmp_path: Path) -> None:
+def test_referenced_files_become_part_of_the_specification(tmp_path: Path) -> None:
     path = _in_folder(tmp_path)
     spec = load_spec(path)
     trace, table = spec.network.links[0].trace, spec.network.sender_groups[1].table
@@ -400,14 +401,14 @@ def test_files_that_are_named_become_part_of_the_specification(tmp_path: Path) -
     # 4 opportunities in 8 ms.
     assert trace.mean_rate_mbps == pytest.approx(6)
     assert json.loads(table.json) == json.loads(_TABLE)
-    # It says the same wherever it is, whatever becomes of its files.
+    # The specification does not depend on its files any more.
     assert parse_spec(to_yaml(spec)) == spec
     digest = content_digest(spec)
     _in_folder(tmp_path, b"1\n3\n4\n9\n")
     assert content_digest(load_spec(path)) != digest
 
 
-def test_a_broken_recording_is_one_sentence_already_where_it_is_read(tmp_path: Path) -> None:
+def test_a_broken_trace_is_refused_when_it_is_read(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as caught:
         load_spec(_in_folder(tmp_path, b"5\n3\n"))
     assert str(caught.value).endswith("line 2: 3 comes after 5, but times must not fall")
@@ -416,7 +417,7 @@ def test_a_broken_recording_is_one_sentence_already_where_it_is_read(tmp_path: P
     assert "is binary" in str(caught.value)
 
 
-def test_a_given_table_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+def test_a_fixed_table_that_cannot_be_read_is_refused_with_one_sentence(tmp_path: Path) -> None:
     path = _in_folder(tmp_path)
     (tmp_path / "other.json").unlink()
     with pytest.raises(SpecError) as caught:
@@ -425,25 +426,27 @@ def test_a_given_table_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> No
     assert sentence.endswith("other.json: cannot be read (no such file or directory)")
 
 
-def test_what_a_simulation_costs_is_what_its_recording_carries(tmp_path: Path) -> None:
+def test_nominal_packets_and_outline_use_the_mean_rate_of_a_trace(tmp_path: Path) -> None:
     spec = load_spec(_in_folder(tmp_path))
     request = evaluation_request(spec, None, seed=1, specimens=2, seconds=8.0)
     assert nominal_packets(request).tolist() == pytest.approx([4000, 4000])
-    low, usual, high = outline(spec).network.rate_mbps.list.values
-    assert low == usual == high == pytest.approx(6)
+    low, median, high = outline(spec).network.rate_mbps.list.values
+    assert low == median == high == pytest.approx(6)
 
 
-def test_a_design_among_others_on_a_recorded_link_is_the_same_on_threads(tmp_path: Path) -> None:
+def test_a_design_with_a_trace_and_other_senders_is_equal_for_any_number_of_threads(
+    tmp_path: Path,
+) -> None:
     spec = load_spec(_in_folder(tmp_path))
-    found = []
+    checkpoints = []
     for threads in (1, 3):
         designer, evaluator = Designer(spec), LocalEvaluator(threads)
         try:
             for _ in range(3):
                 request = designer.next_request()
                 assert request is not None
-                # The given table is behind the one that is designed.
-                assert request.tables[1] == from_native(_given_table())
+                # The fixed table follows the designed one.
+                assert request.tables[1] == from_native(_fixed_table())
                 assert [group.table for group in request.specimen_columns.kinds[0].senders] == [
                     0,
                     1,
@@ -452,14 +455,14 @@ def test_a_design_among_others_on_a_recorded_link_is_the_same_on_threads(tmp_pat
                 designer.receive(evaluator.evaluate(request))
         finally:
             evaluator.close()
-        found.append(designer.checkpoint())
-    assert found[0] == found[1]
+        checkpoints.append(designer.checkpoint())
+    assert checkpoints[0] == checkpoints[1]
 
 
 @pytest.mark.parametrize(
     "name", ["cellular", "incast", "two-bottlenecks", "tcp-aware", "diversity"]
 )
-def test_the_examples_of_networks_can_be_designed_for(name: str) -> None:
+def test_the_examples_with_links_can_be_designed(name: str) -> None:
     spec = load_spec(_EXAMPLES / f"{name}.yaml")
     spec.search.simulated_seconds = 1.0
     spec.search.joint.steps = 1
@@ -475,13 +478,13 @@ def test_the_examples_of_networks_can_be_designed_for(name: str) -> None:
     assert designer.steps > 0
 
 
-def _given_table() -> RuleTable:
+def _fixed_table() -> RuleTable:
     return RuleTable([2], [([], (1.0, 1.0, 3.0))])
 
 
-def test_a_cellular_link_differs_from_network_to_network() -> None:
+def test_each_specimen_draws_its_own_cellular_link() -> None:
     spec = _spec("rtt_ms: 50, senders: 1, links: [{generated: {}}]")
-    request = evaluation_request(spec, _given_table(), seed=1, specimens=4, seconds=5.0)
+    request = evaluation_request(spec, _fixed_table(), seed=1, specimens=4, seconds=5.0)
     outcome = remy_simulator.evaluate_columns(request)
     assert len(set(outcome.packets_sent)) > 1
     generator = request.specimen_columns.kinds[0].links[0].generated.generator

@@ -1,4 +1,4 @@
-"""Groups of senders, mixtures of models: what is drawn, and what is refused."""
+"""Tests groups of senders and mixtures of network models: drawing and refusals."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _TRAFFIC = "traffic: {exponential_time: {mean_ms: 1000}, mean_off_ms: 500}"
 
 
 def _text(network: str, rest: str = "") -> str:
-    """A specification whose networks have a load."""
-    loaded = network.replace("network: {", f"network: {{{_TRAFFIC}, ")
-    return f"name: groups\n{loaded}\n{rest}"
+    """A specification with traffic added to its networks."""
+    with_traffic = network.replace("network: {", f"network: {{{_TRAFFIC}, ")
+    return f"name: groups\n{with_traffic}\n{rest}"
 
 
 def _spec(network: str, rest: str = "") -> spec_pb2.DesignSpec:
@@ -49,7 +49,7 @@ def _error(text: str) -> str:
     return str(caught.value)
 
 
-def test_one_group_of_the_designed_table_is_what_senders_are() -> None:
+def test_a_number_of_senders_equals_one_group_of_the_designed_table() -> None:
     plain = _spec("network: {rate_mbps: {uniform: [1, 20]}, rtt_ms: 100, senders: 3}")
     grouped = _spec(
         "network: {rate_mbps: {uniform: [1, 20]}, rtt_ms: 100,"
@@ -59,7 +59,7 @@ def test_one_group_of_the_designed_table_is_what_senders_are() -> None:
     assert drawn[0] == drawn[1]
 
 
-def test_a_group_says_what_its_senders_run_and_what_they_count() -> None:
+def test_a_group_determines_what_its_senders_run_and_their_weight() -> None:
     spec = _groups(
         "design: remycc, count: 2, weight: 3, objective: {delta: 0.5}",
         "protocol: 'cubic,variant=linux', traffic: {exponential_bytes: {mean_bytes: 1e5},"
@@ -82,7 +82,7 @@ def test_a_group_says_what_its_senders_run_and_what_they_count() -> None:
     assert designs(spec) == ["remycc", "other"]
 
 
-def test_a_group_of_none_is_not_there() -> None:
+def test_a_group_without_senders_is_left_out() -> None:
     spec = _groups("design: remycc", "protocol: newreno, count: [0, 2]")
     drawn = draw_specimens(spec, seed=1, count=40, stratified=True)
     counts = Counter(tuple(group.count for group in specimen.senders) for specimen in drawn)
@@ -91,18 +91,20 @@ def test_a_group_of_none_is_not_there() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 20), min_size=2, max_size=5).filter(any), st.integers(1, 200))
-def test_a_step_has_networks_of_each_model_by_its_weight(weights: list[int], count: int) -> None:
+def test_stratified_networks_are_divided_among_models_by_weight(
+    weights: list[int], count: int
+) -> None:
     drawn = draw_specimens(_mixture(*weights), seed=9, count=count, stratified=True)
     rates = Counter(round(specimen.link_rate_packets_per_ms) for specimen in drawn)
     for number, weight in enumerate(weights):
         expected = count * weight / sum(weights)
-        # A stratum that spans an end is on either side of it.
+        # A stratum may span the boundary between two models.
         assert abs(rates[number + 1] - expected) < 2 + 1e-9
         if weight == 0:
             assert rates[number + 1] == 0
 
 
-def test_each_model_s_quantities_fall_once_into_each_stratum_of_its_networks() -> None:
+def test_each_model_is_stratified_over_its_own_networks() -> None:
     drawn = draw_specimens(_mixture(1, 2, 1), seed=3, count=64, stratified=True)
     for rate in (1, 2, 3):
         own = [each for each in drawn if each.link_rate_packets_per_ms == rate]
@@ -110,20 +112,21 @@ def test_each_model_s_quantities_fall_once_into_each_stratum_of_its_networks() -
         assert strata == list(range(len(own)))
 
 
-def test_unstratified_networks_depend_on_their_number_alone() -> None:
+def test_an_unstratified_network_depends_only_on_its_index() -> None:
     spec = _mixture(1, 3)
     whole = draw_specimens(spec, seed=4, count=30)
     assert draw_specimens(spec, seed=4, first_index=10, count=20) == whole[10:]
 
 
-def test_a_model_alone_is_the_network() -> None:
+def test_a_single_model_draws_the_same_networks_as_network() -> None:
     alone = draw_specimens(_mixture(7), seed=2, count=16, stratified=True)
     network = "network: {rate_mbps: 12, rtt_ms: {uniform: [1, 2]}, senders: 1}"
     assert alone == draw_specimens(_spec(network), seed=2, count=16, stratified=True)
 
 
-def test_the_diversity_pair_is_weighted_as_in_the_study() -> None:
-    """Each network of one kind ten times as often as each of both (Learnability, Table 7)."""
+def test_the_diversity_example_has_the_weights_of_the_study() -> None:
+    """Learnability, Table 7: a network with one kind of senders has ten times the weight of one
+    with both kinds."""
     drawn = draw_specimens(
         load_spec(_EXAMPLES / "diversity.yaml"), seed=1, count=4400, stratified=True
     )
@@ -138,12 +141,12 @@ def test_the_diversity_pair_is_weighted_as_in_the_study() -> None:
 
 
 @pytest.mark.parametrize("name", ["tcp-aware", "diversity"])
-def test_mixtures_read_back_as_they_were_written(name: str) -> None:
+def test_mixtures_round_trip(name: str) -> None:
     spec = load_spec(_EXAMPLES / f"{name}.yaml")
     assert parse_spec(to_yaml(spec)) == spec
 
 
-def test_an_outline_spans_all_models() -> None:
+def test_the_outline_covers_all_models() -> None:
     model = outline(_mixture(1, 0, 4, network="senders: [{design: a, count: [1, 5]}]"))
     assert sorted({*model.network.rate_mbps.list.values}) == [12, 24, 36]
     assert sorted({*model.network.senders.list.values}) == [1, 5]
@@ -217,11 +220,11 @@ _NETWORK = "rate_mbps: 12, rtt_ms: 100"
         ("models: []", "network is missing"),
     ],
 )
-def test_what_makes_no_sense_is_told_in_one_sentence(network: str, sentence: str) -> None:
+def test_an_inconsistent_mixture_is_refused_with_one_sentence(network: str, sentence: str) -> None:
     assert _error(_text(network)).startswith(f"spec.yaml: {sentence}")
 
 
-def test_tables_that_are_designed_together_have_one_step_in_flight() -> None:
+def test_tables_designed_together_allow_one_step_in_flight() -> None:
     groups = "senders: [{design: a}, {design: b}]"
     text = _text(
         f"network: {{rate_mbps: 12, rtt_ms: 100, {groups}}}",
@@ -234,7 +237,7 @@ def test_tables_that_are_designed_together_have_one_step_in_flight() -> None:
     assert len(designs(parse_spec(text.replace("IN_FLIGHT", "1")))) == 2
 
 
-def test_signals_of_the_dumbbell_are_refused_where_it_is_none() -> None:
+def test_signals_that_only_the_dumbbell_measures_are_refused_elsewhere() -> None:
     assert "signals has a signal that the simulator measures only for RemyCCs" in _error(
         _text(
             f"network: {{{_NETWORK}, senders: 1, queue: codel}}",
@@ -243,7 +246,7 @@ def test_signals_of_the_dumbbell_are_refused_where_it_is_none() -> None:
     )
 
 
-def test_marks_are_looked_at_where_a_queue_marks() -> None:
+def test_the_ecn_signal_needs_a_marking_queue() -> None:
     network = f"network: {{{_NETWORK}, senders: 1QUEUE}}"
     text = _text(network, "signals: [rtt_ratio, ecn_fraction]\n")
     assert "signals has ecn_fraction, but no queue marks packets" in _error(

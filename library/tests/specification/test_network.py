@@ -1,4 +1,4 @@
-"""Specimens are drawn as the network model says, and every draw has its own name."""
+"""Tests how specimens are drawn from the network model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _link_rates(specimens: list[evaluation_pb2.Specimen]) -> list[float]:
     return [specimen.link_rate_packets_per_ms for specimen in specimens]
 
 
-def test_units() -> None:
+def test_a_specimen_has_the_simulator_s_units() -> None:
     [specimen] = draw_specimens(parse_spec(MINIMAL), seed=1, count=1)
     assert specimen.link_rate_packets_per_ms == 1.25  # 15 Mbit/s, in packets of 1500 bytes
     assert specimen.rtt_ms == 150
@@ -42,7 +42,7 @@ def test_units() -> None:
     assert group.traffic.mean_off_ms == 5000
 
 
-def test_a_rate_is_in_packets_of_the_network_s_size() -> None:
+def test_a_rate_is_converted_with_the_network_s_packet_size() -> None:
     [specimen] = draw_specimens(parse_spec(with_line("  packet_bytes: 750")), seed=1, count=1)
     assert specimen.link_rate_packets_per_ms == 2.5
     assert specimen.bottleneck.packet_bytes == 750
@@ -56,7 +56,7 @@ def test_a_finite_buffer_and_loss() -> None:
     assert specimen.loss_probability == 0.01
 
 
-def test_clocks_are_exact_unless_measured_otherwise() -> None:
+def test_a_specimen_without_measurement_has_exact_clocks() -> None:
     [specimen] = draw_specimens(parse_spec(MINIMAL), seed=1, count=1)
     assert not specimen.HasField("measurement")
 
@@ -96,13 +96,15 @@ def test_clocks_are_exact_unless_measured_otherwise() -> None:
         ),
     ],
 )
-def test_measurement(measurement: str, expected: evaluation_pb2.Measurement) -> None:
+def test_each_kind_of_measurement_reaches_the_specimen(
+    measurement: str, expected: evaluation_pb2.Measurement
+) -> None:
     spec = parse_spec(with_line(f"  measurement: {measurement}"))
     [specimen] = draw_specimens(spec, seed=1, count=1)
     assert specimen.measurement == expected
 
 
-def test_each_specimen_has_its_own_noise_and_nothing_else_changes() -> None:
+def test_drawn_noise_differs_per_specimen_and_changes_no_other_draw() -> None:
     noise = "{jitter: {uniform_maximum_ms: {uniform: [0, 0.5]}}, timestamp_resolution_ms: [1, 4]}"
     spec = parse_spec(_UNIFORM)
     noisy = parse_spec(_UNIFORM.replace("  senders: 2", f"  senders: 2\n  measurement: {noise}"))
@@ -128,7 +130,7 @@ def test_jitter_in_packet_times_follows_the_link_rate() -> None:
     assert sum(mean < math.sqrt(0.01 * 3) for mean in packets) == 100
 
 
-def test_realistic_specimens_have_bunches_of_three_sizes() -> None:
+def test_realistic_specimens_have_three_bunch_sizes() -> None:
     specimens = draw_specimens(
         parse_spec(with_line("  measurement: realistic")), seed=3, count=90, stratified=True
     )
@@ -150,7 +152,7 @@ def test_realistic_specimens_have_bunches_of_three_sizes() -> None:
         ("flow_lengths: {shape: 0.6}", "pareto_bytes"),
     ],
 )
-def test_loads_by_bytes(on: str, field: str) -> None:
+def test_traffic_by_bytes_reaches_the_specimen(on: str, field: str) -> None:
     text = MINIMAL.replace("exponential_time: {mean_ms: 5000}", on)
     [specimen] = draw_specimens(parse_spec(text), seed=1, count=1)
     traffic = specimen.senders[0].traffic
@@ -186,7 +188,7 @@ def test_every_value_lies_in_its_range(
 
 
 @given(distributions(1e-3, 1e6), st.floats(0, 1, exclude_max=True))
-def test_a_quantile_lies_between_the_ends(
+def test_a_quantile_lies_within_the_extent(
     distribution: spec_pb2.Distribution, probability: float
 ) -> None:
     low, high = extent(distribution)
@@ -206,7 +208,7 @@ def test_a_quantile_lies_between_the_ends(
         ("8", lambda _: 8),
     ],
 )
-def test_quantiles_are_those_of_the_textbook(text: str, expected: Callable[[float], float]) -> None:
+def test_quantiles_match_their_formulas(text: str, expected: Callable[[float], float]) -> None:
     distribution = parse_spec(with_line(f"  rtt_ms: {text}")).network.rtt_ms
     for step in range(1000):
         probability = step / 1000
@@ -220,7 +222,7 @@ def test_extreme_ranges_have_quantiles(ends: str) -> None:
     assert all(low <= quantile(distribution, step / 100) <= high for step in range(100))
 
 
-def test_every_integer_is_equally_probable() -> None:
+def test_integers_are_drawn_with_equal_probability() -> None:
     spec = parse_spec(with_line("  senders: {integer_uniform: [1, 4]}"))
     counts = Counter(
         specimen.senders[0].count for specimen in draw_specimens(spec, seed=5, count=4000)
@@ -231,7 +233,7 @@ def test_every_integer_is_equally_probable() -> None:
 
 
 @given(_U64, st.integers(0, 2**40))
-def test_a_specimen_depends_on_its_seed_and_index_alone(seed: int, first: int) -> None:
+def test_a_specimen_depends_only_on_its_seed_and_index(seed: int, first: int) -> None:
     spec = parse_spec(_UNIFORM)
     together = draw_specimens(spec, seed=seed, first_index=first, count=5)
     alone = [
@@ -240,8 +242,8 @@ def test_a_specimen_depends_on_its_seed_and_index_alone(seed: int, first: int) -
     assert together == alone
 
 
-def test_a_quantity_does_not_depend_on_how_the_others_are_drawn() -> None:
-    """Designs with one difference in their models stay comparable, specimen by specimen."""
+def test_a_quantity_s_draws_do_not_depend_on_other_distributions() -> None:
+    """Designs whose models differ in one quantity stay comparable, specimen by specimen."""
     other = _UNIFORM.replace("rtt_ms: 150", "rtt_ms: {uniform: [1, 9]}").replace(
         "senders: 2", "senders: {integer_uniform: [1, 16]}"
     )
@@ -250,13 +252,13 @@ def test_a_quantity_does_not_depend_on_how_the_others_are_drawn() -> None:
     assert [specimen.key for specimen in one] == [specimen.key for specimen in two]
 
 
-def test_draws_of_two_quantities_are_not_the_same() -> None:
+def test_two_quantities_have_different_draws() -> None:
     text = _UNIFORM.replace("rtt_ms: 150", "rtt_ms: {uniform: [1, 2]}")
     for specimen in draw_specimens(parse_spec(text), seed=3, count=20):
         assert specimen.link_rate_packets_per_ms != specimen.rtt_ms
 
 
-def test_keys_are_unique_in_and_across_streams() -> None:
+def test_keys_are_unique_within_and_across_seeds() -> None:
     spec = parse_spec(MINIMAL)
     keys = [
         specimen.key
@@ -269,7 +271,7 @@ def test_keys_are_unique_in_and_across_streams() -> None:
     assert len(set(keys)) == len(keys)
 
 
-def test_numbers_of_quantities_are_part_of_what_a_seed_means() -> None:
+def test_the_numbers_of_quantities_never_change() -> None:
     [specimen] = draw_specimens(parse_spec(_UNIFORM), seed=7, first_index=3, count=1)
     assert specimen.key == remy_simulator.mix(7, 3, Quantity.KEY)
     drawn = remy_simulator.uniform(7, 3, Quantity.LINK_RATE)
@@ -299,18 +301,18 @@ def test_numbers_of_quantities_are_part_of_what_a_seed_means() -> None:
 
 
 class TestStratified:
-    """A Latin hypercube: every quantity falls once into each stratum."""
+    """Tests stratified draws, which are a Latin hypercube."""
 
     @given(_U64, st.integers(1, 40), st.integers(0, 1000))
-    def test_every_stratum_is_met_once(self, seed: int, count: int, first: int) -> None:
+    def test_each_stratum_has_one_value(self, seed: int, count: int, first: int) -> None:
         spec = parse_spec(with_line("  rtt_ms: {uniform: [0.5, 1.5]}"))
         specimens = draw_specimens(spec, seed=seed, count=count, first_index=first, stratified=True)
         strata = sorted(math.floor((specimen.rtt_ms - 0.5) * count) for specimen in specimens)
-        # Rounding may move a value that lies at an end of its stratum.
+        # Rounding may move a value at the end of its stratum into the next one.
         assert all(abs(stratum - index) <= 1 for index, stratum in enumerate(strata))
         assert len(specimens) == count
 
-    def test_quantities_are_shuffled_apart(self) -> None:
+    def test_quantities_are_shuffled_independently(self) -> None:
         text = _UNIFORM.replace("rtt_ms: 150", "rtt_ms: {uniform: [1, 2]}")
         specimens = draw_specimens(parse_spec(text), seed=3, count=64, stratified=True)
         by_rate = sorted(range(64), key=lambda i: specimens[i].link_rate_packets_per_ms)

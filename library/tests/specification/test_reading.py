@@ -1,4 +1,4 @@
-"""What may be left out, and what may be written shorter."""
+"""Tests defaults, presets and short forms of specifications."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from remy_farm.specification.writing import content_digest
 from remy_proto.v1 import rule_table_pb2, spec_pb2
 
 
-def test_defaults_are_the_papers_and_of_the_joint_search() -> None:
+def test_defaults_are_those_of_the_paper_with_the_joint_search() -> None:
     spec = parse_spec(MINIMAL)
     assert spec.network.buffer.HasField("infinite")
     assert spec.network.loss_probability.exact == 0
@@ -29,7 +29,7 @@ def test_defaults_are_the_papers_and_of_the_joint_search() -> None:
     ]
 
 
-def test_the_second_edition_tells_ages_by_averages() -> None:
+def test_edition_2_uses_slow_rec_ratio_instead_of_age() -> None:
     spec = parse_spec(with_line("edition: 2"))
     assert (spec.edition, spec.rules) == (2, rule_table_pb2.RULES_SCALE_FREE)
     assert list(spec.signals) == [
@@ -40,7 +40,7 @@ def test_the_second_edition_tells_ages_by_averages() -> None:
 
 
 @pytest.mark.parametrize("line", ["search: {mode: paper}", "rules: absolute"])
-def test_the_signals_of_absolute_rules_are_the_paper_s(line: str) -> None:
+def test_absolute_rules_default_to_the_paper_s_signals(line: str) -> None:
     spec = parse_spec(with_line(line))
     assert spec.rules == rule_table_pb2.RULES_ABSOLUTE
     assert list(spec.signals) == [
@@ -50,7 +50,7 @@ def test_the_signals_of_absolute_rules_are_the_paper_s(line: str) -> None:
     ]
 
 
-def test_who_looks_at_absolute_signals_has_absolute_rules() -> None:
+def test_signals_of_absolute_rules_imply_absolute_rules() -> None:
     spec = parse_spec(with_line("signals: [rtt_ratio, rec_ewma]"))
     assert (spec.edition, spec.rules) == (3, rule_table_pb2.RULES_ABSOLUTE)
     assert parse_spec(with_line("signals: [rtt_ratio]")).rules == rule_table_pb2.RULES_SCALE_FREE
@@ -70,20 +70,20 @@ def test_the_simulated_time_depends_on_the_mode_unless_given(search: str, second
     assert parse_spec(with_line(f"search: {search}")).search.simulated_seconds == seconds
 
 
-def test_the_joint_search_ends_without_a_stop_rule() -> None:
+def test_the_joint_search_needs_no_stop_condition() -> None:
     text = MINIMAL.replace("stop: {epochs: 4}", "")
     spec = parse_spec(text)
     assert spec == parse_spec(text + "stop: {}")
     assert spec.HasField("stop")
 
 
-def test_a_range_keeps_the_default_of_the_end_that_is_not_given() -> None:
+def test_a_missing_end_of_a_range_keeps_its_default() -> None:
     spec = parse_spec(with_line("search: {joint: {intersend_ms: {minimum: 0.001}}}"))
     limits = spec.search.joint.intersend_ms
     assert (limits.minimum, limits.maximum) == (0.001, 40)
 
 
-def test_a_grid_keeps_the_defaults_of_the_keys_that_are_not_given() -> None:
+def test_missing_keys_of_a_grid_keep_their_defaults() -> None:
     spec = parse_spec(with_line("search: {paper: {intersend_ms: {minimum: 0.001, steps: 0}}}"))
     grid = spec.search.paper.intersend_ms
     assert (grid.minimum, grid.steps) == (0.001, 0)
@@ -91,7 +91,7 @@ def test_a_grid_keeps_the_defaults_of_the_keys_that_are_not_given() -> None:
     assert spec.search.paper.window_increment.maximum == 256
 
 
-def test_clocks_are_exact_unless_given() -> None:
+def test_clocks_are_exact_by_default() -> None:
     assert not parse_spec(MINIMAL).network.HasField("measurement")
     jitter = "{jitter: {uniform_maximum_ms: 0.5}}"
     measurement = parse_spec(with_line(f"  measurement: {jitter}")).network.measurement
@@ -101,7 +101,7 @@ def test_clocks_are_exact_unless_given() -> None:
     assert not coarse.measurement.HasField("jitter")
 
 
-def test_realistic_clocks_are_a_word_for_what_could_be_written_out() -> None:
+def test_the_preset_realistic_equals_its_full_mapping() -> None:
     word = parse_spec(with_line("  measurement: realistic"))
     jitter = "{log_normal: {median_ms: 0.068, percentile_99_ms: 0.2}}"
     keys = "timestamp_resolution_ms: 0.001, bunch_packets: [1, 2, 4], delayed_ack_ms: 1"
@@ -110,14 +110,14 @@ def test_realistic_clocks_are_a_word_for_what_could_be_written_out() -> None:
     assert parse_spec(to_yaml(word)) == word
 
 
-def test_one_key_of_realistic_clocks_may_be_another() -> None:
+def test_a_key_of_a_preset_can_be_varied() -> None:
     tree = read_yaml(with_line("  measurement: realistic"), "test")
     spec = spec_from_tree(vary(tree, "network.measurement.delayed_ack_ms", 0))
     assert spec.network.measurement.delayed_ack_ms.exact == 0
     assert spec.network.measurement.timestamp_resolution_ms.exact == 0.001
 
 
-def test_realistic_clocks_may_have_other_keys_beside_them() -> None:
+def test_other_keys_override_those_of_a_preset() -> None:
     more = "rtt_offset_maximum_ms: 1, reordering: {probability: 0.01, delay_ms: {uniform: [1, 9]}}"
     keys = f"{{preset: realistic, delayed_ack_ms: 0, {more}}}"
     measurement = parse_spec(with_line(f"  measurement: {keys}")).network.measurement
@@ -130,7 +130,7 @@ def test_realistic_clocks_may_have_other_keys_beside_them() -> None:
         parse_spec(with_line("  measurement: {preset: ideal}"))
 
 
-def test_a_digest_tells_of_offsets_and_reordering_where_they_are_given() -> None:
+def test_rtt_offsets_and_reordering_change_the_digest_only_if_given() -> None:
     keys = ["rtt_offset_maximum_ms: 1", "reordering: {probability: 0.1, delay_ms: 1}"]
     specs = [with_line(f"  measurement: {{preset: realistic, {each}}}") for each in keys]
     digests = {content_digest(parse_spec(each)) for each in specs}
@@ -139,16 +139,16 @@ def test_a_digest_tells_of_offsets_and_reordering_where_they_are_given() -> None
     assert not any(key.partition(":")[0] in to_yaml(word) for key in keys)
 
 
-def test_a_value_of_zero_is_not_a_missing_value() -> None:
+def test_zero_is_not_a_missing_value() -> None:
     assert parse_spec(with_line("objective: {delta: 0}")).objective.delta == 0
 
 
-def test_stop_rules_that_are_not_given_stay_absent() -> None:
+def test_missing_stop_conditions_stay_absent() -> None:
     stop = parse_spec(MINIMAL).stop
     assert [field.name for field, _ in stop.ListFields()] == ["epochs"]
 
 
-def test_flow_lengths_are_those_of_figure_3_plus_16_kilobytes() -> None:
+def test_flow_lengths_default_to_figure_3_plus_16_kilobytes() -> None:
     text = MINIMAL.replace("exponential_time: {mean_ms: 5000}", "flow_lengths: {}")
     flows = parse_spec(text).network.traffic.flow_lengths
     assert (flows.scale_bytes, flows.shape, flows.shift_bytes) == (147, 0.5, -40)
@@ -178,7 +178,7 @@ def test_flow_lengths_are_those_of_figure_3_plus_16_kilobytes() -> None:
         ("search: {seed: +7}", "search: {seed: 7}"),
     ],
 )
-def test_short_forms_mean_the_same(short: str, full: str) -> None:
+def test_a_short_form_equals_its_full_form(short: str, full: str) -> None:
     one, other = parse_spec(with_line(short)), parse_spec(with_line(full))
     assert one.SerializeToString(deterministic=True) == other.SerializeToString(deterministic=True)
 
@@ -191,7 +191,7 @@ def test_a_name_that_looks_like_a_number_can_be_quoted() -> None:
     assert parse_spec(with_line('name: "2013"')).name == "2013"
 
 
-def test_words_of_yaml_1_1_are_words() -> None:
+def test_yaml_1_1_booleans_are_texts() -> None:
     assert parse_spec(with_line("name: on")).name == "on"
 
 

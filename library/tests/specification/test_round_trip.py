@@ -1,4 +1,4 @@
-"""What is written reads back, and a content has one digest."""
+"""Tests that written specifications read back unchanged, and that digests identify content."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ print(content_digest(parse_spec(sys.stdin.read())))
 
 
 @given(specs())
-def test_a_specification_written_reads_back_as_itself(spec: spec_pb2.DesignSpec) -> None:
+def test_a_written_specification_reads_back_unchanged(spec: spec_pb2.DesignSpec) -> None:
     text = to_yaml(spec)
     check_spec(spec)
     assert parse_spec(text) == spec
@@ -36,8 +36,8 @@ def test_a_specification_written_reads_back_as_itself(spec: spec_pb2.DesignSpec)
 
 
 @given(specs())
-def test_the_text_is_yaml_for_others_too(spec: spec_pb2.DesignSpec) -> None:
-    """A reader of YAML 1.1 finds the same keys and names in it."""
+def test_written_text_is_valid_yaml_1_1(spec: spec_pb2.DesignSpec) -> None:
+    """A YAML 1.1 parser finds the same keys and names."""
     tree = yaml.safe_load(to_yaml(spec))
     given = {field.name for field, _ in spec.ListFields()}
     assert list(tree) == [field.name for field in spec.DESCRIPTOR.fields if field.name in given]
@@ -45,14 +45,14 @@ def test_the_text_is_yaml_for_others_too(spec: spec_pb2.DesignSpec) -> None:
 
 
 @given(specs(), specs())
-def test_equal_content_has_equal_digests_and_other_content_others(
+def test_digests_are_equal_if_and_only_if_contents_are(
     one: spec_pb2.DesignSpec, other: spec_pb2.DesignSpec
 ) -> None:
     assert (content_digest(one) == content_digest(other)) == (one == other)
     assert content_digest(parse_spec(to_yaml(one))) == content_digest(one)
 
 
-def test_zeros_of_either_sign_have_one_digest() -> None:
+def test_zeros_of_either_sign_have_equal_digests() -> None:
     one, other = (
         parse_spec(MINIMAL.replace("exponential_time: {mean_ms: 5000}", "flow_lengths: {}"))
         for _ in range(2)
@@ -63,7 +63,7 @@ def test_zeros_of_either_sign_have_one_digest() -> None:
 
 
 def test_the_digest_is_the_same_in_every_process() -> None:
-    """A checkpoint names its specification by this digest."""
+    """Checkpoints identify their specification by this digest."""
     text = with_line("signals: [rec_ewma, send_ewma]")
     expected = content_digest(parse_spec(text))
     result = subprocess.run(
@@ -119,8 +119,8 @@ workers: {}
 
 
 @given(specs())
-def test_the_digest_counts_fields_by_their_numbers(spec: spec_pb2.DesignSpec) -> None:
-    """A field that is renamed changes no digest: what is hashed holds no name of a field."""
+def test_the_digest_names_fields_by_number(spec: spec_pb2.DesignSpec) -> None:
+    """Renaming a field therefore changes no digest."""
     waiting: list[object] = [_differences_of_spec(spec)]
     while waiting:
         match waiting.pop():
@@ -131,13 +131,15 @@ def test_the_digest_counts_fields_by_their_numbers(spec: spec_pb2.DesignSpec) ->
                 waiting += items
 
 
-def test_what_stands_at_its_default_counts_as_if_it_were_left_out() -> None:
+def test_values_equal_to_defaults_do_not_change_the_digest() -> None:
     spelt = to_yaml(parse_spec(MINIMAL))
     assert "perturbation: 0.15" in spelt
     assert content_digest(parse_spec(spelt)) == content_digest(parse_spec(MINIMAL))
 
 
-def test_no_digest_outlives_a_change_of_defaults_or_search(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_version_of_defaults_and_search_changes_the_digest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     before = content_digest(parse_spec(MINIMAL))
     name = "remy_farm.specification.writing.DEFAULTS_AND_SEARCH_VERSION"
     monkeypatch.setattr(name, DEFAULTS_AND_SEARCH_VERSION + 1)

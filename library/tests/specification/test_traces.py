@@ -1,4 +1,4 @@
-"""Whatever is in a trace's file, it is read as it says or refused in one sentence."""
+"""Tests that trace files are read, or refused with one sentence."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ TIMES = st.lists(st.integers(0, 10**9), min_size=1).map(sorted).filter(lambda ti
 
 
 @given(TIMES, st.sampled_from(["\n", "\r\n"]), st.booleans())
-def test_times_are_read_back(times: list[int], end: str, has_last_end: bool) -> None:
+def test_the_times_of_a_trace_are_read(times: list[int], end: str, has_last_end: bool) -> None:
     text = end.join(map(str, times)) + (end if has_last_end else "")
     trace = parse_trace(text.encode(), "a.down")
     assert len(trace) == len(times)
-    found = struct.unpack(f"<{len(times)}Q", trace.opportunities_us)
-    assert list(found) == [1000 * time for time in times]
+    opportunities_us = struct.unpack(f"<{len(times)}Q", trace.opportunities_us)
+    assert list(opportunities_us) == [1000 * time for time in times]
 
 
 @given(TIMES)
-def test_the_name_is_that_of_the_times_and_not_of_the_file(times: list[int]) -> None:
+def test_the_hash_depends_only_on_the_times(times: list[int]) -> None:
     unix = parse_trace("\n".join(map(str, times)).encode(), "a")
     windows = parse_trace("".join(f"0{time}\r\n" for time in times).encode(), "b")
     assert unix.sha256 == windows.sha256
@@ -34,7 +34,7 @@ def test_the_name_is_that_of_the_times_and_not_of_the_file(times: list[int]) -> 
 
 
 @given(st.binary(max_size=200) | st.text("0123456789\n\r -+_.e", max_size=60).map(str.encode))
-def test_anything_else_is_one_sentence(text: bytes) -> None:
+def test_any_bytes_are_read_or_refused_with_one_sentence(text: bytes) -> None:
     sentence = ""
     try:
         trace = parse_trace(text, "a.down")
@@ -64,7 +64,7 @@ def test_anything_else_is_one_sentence(text: bytes) -> None:
         ),
     ],
 )
-def test_refusals(text: bytes, sentence: str) -> None:
+def test_a_bad_trace_is_refused_with_its_line_and_reason(text: bytes, sentence: str) -> None:
     with pytest.raises(FileError) as refused:
         parse_trace(text, "a.down")
     assert str(refused.value) == sentence
@@ -78,7 +78,7 @@ def test_a_file_of_a_gigabyte_is_refused_unread(tmp_path: Path) -> None:
         read_trace(path)
 
 
-def test_recordings_of_the_reference_are_read() -> None:
+def test_a_trace_of_the_reference_data_is_read() -> None:
     folder = os.environ.get("REMY_REFERENCE_DIR")
     if not folder:
         pytest.skip("REMY_REFERENCE_DIR is not set")

@@ -1,4 +1,4 @@
-"""`vary` changes one value, and nothing else."""
+"""Tests that `vary` changes one value and nothing else."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ name: small
         ),
     ],
 )
-def test_is_the_specification_with_that_value_written_in(
+def test_vary_equals_writing_the_value_into_the_file(
     path: str, value: Any, line: str | None, changed: str
 ) -> None:
     tree = read_yaml(TEXT, "test")
@@ -54,18 +54,18 @@ def test_is_the_specification_with_that_value_written_in(
         ("name.x", "name.x cannot be set to 5: 'name' holds a value and has no keys"),
     ],
 )
-def test_a_path_that_leads_nowhere_is_named_with_its_value(path: str, message: str) -> None:
+def test_an_unknown_path_is_refused_with_path_and_value(path: str, message: str) -> None:
     with pytest.raises(SpecError) as caught:
         vary(read_yaml(TEXT, "test"), path, 5, source="small.yaml")
     assert str(caught.value).startswith("small.yaml: ")
     assert message in str(caught.value)
 
 
-def test_a_tree_without_keys_has_no_place_for_a_value() -> None:
+def test_a_path_through_a_scalar_is_refused() -> None:
     with pytest.raises(SpecError, match="the value above 'delta' is 3, which has no keys"):
         vary({"objective": 3}, "objective.delta", 5)
 
 
-def test_a_value_out_of_range_shows_when_the_tree_is_read() -> None:
+def test_a_varied_value_is_checked_when_the_tree_is_read() -> None:
     with pytest.raises(SpecError, match=r"objective\.delta is -1, but must be a number at least 0"):
         spec_from_tree(vary(read_yaml(TEXT, "test"), "objective.delta", -1))
