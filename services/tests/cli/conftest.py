@@ -1,4 +1,4 @@
-"""A small RemyCC, a small specification, and the command line called within this process."""
+"""Fixtures: a small RemyCC, a small specification, and `remy-farm` called in this process."""
 
 import json
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def spec_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def remycc_file(tmp_path: Path) -> Path:
-    """One rule divided at every signal, so that each region's end shows."""
+    """A RemyCC with one split at every signal, so that each region has a finite bound."""
     table = RuleTable([0, 1, 2], [([], (0.9, 4.0, 1.5))]).split(0, [(0, 2.0), (1, 3.0), (2, 1.25)])
     path = tmp_path / "small.json"
     write_remycc(path, RemyCC(table))
@@ -47,29 +47,29 @@ def remycc_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run() -> Run:
-    """Calls `remy-farm` with these words."""
+    """Calls `remy-farm` with these arguments."""
 
-    def call(*words: object) -> Result:
-        return CliRunner().invoke(main, [str(word) for word in words])
+    def call(*arguments: object) -> Result:
+        return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
     return call
 
 
 @pytest.fixture
 def run_json(run: Run) -> Callable[..., dict[str, Any]]:
-    """The one JSON object that a successful call prints."""
+    """Calls `remy-farm` with --json, and returns the object that it prints."""
 
-    def call(*words: object) -> dict[str, Any]:
-        result = run(*words, "--json")
+    def call(*arguments: object) -> dict[str, Any]:
+        result = run(*arguments, "--json")
         assert result.exit_code == 0, result.stderr
-        tree = json.loads(result.stdout)
-        assert isinstance(tree, dict)
-        return tree
+        output = json.loads(result.stdout)
+        assert isinstance(output, dict)
+        return output
 
     return call
 
 
 @pytest.fixture(autouse=True)
 def no_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However wide that is from which the tests are run."""
+    """Removes COLUMNS, so that output does not depend on the terminal of the test run."""
     monkeypatch.delenv("COLUMNS", raising=False)

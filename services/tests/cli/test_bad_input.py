@@ -1,4 +1,4 @@
-"""Whatever the user gets wrong: one sentence, exit code 2, nothing half-written."""
+"""Tests that a user's mistake gives one sentence and exit code 2, and writes no file."""
 
 import subprocess
 import sys
@@ -17,9 +17,9 @@ CASES = {
     "no such command": ("frobnicate", "frobnicate"),
     "no such option": ("validate {spec} --colour", "--colour"),
     "missing option": ("simulate --remycc {remycc} --senders 1", "--seconds"),
-    "a RemyCC without a number": (SIMULATE.replace("--senders 2 ", ""), "--senders"),
-    "a number without a RemyCC": (SIMULATE.replace("--remycc {remycc} ", ""), "--remycc"),
-    "nobody sends": (
+    "a RemyCC without senders": (SIMULATE.replace("--senders 2 ", ""), "--senders"),
+    "senders without a RemyCC": (SIMULATE.replace("--remycc {remycc} ", ""), "--remycc"),
+    "no sender": (
         SIMULATE.replace("--remycc {remycc} --senders 2 ", ""),
         "--sender WHAT",
     ),
@@ -31,10 +31,10 @@ CASES = {
     "no such variant": (SIMULATE + " --sender bbr,variant=v9", "v1, v3"),
     "no such parameter": (SIMULATE + " --sender cubic,gamma=1=2", "beta"),
     "parameter out of range": (SIMULATE + " --sender cubic,beta=7", "0.1 to 0.99, not 7"),
-    "parameter of no number": (SIMULATE + " --sender cubic,beta=x", "'x'"),
+    "parameter that is not a number": (SIMULATE + " --sender cubic,beta=x", "'x'"),
     "parameter twice": (SIMULATE + " --sender cubic,beta=0.5,beta=0.6", "twice"),
     "too many senders": (SIMULATE + " --sender cubic=10001", "1 to 10000"),
-    "fewer senders than none": (SIMULATE + " --sender cubic=-1", "asks for -1 senders"),
+    "negative number of senders": (SIMULATE + " --sender cubic=-1", "asks for -1 senders"),
     "a RemyCC without a file": (SIMULATE + " --sender remycc:=1", "remycc:FILE"),
     "a protocol on datagrams": (
         SIMULATE + " --sender cubic,transport=datagram",
@@ -49,12 +49,12 @@ CASES = {
         EVALUATE.replace("--remycc {remycc}", "--sender cubic --transport ns2"),
         "--transport ns2 carries RemyCCs only",
     ),
-    "an RTT of what is scored": (
+    "an RTT of the scored sender": (
         EVALUATE.replace("--remycc {remycc}", "--sender cubic,rtt_ms=50"),
         "has an RTT, which the specification sets",
     ),
-    "an RTT of nothing": (SIMULATE + " --sender cubic,rtt_ms=0", "above 0"),
-    "starts of nobody": (
+    "zero RTT": (SIMULATE + " --sender cubic,rtt_ms=0", "above 0"),
+    "start times without senders": (
         "simulate --set senders=[cubic] --rate-mbps 3 --rtt-ms 3 --seconds 1 --starts-apart-ms 9",
         "--starts-apart-ms needs senders",
     ),
@@ -62,15 +62,15 @@ CASES = {
     "no rate": (SIMULATE.replace("--rate-mbps 12 ", ""), "rate_mbps is missing"),
     "no such queue": (SIMULATE + " --queue fifo", "drop-tail"),
     "XCP without its router": (SIMULATE + " --sender xcp", "XCP router"),
-    "omniscient beside others": (
+    "omniscient with other senders": (
         SIMULATE + " --sender omniscient",
         "cannot share its link with other senders",
     ),
-    "recording in no format": (SIMULATE + " --record {folder}/run.txt", ".csv"),
-    "plot in no format": (SIMULATE + " --plot {folder}/run.pdf", ".png"),
+    "unknown format of a recording": (SIMULATE + " --record {folder}/run.txt", ".csv"),
+    "unknown format of a plot": (SIMULATE + " --plot {folder}/run.pdf", ".png"),
     "nothing to score": (EVALUATE.replace("--remycc {remycc} ", ""), "--sender WHAT"),
-    "two to score": (EVALUATE + " --sender cubic", "--sender WHAT"),
-    "a number of what is scored": (
+    "two arguments to score": (EVALUATE + " --sender cubic", "--sender WHAT"),
+    "a number of the scored sender": (
         EVALUATE.replace("--remycc {remycc}", "--sender cubic=2"),
         "has a number of senders, which the specification sets",
     ),
@@ -95,18 +95,18 @@ CASES = {
         + " --set measurement.jitter.log_normal.percentile_99_ms=1",
         "measurement.jitter.log_normal",
     ),
-    "bunches of none": (SIMULATE + " --set measurement.bunch_packets=0", "bunch_packets is 0"),
+    "zero bunch size": (SIMULATE + " --set measurement.bunch_packets=0", "bunch_packets is 0"),
     "unknown clocks": (SIMULATE + " --set measurement=ideal", "measurement is 'ideal'"),
-    "bunches that vary": (
+    "distribution of bunch sizes": (
         SIMULATE + " --set measurement=realistic",
         "measurement.bunch_packets has a distribution",
     ),
-    "endless resolution": (
+    "infinite resolution": (
         SIMULATE + " --set measurement.timestamp_resolution_ms=.inf",
         "measurement.timestamp_resolution_ms is inf",
     ),
-    "a key that there is not": (SIMULATE + " --set rat_mbps=3", "did you mean rate_mbps?"),
-    "a flag of before": (
+    "unknown key": (SIMULATE + " --set rat_mbps=3", "did you mean rate_mbps?"),
+    "a removed flag": (
         SIMULATE + " --jitter-ms 1",
         "--jitter-ms is replaced by --set measurement.jitter.exponential_mean_ms=X",
     ),
@@ -116,13 +116,13 @@ CASES = {
     "no specimens": (EVALUATE + " --specimens 0", "--specimens"),
     "no threads": (EVALUATE + " --threads 0", "--threads"),
     "no such RemyCC": ("inspect {folder}/nowhere.dna", "nowhere.dna"),
-    "a folder for a RemyCC": ("inspect {folder}", "{folder}"),
+    "a directory instead of a RemyCC": ("inspect {folder}", "{folder}"),
     "truncated .dna": ("inspect {folder}/truncated.dna", "truncated.dna"),
     "empty .json": ("inspect {folder}/empty.json", "empty.json"),
     "NaN in .json": ("inspect {folder}/nan.json", "nan.json"),
     "deep .json": ("inspect {folder}/deep.json", "deep.json"),
     "unknown target format": ("convert {remycc} {folder}/out.txt", "out.txt"),
-    "target in no folder": ("convert {remycc} {folder}/no/out.dna", "no/out.dna"),
+    "target in a missing directory": ("convert {remycc} {folder}/no/out.dna", "no/out.dna"),
     "one of several tables": (
         EVALUATE + f" --spec {Path(__file__).parents[3] / 'examples' / 'diversity.yaml'}",
         "2 tables together",
@@ -131,8 +131,8 @@ CASES = {
     "not YAML": ("validate {folder}/broken.yaml", "broken.yaml"),
     "unknown field": ("validate {folder}/unknown.yaml", "colour"),
     "binary specification": ("validate {folder}/binary.yaml", "binary.yaml"),
-    "out is a file": ("design {spec} --out {remycc}", "{remycc}"),
-    "out below a file": ("design {spec} --out {remycc}/out", "{remycc}"),
+    "output directory is a file": ("design {spec} --out {remycc}", "{remycc}"),
+    "output directory below a file": ("design {spec} --out {remycc}/out", "{remycc}"),
     "no budget": ("design {spec} --out {folder}/out --max-steps 0", "--max-steps"),
     "no steps": ("design {spec} --out {folder}/out --steps 0", "--steps"),
     "steps of a paper search": ("design {spec} --out {folder}/out --steps 9", "--max-steps"),
@@ -145,7 +145,7 @@ CASES = {
 
 @pytest.fixture
 def folder(tmp_path: Path, spec_file: Path, remycc_file: Path) -> Path:
-    """The small specification and RemyCC among files that are neither."""
+    """A directory with a valid specification, a valid RemyCC, and invalid files."""
     (tmp_path / "truncated.dna").write_bytes(b"\x0a\x7f\x00")
     (tmp_path / "empty.json").write_bytes(b"")
     (tmp_path / "nan.json").write_text(remycc_file.read_text().replace("1.25", "NaN"))
@@ -156,9 +156,9 @@ def folder(tmp_path: Path, spec_file: Path, remycc_file: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("command", "named"), CASES.values(), ids=CASES.keys())
-def test_one_sentence_and_nothing_written(
-    command: str, named: str, run: Any, folder: Path, spec_file: Path, remycc_file: Path
+@pytest.mark.parametrize(("command", "message"), CASES.values(), ids=CASES.keys())
+def test_mistake_gives_one_sentence_and_writes_nothing(
+    command: str, message: str, run: Any, folder: Path, spec_file: Path, remycc_file: Path
 ) -> None:
     names = {"folder": folder, "spec": spec_file, "remycc": remycc_file}
     before = {path: path.read_bytes() for path in folder.iterdir()}
@@ -167,24 +167,24 @@ def test_one_sentence_and_nothing_written(
     assert result.stdout == ""
     assert len(result.stderr.splitlines()) == 1, result.stderr
     assert result.stderr.startswith("remy-farm: ")
-    assert named.format(**names) in result.stderr
+    assert message.format(**names) in result.stderr
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
-def test_an_error_points_to_the_help_of_its_command(run: Any) -> None:
+def test_usage_error_refers_to_the_commands_help(run: Any) -> None:
     assert "'remy-farm simulate --help'" in run("simulate", "--senders", "0").stderr
 
 
-def test_a_name_with_a_line_break_stays_on_one_line(run: Any, tmp_path: Path) -> None:
+def test_error_with_a_line_break_in_a_name_is_one_line(run: Any, tmp_path: Path) -> None:
     result = run("validate", tmp_path / "two\nlines.yaml")
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) == 1
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_an_output_that_takes_nothing_is_bad_input(remycc_file: Path) -> None:
+def test_full_output_device_is_bad_input(remycc_file: Path) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
+        process = subprocess.run(
             [Path(sys.executable).with_name("remy-farm"), "inspect", remycc_file],
             stdout=full,
             stderr=subprocess.PIPE,
@@ -192,6 +192,6 @@ def test_an_output_that_takes_nothing_is_bad_input(remycc_file: Path) -> None:
             timeout=60,
             check=False,
         )
-    assert done.returncode == 2
-    assert "No space left on device" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert process.returncode == 2
+    assert "No space left on device" in process.stderr
+    assert len(process.stderr.splitlines()) == 1

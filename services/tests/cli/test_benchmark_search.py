@@ -16,25 +16,23 @@ SHORT = (
 )
 
 
-def test_scores_a_file(run_json: RunJson, run: Any, remycc_file: Path) -> None:
+def test_benchmark_scores_a_remycc_file(run_json: RunJson, run: Any, remycc_file: Path) -> None:
     flags = ("benchmark-search", "--remycc", remycc_file, "--specimens", 8)
-    tree = run_json(*flags, "--threads", 1)
-    assert (tree["specimens"], tree["simulated_seconds"], tree["delta"]) == (8, 100, 1)
-    (table,) = tree["tables"]
+    output = run_json(*flags, "--threads", 1)
+    assert (output["specimens"], output["simulated_seconds"], output["delta"]) == (8, 100, 1)
+    (table,) = output["tables"]
     assert table["file"] == str(remycc_file)
     assert table["rules"] == 8
     assert table["mean_stderr"] > 0
     assert sum(group["specimens"] for group in table["groups"]) == 8
-    assert run_json(*flags, "--threads", 3) == tree
+    assert run_json(*flags, "--threads", 3) == output
     assert run_json(*flags, "--delta", 10)["tables"][0]["mean"] < table["mean"]
-    shown = run(*flags)
-    assert remycc_file.name in shown.stdout
-    assert "n=10-16" in shown.stdout
+    text = run(*flags).stdout
+    assert remycc_file.name in text
+    assert "n=10-16" in text
 
 
-def test_searches_leave_their_curves_and_tables(
-    run: Any, run_json: RunJson, tmp_path: Path
-) -> None:
+def test_searches_write_curves_and_tables(run: Any, run_json: RunJson, tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = run("benchmark-search", "--seeds", "1-2", *SHORT, "--out", out)
     assert result.exit_code == 0, result.stderr
@@ -43,16 +41,16 @@ def test_searches_leave_their_curves_and_tables(
         *("seed-1.json", "seed-2.json"),
     }
     assert "-0.43" in result.stdout
-    tree = json.loads((out / "summary.json").read_text())
-    assert [search["seed"] for search in tree["searches"]] == [1, 2]
-    assert [each["score"] for each in tree["searches"][0]["first_passed"]] == [
+    output = json.loads((out / "summary.json").read_text())
+    assert [search["seed"] for search in output["searches"]] == [1, 2]
+    assert [each["score"] for each in output["searches"][0]["first_passed"]] == [
         *(-0.43, -0.3, -0.25, -0.22)
     ]
-    # The last point of the curve is the table that is left.
+    # The last point of the curve has the score of the final table.
     (table,) = run_json("benchmark-search", "--remycc", out / "seed-2.json", "--specimens", 4)[
         "tables"
     ]
-    assert table["mean"] == tree["searches"][1]["mean"]
+    assert table["mean"] == output["searches"][1]["mean"]
     assert read_remycc(out / "seed-2" / "remycc.json") == read_remycc(out / "seed-2.json")
 
 
@@ -64,7 +62,7 @@ def test_searches_leave_their_curves_and_tables(
         ("signals=[rtt_ratio]", 3, "[rtt_ratio]"),
     ],
 )
-def test_other_rules_and_the_search_of_before_are_searched_for_comparison(
+def test_set_option_selects_rules_signals_and_edition(
     setting: str, edition: int, signals: str, run: Any, tmp_path: Path
 ) -> None:
     result = run("benchmark-search", "--seeds", 1, "--set", setting, *SHORT, "--out", tmp_path)
@@ -78,38 +76,38 @@ def test_other_rules_and_the_search_of_before_are_searched_for_comparison(
 @pytest.mark.parametrize(
     ("length", "reason"), [(("--steps", 2), "schedule"), (("--cpu-seconds", 1e-6), "CPU")]
 )
-def test_every_mode_has_a_length(
+def test_length_options_apply_to_pattern_search(
     length: tuple[object, ...], reason: str, run: Any, tmp_path: Path
 ) -> None:
-    words = ("--set", "search.mode=pattern", "--set", "search.pattern.validation_specimens=4")
+    arguments = ("--set", "search.mode=pattern", "--set", "search.pattern.validation_specimens=4")
     flags = ("--set", "search.simulated_seconds=1", "--specimens", 4, "--threads", 1)
-    result = run("benchmark-search", "--seeds", "1", *words, *flags, *length, "--out", tmp_path)
+    result = run("benchmark-search", "--seeds", "1", *arguments, *flags, *length, "--out", tmp_path)
     assert result.exit_code == 0, result.stderr
     events = (tmp_path / "seed-1" / "progress.jsonl").read_text()
     assert reason.lower() in events.splitlines()[-1].lower()
 
 
-def test_a_search_is_not_overwritten(run: Any, tmp_path: Path) -> None:
-    words = ("benchmark-search", "--seeds", "7", *SHORT, "--out", tmp_path)
-    assert run(*words).exit_code == 0
-    again = run(*words)
+def test_benchmark_does_not_overwrite_a_search(run: Any, tmp_path: Path) -> None:
+    arguments = ("benchmark-search", "--seeds", "7", *SHORT, "--out", tmp_path)
+    assert run(*arguments).exit_code == 0
+    again = run(*arguments)
     assert again.exit_code == 2
     assert "seed-7 already holds a design" in again.stderr
 
 
 @needs_reference
-def test_published_tables_take_the_place_of_quoted_figures(
+def test_measured_published_scores_replace_quoted_ones(
     run_json: RunJson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REMY_REFERENCE_DIR", str(REFERENCE.parent))
-    words = ("--published", "--seeds", "1", *SHORT, "--delta", 0.1, "--out", tmp_path)
-    tree = run_json("benchmark-search", *words)
-    best = max(table["mean"] for table in tree["tables"])
-    assert [each["score"] for each in tree["searches"][0]["first_passed"]] == [best]
+    arguments = ("--published", "--seeds", "1", *SHORT, "--delta", 0.1, "--out", tmp_path)
+    output = run_json("benchmark-search", *arguments)
+    best = max(table["mean"] for table in output["tables"])
+    assert [each["score"] for each in output["searches"][0]["first_passed"]] == [best]
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         ((), "one of --remycc, --published and --seeds is needed"),
         (("--seeds", "1"), "--seeds needs --out"),
@@ -131,14 +129,14 @@ def test_published_tables_take_the_place_of_quoted_figures(
         ),
     ],
 )
-def test_mistakes_are_named(words: tuple[str, ...], message: str, run: Any) -> None:
-    result = run("benchmark-search", *words)
+def test_invalid_arguments_are_refused(arguments: tuple[str, ...], message: str, run: Any) -> None:
+    result = run("benchmark-search", *arguments)
     assert result.exit_code == 2
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_published_tables_must_be_somewhere(
+def test_published_option_needs_the_reference_directory(
     run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("REMY_REFERENCE_DIR", str(tmp_path))

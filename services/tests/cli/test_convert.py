@@ -7,7 +7,7 @@ from remy_farm.remycc import RemyCC, read_remycc, write_remycc
 from remy_simulator import RuleTable
 
 
-def test_there_and_back_again_is_the_same_table(
+def test_conversion_round_trip_gives_the_same_table(
     run: Any, remycc_file: Path, tmp_path: Path
 ) -> None:
     dna, back = tmp_path / "small.dna", tmp_path / "back.json"
@@ -18,7 +18,7 @@ def test_there_and_back_again_is_the_same_table(
 
 
 @pytest.mark.parametrize("increment", [1.5, 3e9])
-def test_an_increment_that_does_not_fit_is_a_sentence(
+def test_increment_that_dna_cannot_hold_is_refused(
     run: Any, tmp_path: Path, increment: float
 ) -> None:
     source, target = tmp_path / "odd.json", tmp_path / "odd.dna"
@@ -30,7 +30,7 @@ def test_an_increment_that_does_not_fit_is_a_sentence(
     assert not target.exists()
 
 
-def test_a_file_may_have_another_unit_of_time(run: Any, tmp_path: Path) -> None:
+def test_time_unit_option_converts_a_dna_file(run: Any, tmp_path: Path) -> None:
     source, target = tmp_path / "tenths.dna", tmp_path / "whole.json"
     table = RuleTable([0, 2], [([], (1.0, 1.0, 30.0))]).split(0, [(0, 20.0), (2, 1.5)])
     write_remycc(source, RemyCC(table))
@@ -45,7 +45,7 @@ def test_a_file_may_have_another_unit_of_time(run: Any, tmp_path: Path) -> None:
     assert run("convert", source, target, "--time-unit-ms", "0").exit_code == 2
 
 
-def test_a_failed_conversion_leaves_the_target_as_it_was(run: Any, tmp_path: Path) -> None:
+def test_failed_conversion_does_not_change_the_target(run: Any, tmp_path: Path) -> None:
     broken, target = tmp_path / "broken.dna", tmp_path / "target.json"
     broken.write_bytes(b"\x12\xff")
     target.write_text("precious")

@@ -1,4 +1,4 @@
-"""`remy-farm coordinator`: its settings, from wherever they come, and its start and end."""
+"""Tests the settings of `remy-farm coordinator`, its start and its shutdown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FLAGS = [
 
 @pytest.fixture
 def settings(monkeypatch: pytest.MonkeyPatch) -> list[ServerSettings]:
-    """What coordinators would have served with."""
+    """Collects the settings of coordinators instead of serving."""
     made: list[ServerSettings] = []
     original = coordinator_command._settings
 
@@ -45,21 +45,21 @@ def _call(*flags: str, **environment: str) -> str:
     return result.output
 
 
-def test_every_setting_is_in_the_operator_s_page_and_nothing_else() -> None:
+def test_operations_page_lists_exactly_the_settings() -> None:
     text = (ROOT / "docs" / "how-to" / "operations.md").read_text(encoding="utf-8")
     table = text.split("## Settings")[1].split("\n## ")[0]
     rows = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `")]
     assert sorted(re.findall(r"`(--[a-z-]+)`", " ".join(rows))) == sorted(_FLAGS)
 
 
-def test_the_help_text_names_flags_variables_and_defaults() -> None:
+def test_help_has_flags_variables_and_defaults() -> None:
     text = " ".join(_call("--help").split())
     for flag in _FLAGS:
         assert flag in text
     assert "REMY_FARM_COORDINATOR_LISTEN; default: 127.0.0.1:50051" in text
 
 
-def test_a_flag_goes_before_the_environment_and_that_before_the_file(
+def test_flag_overrides_environment_which_overrides_file(
     settings: list[ServerSettings], tmp_path: Path
 ) -> None:
     config = tmp_path / "coordinator.yaml"
@@ -83,7 +83,7 @@ def test_a_flag_goes_before_the_environment_and_that_before_the_file(
     assert made.maximum_streams == 1000
 
 
-def test_every_flag_has_the_variable_that_is_named_after_it(
+def test_every_flag_has_an_environment_variable(
     settings: list[ServerSettings],
 ) -> None:
     _call(REMY_FARM_COORDINATOR_MIRROR="file:///backup")
@@ -94,7 +94,7 @@ def test_every_flag_has_the_variable_that_is_named_after_it(
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"),
+    ("name", "suggestion"),
     [
         ("REMY_FARM_COORDINATOR_MIRROR_URL", "; did you mean REMY_FARM_COORDINATOR_MIRROR?"),
         ("REMY_FARM_COORDINATOR_STOER", "; did you mean REMY_FARM_COORDINATOR_STORE?"),
@@ -102,12 +102,12 @@ def test_every_flag_has_the_variable_that_is_named_after_it(
         ("REMY_FARM_X", ""),
     ],
 )
-def test_a_variable_that_is_no_setting_is_refused(name: str, meant: str) -> None:
-    said = " ".join(_call(**{name: "x"}).split())
-    assert f"the environment has {name}, which is not a setting{meant}" in said
+def test_unknown_variable_is_refused(name: str, suggestion: str) -> None:
+    text = " ".join(_call(**{name: "x"}).split())
+    assert f"the environment has {name}, which is not a setting{suggestion}" in text
 
 
-def test_variables_of_other_programs_are_let_be(settings: list[ServerSettings]) -> None:
+def test_variables_of_other_programs_are_ignored(settings: list[ServerSettings]) -> None:
     _call(
         REMY_FARM_COORDINATOR="farm.example.org:50051",
         REMY_FARM_WORKER_THREADS="2",
@@ -118,7 +118,7 @@ def test_variables_of_other_programs_are_let_be(settings: list[ServerSettings]) 
     assert settings
 
 
-def test_the_file_may_be_named_by_the_environment(
+def test_environment_may_name_the_configuration_file(
     settings: list[ServerSettings], tmp_path: Path
 ) -> None:
     config = tmp_path / "coordinator.yaml"
@@ -139,7 +139,7 @@ def test_the_file_may_be_named_by_the_environment(
         ("cache: 'memory:'", "'cache' is not a setting"),
     ],
 )
-def test_a_file_that_makes_no_sense_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+def test_invalid_configuration_file_is_refused(tmp_path: Path, text: str, problem: str) -> None:
     config = tmp_path / "coordinator.yaml"
     config.write_text(text)
     assert problem in _call("--config", str(config))
@@ -157,7 +157,7 @@ def test_a_file_that_makes_no_sense_is_refused(tmp_path: Path, text: str, proble
         (["--tokens-file", "none.yaml"], "none.yaml: cannot be read"),
     ],
 )
-def test_settings_that_make_no_sense_end_it_in_a_sentence(
+def test_invalid_settings_are_refused_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str], problem: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -166,7 +166,7 @@ def test_settings_that_make_no_sense_end_it_in_a_sentence(
     assert result.exit_code != 0
 
 
-def test_it_ends_well_when_it_is_told_to(tmp_path: Path) -> None:
+def test_coordinator_exits_with_0_after_sigterm(tmp_path: Path) -> None:
     coordinator = Coordinator(tmp_path / "coordinator", "--health-listen", "127.0.0.1:0")
     try:
         coordinator.start()
@@ -177,7 +177,7 @@ def test_it_ends_well_when_it_is_told_to(tmp_path: Path) -> None:
         coordinator.close()
 
 
-def test_two_do_not_share_an_address(tmp_path: Path) -> None:
+def test_second_coordinator_on_an_address_is_refused(tmp_path: Path) -> None:
     first = Coordinator(tmp_path / "first")
     second = Coordinator(tmp_path / "second")
     try:

@@ -36,14 +36,14 @@ FILES = {
 
 @pytest.fixture
 def endless_spec(spec_file: Path) -> Path:
-    """A design that ends only when it is told to."""
+    """A specification whose design runs until it is interrupted."""
     spec_file.write_text(spec_file.read_text().replace("epochs: 2", "epochs: 1000000"))
     return spec_file
 
 
 @pytest.fixture
 def joint_spec(tmp_path: Path) -> Path:
-    """A joint search whose length is given as CPU time."""
+    """A specification of a joint search with a CPU-time budget."""
     path = tmp_path / "joint.yaml"
     path.write_text(JOINT_SPEC)
     return path
@@ -53,7 +53,7 @@ def visible_files(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir() if not path.name.startswith(".")}
 
 
-def test_leaves_its_files_and_says_what_it_gained(
+def test_design_writes_its_files_and_prints_the_gain(
     run: Any, spec_file: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -66,24 +66,22 @@ def test_leaves_its_files_and_says_what_it_gained(
     assert "finished: the specification's number of epochs has passed" in result.stdout
 
 
-def test_json_is_one_object_that_names_files_and_gain(
-    run_json: RunJson, spec_file: Path, tmp_path: Path
-) -> None:
+def test_json_output_has_files_and_gain(run_json: RunJson, spec_file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    tree = run_json("design", spec_file, "--out", out, "--threads", 2)
-    assert tree["finished"] is True
-    assert tree["reason"] == "epochs"
-    assert tree["epochs"] == 2
-    assert set(tree["files"]) == FILES
-    gain = tree["gain"]
+    output = run_json("design", spec_file, "--out", out, "--threads", 2)
+    assert output["finished"] is True
+    assert output["reason"] == "epochs"
+    assert output["epochs"] == 2
+    assert set(output["files"]) == FILES
+    gain = output["gain"]
     assert gain["specimens"] == 8
     assert gain["score_gain_mean"] == pytest.approx(
         gain["final"]["score_mean"] - gain["first"]["score_mean"]
     )
-    assert tree["rules"] == read_remycc(out / "remycc.json").table.rule_count
+    assert output["rules"] == read_remycc(out / "remycc.json").table.rule_count
 
 
-def test_evaluate_makes_the_final_score_again(
+def test_evaluate_reproduces_the_final_score(
     run_json: RunJson, spec_file: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -96,47 +94,47 @@ def test_evaluate_makes_the_final_score_again(
     assert again["score_stderr"] == gain["final"]["score_stderr"]
 
 
-def test_a_resumed_design_is_the_same_design(
+def test_resumed_design_has_the_same_result(
     run_json: RunJson, spec_file: Path, tmp_path: Path
 ) -> None:
-    straight, resumed = tmp_path / "straight", tmp_path / "resumed"
-    run_json("design", spec_file, "--out", straight)
+    uninterrupted, resumed = tmp_path / "uninterrupted", tmp_path / "resumed"
+    run_json("design", spec_file, "--out", uninterrupted)
     first = run_json("design", spec_file, "--out", resumed, "--max-steps", 2)
     assert (first["reason"], first["steps"]) == ("steps", 2)
     second = run_json("design", spec_file, "--out", resumed, "--resume")
     assert second["reason"] == "epochs"
     for name in ("remycc.json", "remycc.dna"):
-        assert (straight / name).read_bytes() == (resumed / name).read_bytes()
+        assert (uninterrupted / name).read_bytes() == (resumed / name).read_bytes()
 
 
-def test_the_seed_takes_the_place_of_the_specifications(
+def test_seed_option_overrides_the_specification(
     run_json: RunJson, spec_file: Path, tmp_path: Path
 ) -> None:
-    tree = run_json("design", spec_file, "--out", tmp_path / "out", "--seed", 77)
-    assert tree["seed"] == 77
+    output = run_json("design", spec_file, "--out", tmp_path / "out", "--seed", 77)
+    assert output["seed"] == 77
     assert "seed: 77" in (tmp_path / "out" / "spec.yaml").read_text()
 
 
-def test_the_steps_take_the_place_of_the_specifications(
+def test_steps_option_overrides_the_specification(
     run_json: RunJson, joint_spec: Path, tmp_path: Path
 ) -> None:
-    tree = run_json("design", joint_spec, "--out", tmp_path / "out", "--steps", 3)
-    assert (tree["reason"], tree["epochs"]) == ("schedule_complete", 1)
-    kept = load_spec(tmp_path / "out" / "spec.yaml").search.joint
-    assert (kept.steps, kept.HasField("cpu_seconds")) == (3, False)
+    output = run_json("design", joint_spec, "--out", tmp_path / "out", "--steps", 3)
+    assert (output["reason"], output["epochs"]) == ("schedule_complete", 1)
+    written_spec = load_spec(tmp_path / "out" / "spec.yaml").search.joint
+    assert (written_spec.steps, written_spec.HasField("cpu_seconds")) == (3, False)
 
 
-def test_steps_are_those_of_a_pattern_search_too(
+def test_steps_option_applies_to_pattern_search(
     run_json: RunJson, spec_file: Path, tmp_path: Path
 ) -> None:
     text = spec_file.read_text()
     spec_file.write_text(text.replace("mode: paper", "mode: pattern").replace("stop:", "#"))
     out = tmp_path / "out"
-    tree = run_json("design", spec_file, "--out", out, "--steps", 3)
-    assert (tree["reason"], tree["steps"]) == ("schedule_complete", 3)
+    output = run_json("design", spec_file, "--out", out, "--steps", 3)
+    assert (output["reason"], output["steps"]) == ("schedule_complete", 3)
     assert load_spec(out / "spec.yaml").search.pattern.steps == 3
-    tree = run_json("design", spec_file, "--out", out, "--steps", 5, "--resume")
-    assert (tree["reason"], tree["steps"]) == ("schedule_complete", 5)
+    output = run_json("design", spec_file, "--out", out, "--steps", 5, "--resume")
+    assert (output["reason"], output["steps"]) == ("schedule_complete", 5)
 
 
 def test_too_many_steps_are_refused(run: Any, joint_spec: Path, tmp_path: Path) -> None:
@@ -145,13 +143,13 @@ def test_too_many_steps_are_refused(run: Any, joint_spec: Path, tmp_path: Path) 
     assert "search.joint.steps is 10000001, but must be" in result.stderr
 
 
-def test_cpu_time_is_turned_into_steps_once(
+def test_cpu_time_is_converted_to_steps(
     run_json: RunJson, joint_spec: Path, tmp_path: Path
 ) -> None:
-    """The specification beside the result makes the result again, without a clock."""
+    """The written specification has a number of steps, so it reproduces the result exactly."""
     first, again = tmp_path / "first", tmp_path / "again"
-    tree = run_json("design", joint_spec, "--out", first)
-    assert tree["reason"] == "schedule_complete"
+    output = run_json("design", joint_spec, "--out", first)
+    assert output["reason"] == "schedule_complete"
     assert not load_spec(first / "spec.yaml").search.joint.HasField("cpu_seconds")
     run_json("design", first / "spec.yaml", "--out", again)
     for name in ("remycc.json", "spec.yaml"):
@@ -159,26 +157,28 @@ def test_cpu_time_is_turned_into_steps_once(
     assert not (first / "remycc.dna").exists()
 
 
-def test_a_specification_without_an_edition_is_of_the_third_and_goes_on_as_it_began(
+def test_default_edition_is_3_and_resume_keeps_the_edition(
     run_json: RunJson, joint_spec: Path, tmp_path: Path
 ) -> None:
-    """With the same file a new design is of the newest edition, and those of others go on."""
+    """A new design uses the newest edition; a resumed one keeps the edition it started with."""
     new, second = (tmp_path / name for name in ("new", "second"))
     run_json("design", joint_spec, "--out", new, "--steps", 3)
     run_json("design", joint_spec, "--out", second, "--set", "edition=2", "--steps", 3)
     for out, edition in ((new, 3), (second, 2)):
-        tree = run_json("design", joint_spec, "--out", out, "--steps", 4, "--resume")
-        assert tree["reason"] == "schedule_complete"
+        output = run_json("design", joint_spec, "--out", out, "--steps", 4, "--resume")
+        assert output["reason"] == "schedule_complete"
         assert load_spec(out / "spec.yaml").edition == edition
 
 
-def test_cpu_time_is_a_budget(run_json: RunJson, endless_spec: Path, tmp_path: Path) -> None:
-    tree = run_json("design", endless_spec, "--out", tmp_path / "out", "--max-cpu-seconds", 0.2)
-    assert tree["reason"] == "cpu_seconds"
-    assert tree["cpu_seconds"] >= 0.2
+def test_max_cpu_seconds_stops_the_design(
+    run_json: RunJson, endless_spec: Path, tmp_path: Path
+) -> None:
+    output = run_json("design", endless_spec, "--out", tmp_path / "out", "--max-cpu-seconds", 0.2)
+    assert output["reason"] == "cpu_seconds"
+    assert output["cpu_seconds"] >= 0.2
 
 
-def test_milestones_are_lines_where_there_is_no_terminal(
+def test_milestones_are_printed_without_a_terminal(
     run: Any, spec_file: Path, tmp_path: Path
 ) -> None:
     result = run("design", spec_file, "--out", tmp_path / "out")
@@ -189,13 +189,13 @@ def test_milestones_are_lines_where_there_is_no_terminal(
     assert "\x1b" not in result.stderr
 
 
-def test_quiet_is_silent(run: Any, spec_file: Path, tmp_path: Path) -> None:
+def test_quiet_prints_no_progress(run: Any, spec_file: Path, tmp_path: Path) -> None:
     result = run("design", spec_file, "--out", tmp_path / "out", "--quiet")
     assert result.exit_code == 0
     assert result.stderr == ""
 
 
-def test_a_second_design_does_not_overwrite_the_first(
+def test_design_does_not_overwrite_another_design(
     run: Any, spec_file: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -208,23 +208,25 @@ def test_a_second_design_does_not_overwrite_the_first(
     assert {path: path.read_bytes() for path in out.iterdir()} == before
 
 
-@pytest.mark.parametrize("words", [("--seed", "5"), ()], ids=["another seed", "another network"])
-def test_a_checkpoint_of_another_specification_is_refused(
-    words: tuple[str, ...], run: Any, spec_file: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    "arguments", [("--seed", "5"), ()], ids=["another seed", "another network"]
+)
+def test_resume_with_another_specification_is_refused(
+    arguments: tuple[str, ...], run: Any, spec_file: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
     assert run("design", spec_file, "--out", out, "--max-steps", 1).exit_code == 0
     before = {path: path.read_bytes() for path in out.iterdir()}
-    if not words:
+    if not arguments:
         spec_file.write_text(spec_file.read_text().replace("rtt_ms: 100", "rtt_ms: 150"))
-    result = run("design", spec_file, "--out", out, "--resume", *words)
+    result = run("design", spec_file, "--out", out, "--resume", *arguments)
     assert result.exit_code == 2
     assert "checkpoint" in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert {path: path.read_bytes() for path in out.iterdir()} == before
 
 
-def test_a_damaged_checkpoint_is_refused(run: Any, spec_file: Path, tmp_path: Path) -> None:
+def test_corrupt_checkpoint_is_refused(run: Any, spec_file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert run("design", spec_file, "--out", out, "--max-steps", 1).exit_code == 0
     checkpoint = out / "checkpoint.bin"
@@ -235,8 +237,8 @@ def test_a_damaged_checkpoint_is_refused(run: Any, spec_file: Path, tmp_path: Pa
     assert len(result.stderr.splitlines()) == 1
 
 
-def interrupt_when_under_way(process: "subprocess.Popen[str]", out: Path) -> None:
-    """Presses Ctrl-C once the first step is on record."""
+def interrupt_after_first_step(process: "subprocess.Popen[str]", out: Path) -> None:
+    """Sends SIGINT once the first step is in progress.jsonl."""
     progress = out / "progress.jsonl"
     wait_until(
         lambda: process.poll() is not None or (progress.exists() and progress.stat().st_size)
@@ -244,7 +246,7 @@ def interrupt_when_under_way(process: "subprocess.Popen[str]", out: Path) -> Non
     process.send_signal(signal.SIGINT)
 
 
-def test_ctrl_c_leaves_a_checkpoint_and_says_how_to_go_on(
+def test_ctrl_c_saves_a_checkpoint_and_prints_the_resume_command(
     endless_spec: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "a folder"
@@ -256,7 +258,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_says_how_to_go_on(
         stderr=subprocess.PIPE,
         text=True,
     )
-    interrupt_when_under_way(process, out)
+    interrupt_after_first_step(process, out)
     stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == 130, stderr
     assert stdout == ""
@@ -276,7 +278,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_says_how_to_go_on(
     assert visible_files(out) == FILES
 
 
-def test_ctrl_c_with_json_still_prints_one_object(endless_spec: Path, tmp_path: Path) -> None:
+def test_ctrl_c_with_json_prints_one_object(endless_spec: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     process = subprocess.Popen(
         killed_with_parent(BIN / "remy-farm", "design", endless_spec, "--out", out, "--json"),
@@ -284,71 +286,69 @@ def test_ctrl_c_with_json_still_prints_one_object(endless_spec: Path, tmp_path: 
         stderr=subprocess.PIPE,
         text=True,
     )
-    interrupt_when_under_way(process, out)
+    interrupt_after_first_step(process, out)
     stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == 130, stderr
-    tree = json.loads(stdout)
-    assert tree["finished"] is False
-    assert tree["gain"] is None
-    assert all((out / name).exists() for name in tree["files"])
+    output = json.loads(stdout)
+    assert output["finished"] is False
+    assert output["gain"] is None
+    assert all((out / name).exists() for name in output["files"])
 
 
-def test_a_terminal_shows_where_the_design_stands(endless_spec: Path, tmp_path: Path) -> None:
-    ours, theirs = pty.openpty()
-    wanted = {b"\x1b[", b"epoch ", b"step ", b"candidates", b"packets/s", b"CPU"}
-    with open(ours, "rb", buffering=0) as screen:  # noqa: PTH123 - a descriptor has no path
+def test_terminal_shows_the_progress(endless_spec: Path, tmp_path: Path) -> None:
+    parent_fd, child_fd = pty.openpty()
+    expected = {b"\x1b[", b"epoch ", b"step ", b"candidates", b"packets/s", b"CPU"}
+    with open(parent_fd, "rb", buffering=0) as screen:  # noqa: PTH123 - a descriptor has no path
         process = subprocess.Popen(
             killed_with_parent(
                 BIN / "remy-farm", "design", endless_spec, "--out", tmp_path / "out"
             ),
             stdout=subprocess.DEVNULL,
-            stderr=theirs,
+            stderr=child_fd,
             env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
         )
-        os.close(theirs)
+        os.close(child_fd)
         shown = b""
-        told = False
+        interrupted = False
         try:
             while chunk := screen.read(4096):
                 shown += chunk
-                # How soon the status is first drawn depends on the machine, so the design goes on
-                # for as long as that takes.
-                if not told and all(word in shown for word in wanted):
+                # The time until the whole status is drawn depends on the machine, so the design
+                # runs until then.
+                if not interrupted and all(word in shown for word in expected):
                     process.send_signal(signal.SIGINT)
-                    told = True
-        except OSError:  # How Linux reports that the other end was closed.
+                    interrupted = True
+        except OSError:  # Linux reports a closed other end as an error.
             pass
         assert process.wait(timeout=120) == 130
-    assert told, shown.decode()
+    assert interrupted, shown.decode()
 
 
-def test_a_design_may_begin_with_the_table_of_another(
+def test_from_option_starts_with_the_table_of_another_design(
     run_json: RunJson, spec_file: Path, tmp_path: Path
 ) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     run_json("design", spec_file, "--out", first)
     run_json("design", spec_file, "--out", second, "--seed", 9, "--from", first / "remycc.json")
-    begun = read_remycc(second / "first.json").table
-    assert begun == read_remycc(first / "remycc.json").table
+    initial_table = read_remycc(second / "first.json").table
+    assert initial_table == read_remycc(first / "remycc.json").table
 
 
-def test_a_sweep_does_not_begin_with_the_table_of_another(
-    run: Any, spec_file: Path, tmp_path: Path
-) -> None:
+def test_from_and_sweep_exclude_each_other(run: Any, spec_file: Path, tmp_path: Path) -> None:
     flags = ("--sweep", "objective.delta=1,2", "--from", tmp_path / "none.json")
     result = run("design", spec_file, "--out", tmp_path / "out", *flags)
     assert result.exit_code == 2
     assert "--from and --sweep exclude each other" in result.stderr
 
 
-def test_a_setting_takes_the_place_of_the_specifications(
+def test_set_option_overrides_the_specification(
     run_json: RunJson, spec_file: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
     changes = ("--set", "objective.delta=0.25", "--set", "network.rtt_ms.uniform=[50, 80]")
     run_json("design", spec_file, "--out", out, *changes)
-    kept = load_spec(out / "spec.yaml")
-    assert (kept.objective.delta, kept.network.rtt_ms.uniform.low) == (0.25, 50)
+    written_spec = load_spec(out / "spec.yaml")
+    assert (written_spec.objective.delta, written_spec.network.rtt_ms.uniform.low) == (0.25, 50)
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ def test_a_setting_takes_the_place_of_the_specifications(
         ),
     ],
 )
-def test_a_setting_that_cannot_be_is_refused(
+def test_invalid_set_option_is_refused(
     run: Any, spec_file: Path, tmp_path: Path, changes: list[str], sentence: str
 ) -> None:
     result = run("design", spec_file, "--out", tmp_path / "out", *changes)

@@ -29,12 +29,12 @@ FAST = ("--max-steps", 2, "--threads", 1)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """What a design leaves, without what depends on the clock."""
+    """Returns a design's files, without those that depend on the clock."""
     names = ("remycc.json", "remycc.dna", "spec.yaml", "provenance.json", "pareto.csv")
     return {name: (folder / name).read_bytes() for name in names}
 
 
-def test_members_are_designed_and_compared(run: Any, spec_file: Path, tmp_path: Path) -> None:
+def test_sweep_designs_and_compares_its_members(run: Any, spec_file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = run("design", spec_file, "--out", out, *SWEEPS, *FAST)
     assert result.exit_code == 0, result.stderr
@@ -50,9 +50,7 @@ def test_members_are_designed_and_compared(run: Any, spec_file: Path, tmp_path: 
     assert all(name in page for name in NAMES)
 
 
-def test_a_member_is_what_a_single_design_would_be(
-    run: Any, spec_file: Path, tmp_path: Path
-) -> None:
+def test_member_equals_a_single_design(run: Any, spec_file: Path, tmp_path: Path) -> None:
     out, single = tmp_path / "out", tmp_path / "single"
     assert run("design", spec_file, "--out", out, *SWEEPS, *FAST).exit_code == 0
     text = spec_file.read_text() + "objective: {delta: 0.1}\nsignals: [rtt_ratio]\n"
@@ -61,7 +59,7 @@ def test_a_member_is_what_a_single_design_would_be(
     assert contents(out / NAMES[1]) == contents(single)
 
 
-def test_resume_skips_what_is_finished_and_adds_what_is_not(
+def test_resume_skips_finished_members_and_adds_new_ones(
     run: Any, run_json: RunJson, spec_file: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -73,30 +71,30 @@ def test_resume_skips_what_is_finished_and_adds_what_is_not(
     assert refused.exit_code == 2
     assert "already holds a campaign; resume it" in refused.stderr
     grown = ("design", spec_file, "--out", out, "--sweep", "search.seed=2,1", *FAST, "--resume")
-    tree = run_json(*grown, "--quiet")
+    output = run_json(*grown, "--quiet")
 
-    assert [member["name"] for member in tree["members"]] == ["seed=2", "seed=1"]
+    assert [member["name"] for member in output["members"]] == ["seed=2", "seed=1"]
     assert (out / "seed=1" / "report.html").stat().st_mtime_ns == before
     assert "seed=1, 2 of 2 designs: already finished" in run(*grown).stderr
 
 
-def test_a_larger_budget_goes_on_with_finished_members(
+def test_larger_budget_continues_finished_members(
     run_json: RunJson, spec_file: Path, tmp_path: Path
 ) -> None:
-    words = ("design", spec_file, "--out", tmp_path / "out", "--sweep", "search.seed=1")
-    assert run_json(*words, *FAST)["members"][0]["steps"] == 2
-    assert run_json(*words, "--max-steps", 4, "--resume")["members"][0]["steps"] == 4
+    arguments = ("design", spec_file, "--out", tmp_path / "out", "--sweep", "search.seed=1")
+    assert run_json(*arguments, *FAST)["members"][0]["steps"] == 2
+    assert run_json(*arguments, "--max-steps", 4, "--resume")["members"][0]["steps"] == 4
 
 
-def test_ctrl_c_says_how_to_go_on(spec_file: Path, tmp_path: Path) -> None:
+def test_ctrl_c_prints_the_resume_command(spec_file: Path, tmp_path: Path) -> None:
     spec_file.write_text(spec_file.read_text().replace("epochs: 2", "epochs: 1000000"))
     out = tmp_path / "out"
-    words = [
+    arguments = [
         *("design", str(spec_file), "--out", str(out), "--threads", "1", "--quiet"),
         *("--sweep", "search.seed=1,2", "--sweep", "signals=[rtt_ratio]"),
     ]
     process = subprocess.Popen(
-        killed_with_parent(BIN / "remy-farm", *words),
+        killed_with_parent(BIN / "remy-farm", *arguments),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -110,11 +108,11 @@ def test_ctrl_c_says_how_to_go_on(spec_file: Path, tmp_path: Path) -> None:
     assert process.returncode == 130, stderr
     assert stdout == ""
     again = shlex.split(stderr.splitlines()[-1])
-    assert sorted(again) == sorted(["remy-farm", *words, "--resume"])
+    assert sorted(again) == sorted(["remy-farm", *arguments, "--resume"])
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (("--sweep", "objective.delta=1,-1"), "with delta=-1: objective.delta is -1, but must be"),
         (("--sweep", "objective.dleta=1"), "objective.dleta cannot be set to 1: "),
@@ -125,11 +123,11 @@ def test_ctrl_c_says_how_to_go_on(spec_file: Path, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_mistakes_are_named_before_anything_is_designed(
-    words: tuple[str, ...], message: str, run: Any, spec_file: Path, tmp_path: Path
+def test_invalid_sweep_is_refused_before_any_design(
+    arguments: tuple[str, ...], message: str, run: Any, spec_file: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    result = run("design", spec_file, "--out", out, *words)
+    result = run("design", spec_file, "--out", out, *arguments)
     assert result.exit_code == 2
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1

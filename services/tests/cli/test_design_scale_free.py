@@ -1,4 +1,4 @@
-"""A design of scale-free rules at the command line, from its specification to its report."""
+"""Tests designs of scale-free rules on the command line."""
 
 import re
 from pathlib import Path
@@ -32,36 +32,34 @@ def spec_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def exportable(tmp_path: Path) -> Path:
-    """The same with signals that a .dna file has something for."""
+    """A specification whose signals a .dna file can express."""
     path = tmp_path / "exportable.yaml"
     path.write_text(f"{SPEC}signals: [send_ratio, rtt_ratio, slow_rec_ratio]\n")
     return path
 
 
-def test_it_has_no_dna_file_and_names_none(spec_file: Path, run_json: Any, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-
-    tree = run_json("design", spec_file, "--out", out, "--quiet")
-
-    assert sorted(tree["files"]) == sorted(path.name for path in out.glob("[!.]*"))
-    assert "remycc.json" in tree["files"]
-    assert "remycc.dna" not in tree["files"]
-
-
-def test_people_are_told_the_files_that_there_are(
-    spec_file: Path, run: Run, tmp_path: Path
+def test_design_of_scale_free_rules_writes_no_dna_file(
+    spec_file: Path, run_json: Any, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
 
-    said = run("design", spec_file, "--out", out, "--quiet").stdout
+    output = run_json("design", spec_file, "--out", out, "--quiet")
 
-    listed = said.rsplit(f"In {out}: ", 1)[1].strip().split(", ")
+    assert sorted(output["files"]) == sorted(path.name for path in out.glob("[!.]*"))
+    assert "remycc.json" in output["files"]
+    assert "remycc.dna" not in output["files"]
+
+
+def test_text_output_lists_the_written_files(spec_file: Path, run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    text = run("design", spec_file, "--out", out, "--quiet").stdout
+
+    listed = text.rsplit(f"In {out}: ", 1)[1].strip().split(", ")
     assert sorted(listed) == sorted(path.name for path in out.glob("[!.]*"))
 
 
-def test_stopped_and_resumed_it_is_the_same_design(
-    spec_file: Path, run_json: Any, tmp_path: Path
-) -> None:
+def test_resumed_design_has_the_same_result(spec_file: Path, run_json: Any, tmp_path: Path) -> None:
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     run_json("design", spec_file, "--out", whole, "--quiet")
 
@@ -71,20 +69,20 @@ def test_stopped_and_resumed_it_is_the_same_design(
     assert (stopped / "remycc.json").read_bytes() == (whole / "remycc.json").read_bytes()
 
 
-def test_a_table_of_other_rules_is_begun_with_where_the_specification_has_them(
+def test_from_option_needs_a_table_with_the_specified_rules(
     spec_file: Path, remycc_file: Path, run: Run, tmp_path: Path
 ) -> None:
-    words = ("design", spec_file, "--out", tmp_path / "out", "--from", remycc_file, "--quiet")
-    refused = run(*words)
+    arguments = ("design", spec_file, "--out", tmp_path / "out", "--from", remycc_file, "--quiet")
+    refused = run(*arguments)
     assert refused.exit_code == 2
     assert (
         "the first table has absolute rules; the specification's `rules` must be the same, but are "
         "scale_free"
     ) in refused.stderr
-    assert run(*words, "--set", "rules=absolute").exit_code == 0
+    assert run(*arguments, "--set", "rules=absolute").exit_code == 0
 
 
-def test_every_command_takes_its_table(
+def test_every_command_accepts_a_scale_free_table(
     spec_file: Path, run: Run, run_json: Any, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -109,7 +107,7 @@ def test_every_command_takes_its_table(
     assert not (tmp_path / "table.dna").exists()
 
 
-def test_its_export_is_a_dna_file_with_its_loss_told(
+def test_export_writes_a_dna_file_and_reports_the_loss(
     exportable: Path, run: Run, run_json: Any, tmp_path: Path
 ) -> None:
     out, dna = tmp_path / "out", tmp_path / "table.dna"
@@ -118,22 +116,22 @@ def test_its_export_is_a_dna_file_with_its_loss_told(
     refused = run("convert", out / "remycc.json", dna)
     assert refused.exit_code == 2
     assert "remy-farm export --dna" in refused.stderr
-    told = run_json("export", "--dna", out / "remycc.json", "--out", dna, "--specimens", 16)
+    output = run_json("export", "--dna", out / "remycc.json", "--out", dna, "--specimens", 16)
 
     networks = ("--spec", exportable, "--specimens", 16)
     absolute = run_json("evaluate", "--remycc", dna, *networks)
     original = run_json("evaluate", "--remycc", out / "remycc.json", *networks)
-    assert told["exported"]["score_mean"] == absolute["score_mean"]
-    assert told["scale_free"]["score_mean"] == original["score_mean"]
+    assert output["exported"]["score_mean"] == absolute["score_mean"]
+    assert output["scale_free"]["score_mean"] == original["score_mean"]
     change = absolute["score_mean"] - original["score_mean"]
-    assert told["score_difference_mean"] == pytest.approx(change)
-    said = run("export", "--dna", out / "remycc.json", "--out", dna, "--specimens", 16).stdout
-    told_change = re.search(r"The score changed by ([+-]\d\.\d+) ± ", said)
-    assert told_change is not None
-    assert float(told_change[1]) == pytest.approx(change, abs=0.006)
+    assert output["score_difference_mean"] == pytest.approx(change)
+    text = run("export", "--dna", out / "remycc.json", "--out", dna, "--specimens", 16).stdout
+    printed_change = re.search(r"The score changed by ([+-]\d\.\d+) ± ", text)
+    assert printed_change is not None
+    assert float(printed_change[1]) == pytest.approx(change, abs=0.006)
 
 
-def test_an_export_needs_the_networks_that_its_table_is_for(
+def test_export_needs_a_specification(
     exportable: Path, run: Run, run_json: Any, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"

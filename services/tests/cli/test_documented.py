@@ -1,4 +1,4 @@
-"""docs/reference/command-line.md names what there is."""
+"""Tests that docs/reference/command-line.md lists all commands, options and exit codes."""
 
 import re
 from pathlib import Path
@@ -13,12 +13,12 @@ TEXT = (Path(__file__).parents[3] / "docs" / "reference" / "command-line.md").re
     encoding="utf-8"
 )
 COMMANDS = main.list_commands(click.Context(main))
-# Settings of what runs for long are many, and told by --help.
+# The many settings of the servers are documented by --help only.
 ELSEWHERE = {"coordinator", "worker"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_and_its_flags(name: str) -> None:
+def test_command_and_its_options_are_documented(name: str) -> None:
     assert re.search(rf"^    remy-farm ([\w-]+ \| )*{name}\b", TEXT, re.MULTILINE), name
     if name in ELSEWHERE:
         return
@@ -31,5 +31,5 @@ def test_every_command_and_its_flags(name: str) -> None:
 
 
 @pytest.mark.parametrize("code", ExitCode)
-def test_every_exit_code(code: ExitCode) -> None:
+def test_exit_code_is_documented(code: ExitCode) -> None:
     assert f"\n| {code.value} | " in TEXT

@@ -11,50 +11,52 @@ ROOT = Path(__file__).resolve().parents[3]
 RunJson = Callable[..., dict[str, Any]]
 
 
-def evaluated(run_json: RunJson, remycc: Path, spec: Path, *words: object) -> dict[str, Any]:
+def evaluate(run_json: RunJson, remycc: Path, spec: Path, *arguments: object) -> dict[str, Any]:
     flags = ("--remycc", remycc, "--spec", spec, "--specimens", 12, "--seed", 5)
-    tree = run_json("evaluate", *flags, *words)
-    del tree["cpu_seconds"]
-    return tree
+    output = run_json("evaluate", *flags, *arguments)
+    del output["cpu_seconds"]
+    return output
 
 
 def test_json_has_the_documented_keys(
     run_json: RunJson, remycc_file: Path, spec_file: Path
 ) -> None:
-    tree = evaluated(run_json, remycc_file, spec_file)
-    assert {"score_mean", "score_stderr", "specimens", "digest"} <= set(tree)
-    assert tree["specimens"] == 12
-    assert math.isfinite(tree["score_mean"])
-    assert tree["score_stderr"] > 0
+    output = evaluate(run_json, remycc_file, spec_file)
+    assert {"score_mean", "score_stderr", "specimens", "digest"} <= set(output)
+    assert output["specimens"] == 12
+    assert math.isfinite(output["score_mean"])
+    assert output["score_stderr"] > 0
 
 
-def test_threads_change_nothing(run_json: RunJson, remycc_file: Path, spec_file: Path) -> None:
+def test_scores_do_not_depend_on_threads(
+    run_json: RunJson, remycc_file: Path, spec_file: Path
+) -> None:
     one, two, seven = (
-        evaluated(run_json, remycc_file, spec_file, "--threads", threads) for threads in (1, 2, 7)
+        evaluate(run_json, remycc_file, spec_file, "--threads", threads) for threads in (1, 2, 7)
     )
     assert one == two == seven
 
 
-def test_groups_by_number_of_senders_add_up(
+def test_groups_by_number_of_senders_add_up_to_the_total(
     run_json: RunJson, remycc_file: Path, spec_file: Path
 ) -> None:
-    tree = evaluated(run_json, remycc_file, spec_file)
-    groups = tree["by_senders"]
+    output = evaluate(run_json, remycc_file, spec_file)
+    groups = output["by_senders"]
     assert [group["senders"] for group in groups] == [1, 2]
     assert sum(group["specimens"] for group in groups) == 12
     scored = [group["specimens"] - group["specimens_left_out"] for group in groups]
     total = sum(weight * group["score_mean"] for weight, group in zip(scored, groups, strict=True))
-    assert tree["score_mean"] == pytest.approx(total / sum(scored))
+    assert output["score_mean"] == pytest.approx(total / sum(scored))
 
 
 def test_one_specimen_has_no_standard_error(
     run_json: RunJson, remycc_file: Path, spec_file: Path
 ) -> None:
-    tree = evaluated(run_json, remycc_file, spec_file, "--specimens", 1)
-    assert tree["score_stderr"] is None
+    output = evaluate(run_json, remycc_file, spec_file, "--specimens", 1)
+    assert output["score_stderr"] is None
 
 
-def test_people_get_the_score_with_its_error_and_the_medians(
+def test_text_output_has_the_score_with_its_error_and_the_medians(
     run: Any, remycc_file: Path, spec_file: Path
 ) -> None:
     flags = ("--remycc", remycc_file, "--spec", spec_file, "--specimens", 12, "--seed", 5)
@@ -66,9 +68,7 @@ def test_people_get_the_score_with_its_error_and_the_medians(
     assert "throughput / link rate" in result.stdout
 
 
-def test_tables_that_were_designed_together_are_scored_together(
-    run_json: RunJson, remycc_file: Path
-) -> None:
+def test_tables_designed_together_are_scored_together(run_json: RunJson, remycc_file: Path) -> None:
     flags = ("--spec", ROOT / "examples" / "diversity.yaml", "--specimens", 11)
     other = ROOT / "data" / "remyccs" / "one-x" / "remycc.json"
     one_way, other_way = (
@@ -79,7 +79,9 @@ def test_tables_that_were_designed_together_are_scored_together(
     assert one_way["digest"] != other_way["digest"]
 
 
-def test_tables_are_as_many_as_are_designed(run: Callable[..., Any], remycc_file: Path) -> None:
+def test_number_of_tables_must_be_that_of_the_specification(
+    run: Callable[..., Any], remycc_file: Path
+) -> None:
     spec = ROOT / "examples" / "diversity.yaml"
     for given in (1, 3):
         flags = ("--spec", spec, "--specimens", 11)

@@ -1,4 +1,4 @@
-"""`remy-farm export --c`."""
+"""Tests `remy-farm export --c`."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from laboratory.tests.kernel.tables import ABSOLUTE, SCALE_FREE, integers
 from services.tests.cli.conftest import Run
 
 
-def test_a_header_is_written_and_told_of(
+def test_export_writes_a_c_header(
     run: Run, run_json: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
     out = tmp_path / "remy_table.h"
-    told = run_json("export", "--c", SCALE_FREE, "--out", out, "--deadband-us", 40)
-    assert told["scale_free"]
-    assert told["rules"] == 64
-    assert told["table_sha256"] == integers(SCALE_FREE).digest
+    output = run_json("export", "--c", SCALE_FREE, "--out", out, "--deadband-us", 40)
+    assert output["scale_free"]
+    assert output["rules"] == 64
+    assert output["table_sha256"] == integers(SCALE_FREE).digest
     assert "#define REMY_DEADBAND_US 40u" in out.read_text()
-    said = run("export", "--c", ABSOLUTE, "--out", out).stdout
-    assert said == f"106 rules in {out}.\n"
+    text = run("export", "--c", ABSOLUTE, "--out", out).stdout
+    assert text == f"106 rules in {out}.\n"
     assert integers(ABSOLUTE).digest in out.read_text()
 
 
-def test_one_table_is_exported_one_way(run: Run, tmp_path: Path) -> None:
-    for words in ((), ("--dna", SCALE_FREE, "--c", SCALE_FREE)):
-        refused = run("export", *words, "--out", tmp_path / "out")
+def test_export_needs_exactly_one_kind(run: Run, tmp_path: Path) -> None:
+    for arguments in ((), ("--dna", SCALE_FREE, "--c", SCALE_FREE)):
+        refused = run("export", *arguments, "--out", tmp_path / "out")
         assert refused.exit_code == 2
         assert "give exactly one of --dna, --c and --ebpf" in refused.stderr
     assert not (tmp_path / "out").exists()

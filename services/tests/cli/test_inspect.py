@@ -10,7 +10,7 @@ from remy_simulator import RuleTable
 RunJson = Callable[..., dict[str, Any]]
 
 
-def test_the_table_shows_region_and_action_of_every_rule(run: Any, remycc_file: Path) -> None:
+def test_inspect_prints_region_and_action_of_every_rule(run: Any, remycc_file: Path) -> None:
     result = run("inspect", remycc_file)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
@@ -23,11 +23,11 @@ def test_the_table_shows_region_and_action_of_every_rule(run: Any, remycc_file: 
     assert "8 rules" in result.stdout
 
 
-def test_json_holds_exact_bounds(run_json: RunJson, remycc_file: Path) -> None:
-    tree = run_json("inspect", remycc_file)
-    assert tree["signals"] == ["send_ewma", "rec_ewma", "rtt_ratio"]
-    assert len(tree["rules"]) == 8
-    assert tree["rules"][1] == {
+def test_json_has_exact_bounds(run_json: RunJson, remycc_file: Path) -> None:
+    output = run_json("inspect", remycc_file)
+    assert output["signals"] == ["send_ewma", "rec_ewma", "rtt_ratio"]
+    assert len(output["rules"]) == 8
+    assert output["rules"][1] == {
         "rule": 1,
         "region": {
             "send_ewma": {"lower": 2.0, "upper": 163840.0},
@@ -44,7 +44,7 @@ def test_json_holds_exact_bounds(run_json: RunJson, remycc_file: Path) -> None:
     }
 
 
-def test_a_specification_adds_the_use_of_every_rule(
+def test_spec_option_adds_the_use_of_every_rule(
     run_json: RunJson, remycc_file: Path, spec_file: Path
 ) -> None:
     rules = run_json("inspect", remycc_file, "--spec", spec_file, "--specimens", 4)["rules"]
@@ -56,7 +56,7 @@ def test_a_specification_adds_the_use_of_every_rule(
 
 
 @pytest.mark.parametrize(("threshold", "is_beyond"), [(1 + 5e-7, True), (1.01, False)])
-def test_look_ups_that_no_clock_could_tell_apart_are_counted(
+def test_share_of_look_ups_beyond_clock_resolution(
     run: Any,
     run_json: RunJson,
     spec_file: Path,
@@ -64,20 +64,20 @@ def test_look_ups_that_no_clock_could_tell_apart_are_counted(
     threshold: float,
     is_beyond: bool,
 ) -> None:
-    # A rule that is there at either side of what a sender measures, and one far from it.
+    # The first two rules are divided just above the minimum RTT, or by 1 % of it.
     table = RuleTable([2], [([], (0.9, 4.0, 1.5))]).split(0, [(2, threshold)]).split(1, [(2, 2.0)])
     path = tmp_path / "table.json"
     write_remycc(path, RemyCC(table))
     assert run_json("inspect", path)["share_beyond_clocks"] is None
     flags = ("inspect", path, "--spec", spec_file, "--specimens", 4)
-    tree = run_json(*flags)
-    beyond = sum(rule["use_share"] for rule in tree["rules"][:2]) if is_beyond else 0
-    assert tree["share_beyond_clocks"] == pytest.approx(beyond)
+    output = run_json(*flags)
+    beyond = sum(rule["use_share"] for rule in output["rules"][:2]) if is_beyond else 0
+    assert output["share_beyond_clocks"] == pytest.approx(beyond)
     assert (beyond > 0.1) == is_beyond
     assert ("which no real clock tells apart" in run(*flags).output) == is_beyond
 
 
-def test_the_most_used_rules_come_first(run: Any, remycc_file: Path, spec_file: Path) -> None:
+def test_rules_are_sorted_by_use(run: Any, remycc_file: Path, spec_file: Path) -> None:
     result = run("inspect", remycc_file, "--spec", spec_file, "--specimens", 4)
     shares = [float(line.removesuffix("%").split()[-1]) for line in result.stdout.splitlines()[1:9]]
     assert shares == sorted(shares, reverse=True)

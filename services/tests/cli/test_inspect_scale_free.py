@@ -1,4 +1,4 @@
-"""`remy-farm inspect` of scale-free rules: everything in the units in which they speak."""
+"""Tests `remy-farm inspect` of scale-free rules, in their relative units."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ def scale_free_file(tmp_path: Path) -> Path:
     return path
 
 
-def test_people_read_multiples_of_what_is_measured(run: Any, scale_free_file: Path) -> None:
+def test_text_output_has_relative_units(run: Any, scale_free_file: Path) -> None:
     head, start, *_, last = run("inspect", scale_free_file).stdout.splitlines()[:7]
     assert head.split() == (
         "rule send_ratio rtt_ratio slow_rec_ratio window multiple increment interval "
@@ -31,7 +31,7 @@ def test_people_read_multiples_of_what_is_measured(run: Any, scale_free_file: Pa
     assert last.split() == ("5 any >= 0.5 age >= 40 ACKs 0.7 +33 % 0.9 x 110 % 1.111 x -".split())
 
 
-def test_json_names_the_units_in_its_keys(run_json: Any, scale_free_file: Path) -> None:
+def test_json_keys_have_the_units(run_json: Any, scale_free_file: Path) -> None:
     rules = run_json("inspect", scale_free_file)["rules"]
     assert {key: rules[0][key] for key in ("window_increment", "intersend_ms")} == {
         "window_increment": 30,
@@ -51,7 +51,7 @@ def test_json_names_the_units_in_its_keys(run_json: Any, scale_free_file: Path) 
     }
 
 
-def test_differences_signals_and_merges_are_told_in_these_units(
+def test_differences_signals_and_merges_have_relative_units(
     run: Any, run_json: Any, scale_free_file: Path, spec_file: Path, tmp_path: Path
 ) -> None:
     other, merged = tmp_path / "other.json", tmp_path / "merged.json"
@@ -63,19 +63,19 @@ def test_differences_signals_and_merges_are_told_in_these_units(
     (change,) = run_json("inspect", scale_free_file, "--diff", other)["changes"]
     assert change["after"]["pacing_rate_ratio"] == 0.8
 
-    words = ("--spec", spec_file, *FEW)
-    tree = run_json("inspect", scale_free_file, *words, "--signals", "--merge-out", merged)
-    assert sorted(each["signal"] for each in tree["signal_worth"]["signals"]) == [
+    arguments = ("--spec", spec_file, *FEW)
+    output = run_json("inspect", scale_free_file, *arguments, "--signals", "--merge-out", merged)
+    assert sorted(each["signal"] for each in output["signal_worth"]["signals"]) == [
         "rtt_ratio",
         "send_ratio",
         "slow_rec_ratio",
     ]
-    assert all("intersend_ratio" in merge for merge in tree["merging"]["merges"])
+    assert all("intersend_ratio" in merge for merge in output["merging"]["merges"])
     assert read_remycc(merged).table.rules == table.rules
-    assert "interval" in run("inspect", scale_free_file, *words, "--merge").stdout
+    assert "interval" in run("inspect", scale_free_file, *arguments, "--merge").stdout
 
 
-def test_tables_of_two_kinds_have_no_difference(
+def test_diff_of_absolute_and_scale_free_rules_is_refused(
     run: Any, scale_free_file: Path, remycc_file: Path
 ) -> None:
     result = run("inspect", scale_free_file, "--diff", remycc_file)
@@ -83,7 +83,7 @@ def test_tables_of_two_kinds_have_no_difference(
     assert "one has absolute rules and one has scale-free rules" in result.stderr
 
 
-def test_other_signals_have_their_units(run: Any, tmp_path: Path) -> None:
+def test_extended_signals_have_their_units(run: Any, tmp_path: Path) -> None:
     bounds = [(4, 3.0), (5, 0.02), (6, 0.015), (7, 0.25), (8, 0.9)]
     for rules, cells in (
         (1, ["< 3 ms", "< 0.02 ms", "< 1.5 %", "< 0.25 packets", "< 90 %"]),

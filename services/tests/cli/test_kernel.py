@@ -1,4 +1,4 @@
-"""`remy-farm kernel check` and `verify`."""
+"""Tests `remy-farm kernel check`, `verify` and `measure`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from services.tests.cli.conftest import Run
 _SHORT = ("--specimens", 2)
 
 
-def test_a_table_is_checked_with_a_sentence_each(
+def test_check_prints_a_sentence_per_check(
     run: Run, run_json: Callable[..., dict[str, Any]]
 ) -> None:
-    told = run_json("kernel", "check", ABSOLUTE, *_SHORT, "--force")
-    checks = {finding["check"]: finding for finding in told["findings"]}
+    output = run_json("kernel", "check", ABSOLUTE, *_SHORT, "--force")
+    checks = {finding["check"]: finding for finding in output["findings"]}
     assert {"kernel", "fixed point", "smallest RTT", "paces", "windows", "jitter"} <= set(checks)
     assert set(checks["jitter"]["values"]["scores_by_jitter_ms"]) == {"0", "0.1", "0.5"}
     lines = run("kernel", "check", ABSOLUTE, *_SHORT, "--force").stdout.splitlines()
@@ -23,37 +23,37 @@ def test_a_table_is_checked_with_a_sentence_each(
     assert all(line.endswith(".") for line in lines)
 
 
-def test_a_table_that_is_refused_ends_with_6_unless_forced(run: Run) -> None:
-    words = ("kernel", "check", EXACT_CLOCKS / "remycc.json", *_SHORT)
-    refused = run(*words)
+def test_refused_table_exits_with_6_unless_forced(run: Run) -> None:
+    arguments = ("kernel", "check", EXACT_CLOCKS / "remycc.json", *_SHORT)
+    refused = run(*arguments)
     assert refused.exit_code == 6
     assert "which no real clock does" in refused.stdout
-    assert run(*words, "--force").exit_code == 0
+    assert run(*arguments, "--force").exit_code == 0
 
 
 @needs_c
-def test_the_arithmetic_is_verified(run: Run, run_json: Callable[..., dict[str, Any]]) -> None:
-    told = run_json("kernel", "verify", ABSOLUTE, "--vectors", 5000)
-    assert told["same"]
-    assert told["c"]["records"] == 5000
+def test_verify_finds_no_difference(run: Run, run_json: Callable[..., dict[str, Any]]) -> None:
+    output = run_json("kernel", "verify", ABSOLUTE, "--vectors", 5000)
+    assert output["same"]
+    assert output["c"]["records"] == 5000
     assert "plain C" in run("kernel", "verify", ABSOLUTE, "--vectors", 5000).stdout
 
 
-def test_either_a_table_or_the_noise_is_measured(run: Run) -> None:
-    for words in ((), (ABSOLUTE, "--noise")):
-        refused = run("kernel", "measure", *words)
+def test_measure_needs_either_a_file_or_noise(run: Run) -> None:
+    for arguments in ((), (ABSOLUTE, "--noise")):
+        refused = run("kernel", "measure", *arguments)
         assert refused.exit_code == 2
         assert "give either FILE or --noise" in refused.stderr
 
 
-def test_noise_is_measured_on_a_link_of_its_own(run: Run) -> None:
-    for words in (("--rate-mbps", 3), ("--set", "buffer.packets=3"), ("--network", "x.yaml")):
-        refused = run("kernel", "measure", "--noise", *words)
+def test_measure_noise_refuses_network_options(run: Run) -> None:
+    for arguments in (("--rate-mbps", 3), ("--set", "buffer.packets=3"), ("--network", "x.yaml")):
+        refused = run("kernel", "measure", "--noise", *arguments)
         assert refused.exit_code == 2
         assert "--noise uses its own link" in refused.stderr
 
 
-def test_what_cannot_be_emulated_is_refused_before_anything_is_loaded(run: Run) -> None:
+def test_invalid_link_is_refused_before_anything_is_loaded(run: Run) -> None:
     link = "links=[{rate_mbps: 3, jitter_box: {periodic: {}}}]"
     refused = run("kernel", "measure", ABSOLUTE, "--set", link)
     assert refused.exit_code == 2

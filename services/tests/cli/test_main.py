@@ -18,9 +18,9 @@ COMMANDS = ("design", "simulate", "evaluate", "inspect", "convert", "validate")
 REMY_FARM = Path(sys.executable).with_name("remy-farm")
 
 
-def start(*words: object, **environment: str) -> "subprocess.Popen[str]":
+def start(*arguments: object, **environment: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        killed_with_parent(REMY_FARM, *(str(word) for word in words)),
+        killed_with_parent(REMY_FARM, *(str(argument) for argument in arguments)),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -41,7 +41,7 @@ def test_every_command_has_help(command: str, run: Any) -> None:
     assert result.stdout.startswith(f"Usage: remy-farm {command} ")
 
 
-def test_help_does_not_wait_for_what_it_does_not_need() -> None:
+def test_help_imports_no_heavy_package() -> None:
     script = (
         "import sys\n"
         "from remy_cli.main import main\n"
@@ -50,18 +50,18 @@ def test_help_does_not_wait_for_what_it_does_not_need() -> None:
         "heavy = {'numpy', 'matplotlib', 'google.protobuf', 'remy_simulator', 'rich'}\n"
         "print(heavy & set(sys.modules), file=sys.stderr)\n"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
         timeout=TIMEOUT_SECONDS,
         check=True,
     )
-    assert done.stderr.strip() == "set()"
+    assert process.stderr.strip() == "set()"
 
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != "design"])
-def test_commands_load_neither_plots_nor_numbers_nor_calls_before_they_need_them(
+def test_loading_a_command_imports_no_heavy_package(
     command: str,
 ) -> None:
     script = (
@@ -69,27 +69,27 @@ def test_commands_load_neither_plots_nor_numbers_nor_calls_before_they_need_them
         f"assert main.get_command(click.Context(main), '{command}')\n"
         "print({'numpy', 'matplotlib', 'grpc'} & set(sys.modules))\n"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
         timeout=TIMEOUT_SECONDS,
         check=True,
     )
-    assert done.stdout.strip() == "set()"
+    assert process.stdout.strip() == "set()"
 
 
-def test_the_version_names_the_simulator(run: Any) -> None:
+def test_version_includes_the_simulator(run: Any) -> None:
     result = run("--version")
     assert result.exit_code == 0
     assert result.stdout.startswith("remy-farm ")
     assert "simulator" in result.stdout
 
 
-def test_completion_knows_commands_and_options() -> None:
-    def complete(words: str, position: int) -> str:
+def test_completion_of_commands_and_options() -> None:
+    def complete(line: str, position: int) -> str:
         process = start(
-            _REMY_FARM_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(position)
+            _REMY_FARM_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD=str(position)
         )
         return process.communicate(timeout=TIMEOUT_SECONDS)[0]
 
@@ -97,7 +97,7 @@ def test_completion_knows_commands_and_options() -> None:
     assert "--buffer-packets" in complete("remy-farm simulate --buf", 2)
 
 
-def test_a_reader_that_leaves_early_is_no_error(remycc_file: Path) -> None:
+def test_closed_pipe_exits_without_a_message(remycc_file: Path) -> None:
     process = start("inspect", remycc_file, "--json")
     assert process.stdout is not None
     assert process.stderr is not None
@@ -108,7 +108,7 @@ def test_a_reader_that_leaves_early_is_no_error(remycc_file: Path) -> None:
     assert stderr == ""
 
 
-def test_a_poor_encoding_does_not_fail(remycc_file: Path, spec_file: Path) -> None:
+def test_ascii_output_replaces_other_characters(remycc_file: Path, spec_file: Path) -> None:
     flags = ("--remycc", remycc_file, "--spec", spec_file, "--specimens", 4, "--seed", 1)
     process = start("evaluate", *flags, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     stdout, stderr = process.communicate(timeout=TIMEOUT_SECONDS)
@@ -116,7 +116,7 @@ def test_a_poor_encoding_does_not_fail(remycc_file: Path, spec_file: Path) -> No
     assert " ? " in stdout
 
 
-def test_an_error_of_ours_shows_where_it_happened(
+def test_internal_error_prints_a_traceback(
     monkeypatch: pytest.MonkeyPatch, spec_file: Path
 ) -> None:
     def fail(_: str) -> None:
@@ -131,16 +131,16 @@ def test_an_error_of_ours_shows_where_it_happened(
     )
 
 
-def test_clients_look_where_a_coordinator_listens_by_default() -> None:
+def test_default_address_is_the_same_for_clients_and_coordinator() -> None:
     listen = next(each for each in coordinator.command.params if each.name == "listen")
     assert listen.default == str(Address())
 
 
-def test_alone_it_says_what_there_is(run: Any) -> None:
-    alone, asked = run(), run("--help")
-    assert alone.exit_code == 0
-    assert alone.stdout == asked.stdout
-    assert alone.stderr == ""
+def test_remy_farm_without_arguments_prints_help(run: Any) -> None:
+    bare, with_help = run(), run("--help")
+    assert bare.exit_code == 0
+    assert bare.stdout == with_help.stdout
+    assert bare.stderr == ""
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_alone_it_says_what_there_is(run: Any) -> None:
         ("Missing option '--out'.", "missing option"),
     ],
 )
-def test_a_sentence_begins_small_unless_with_an_abbreviation(
+def test_usage_error_starts_in_lower_case_except_for_an_abbreviation(
     message: str, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert failures.report_error(click.UsageError(message)) == failures.ExitCode.BAD_INPUT

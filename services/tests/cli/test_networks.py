@@ -1,4 +1,4 @@
-"""simulate --network: files with links, routes and groups of senders."""
+"""Tests `simulate --network` with links, routes and groups of senders."""
 
 import csv
 from collections.abc import Callable, Iterable
@@ -30,23 +30,25 @@ def network(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_the_examples_run(path: Path, run: Any, run_json: RunJson) -> None:
+def test_example_network_runs(path: Path, run: Any, run_json: RunJson) -> None:
     flags = ("--network", path, "--seconds", 8)
-    tree = run_json("simulate", *flags)
-    assert all(kind["packets_received"] > 0 for kind in tree["kinds"])
-    assert sum(link["transmitted"] for link in tree["links"]) >= tree["packets_received"]
+    output = run_json("simulate", *flags)
+    assert all(kind["packets_received"] > 0 for kind in output["kinds"])
+    assert sum(link["transmitted"] for link in output["links"]) >= output["packets_received"]
     printed = run("simulate", *flags).stdout
-    for name in [kind["kind"] for kind in tree["kinds"]] + [link["link"] for link in tree["links"]]:
+    for name in [kind["kind"] for kind in output["kinds"]] + [
+        link["link"] for link in output["links"]
+    ]:
         assert name in printed
 
 
-def test_one_link_in_a_file_is_the_one_of_the_options(run_json: RunJson, tmp_path: Path) -> None:
+def test_network_file_and_options_give_the_same_results(run_json: RunJson, tmp_path: Path) -> None:
     in_file = run_json("simulate", "--network", network(tmp_path, ONE_LINK), "--seconds", 20)
-    words = "--sender cubic,beta=0.8=2 --sender vegas --queue codel --rate-mbps 12 --rtt-ms 80"
+    arguments = "--sender cubic,beta=0.8=2 --sender vegas --queue codel --rate-mbps 12 --rtt-ms 80"
     traffic = "--on-ms 900 --off-ms 300 --buffer-packets 40 --loss-probability 0.01 --seconds 20"
-    in_options = run_json("simulate", *words.split(), *traffic.split())
-    for tree in (in_file, in_options):
-        del tree["cpu_seconds"]
+    in_options = run_json("simulate", *arguments.split(), *traffic.split())
+    for output in (in_file, in_options):
+        del output["cpu_seconds"]
     (link,) = in_file.pop("links")
     assert in_file == in_options
     assert link["dropped"] + link["lost"] == sum(
@@ -54,21 +56,21 @@ def test_one_link_in_a_file_is_the_one_of_the_options(run_json: RunJson, tmp_pat
     )
 
 
-def test_senders_have_rtts_of_their_own(run_json: RunJson) -> None:
-    tree = run_json(
+def test_senders_may_have_different_rtts(run_json: RunJson) -> None:
+    output = run_json(
         "simulate",
         *("--sender", "vegas,rtt_ms=40", "--sender", "vegas,rtt_ms=120=2"),
         *"--rate-mbps 100 --rtt-ms 80 --on-ms 500 --off-ms 500 --seconds 10".split(),
     )
-    near, far = tree["kinds"]
+    near, far = output["kinds"]
     assert (near["senders"], far["senders"]) == (1, 2)
     assert 40 < near["delay_ms"] < 45
     assert 120 < far["delay_ms"] < 125
-    # Each is compared with its own.
-    assert tree["delay_over_rtt"] == pytest.approx(1, abs=0.05)
+    # Each sender's delay is divided by its own RTT.
+    assert output["delay_over_rtt"] == pytest.approx(1, abs=0.05)
 
 
-def test_incast_waits_for_the_slowest(run_json: RunJson, tmp_path: Path) -> None:
+def test_incast_waits_for_the_slowest_flow(run_json: RunJson, tmp_path: Path) -> None:
     text = """
 links: [{rate_mbps: 12}]
 senders:
@@ -78,18 +80,18 @@ senders:
     traffic: {constant_bytes: {bytes: 15000}, barrier: {pause_ms: 10}}
 """
     (kind,) = run_json("simulate", "--network", network(tmp_path, text), "--seconds", 10)["kinds"]
-    # Four answers of ten packets of 1 ms and the RTT, then the pause.
+    # Four responses of ten packets at 1 ms each, one RTT, then the pause.
     assert kind["completion_ms_percentile_99"] >= 40 + 10
     assert kind["flows_completed"] <= 4 * 10_000 / 60 + 4
 
 
-def test_bursts_overflow_a_shallow_buffer_and_single_packets_do_not(
+def test_bursts_overflow_a_shallow_buffer_but_paced_packets_do_not(
     run_json: RunJson, tmp_path: Path
 ) -> None:
     bursts = Path("examples/networks/offload-bursts.yaml").read_text(encoding="utf-8")
     single = bursts.replace(", jitter_box: {batches: {packets: 16, longest_wait_ms: 5}}", "")
     assert single != bursts
-    # Of 100 Mbit/s, so that they are percents too, as the file says.
+    # The link has 100 Mbit/s, so Mbit/s are also percent.
     senders = [
         run_json("simulate", "--network", network(tmp_path, text), "--seconds", 100)["senders"][0]
         for text in (bursts, single)
@@ -97,7 +99,7 @@ def test_bursts_overflow_a_shallow_buffer_and_single_packets_do_not(
     assert [round(sender["throughput_mbps"]) for sender in senders] == [4, 87]
 
 
-def test_a_recording_names_the_links(run_json: RunJson, tmp_path: Path) -> None:
+def test_recording_has_the_names_of_links(run_json: RunJson, tmp_path: Path) -> None:
     file, picture = tmp_path / "run.csv", tmp_path / "run.png"
     flags = ("--network", "examples/networks/parking-lot.yaml", "--seconds", 5)
     run_json("simulate", *flags, "--record", file, "--plot", picture)
@@ -109,7 +111,7 @@ def test_a_recording_names_the_links(run_json: RunJson, tmp_path: Path) -> None:
     assert "queue_packets" not in rows[0]
 
 
-def test_remyccs_on_several_links_are_those_of_their_files(
+def test_network_file_may_name_remyccs(
     run_json: RunJson, remycc_file: Path, tmp_path: Path
 ) -> None:
     text = f"""
@@ -138,22 +140,22 @@ senders:
     assert 40 < second["delay_ms"] < 300
 
 
-def test_a_table_s_file_counts_from_the_network_s_folder(
+def test_remycc_path_is_relative_to_the_network_file(
     run_json: RunJson, remycc_file: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "own.json").write_bytes(remycc_file.read_bytes())
     path = network(tmp_path, "rate_mbps: 5\nrtt_ms: 50\nsenders: [{table: own.json, name: own}]\n")
-    words = ("simulate", "--network", path, "--seconds", 2)
-    assert [each["kind"] for each in run_json(*words)["kinds"]] == ["own"]
-    # One that the command names counts from where it is called.
-    beside = run_json(*words, "--sender", f"remycc:{remycc_file}=2")
+    arguments = ("simulate", "--network", path, "--seconds", 2)
+    assert [each["kind"] for each in run_json(*arguments)["kinds"]] == ["own"]
+    # A path on the command line is relative to the working directory.
+    beside = run_json(*arguments, "--sender", f"remycc:{remycc_file}=2")
     assert [each["senders"] for each in beside["kinds"]] == [1, 2]
 
 
-def test_thousands_of_senders_are_one_group(run_json: RunJson, remycc_file: Path) -> None:
-    words = "--rate-mbps 100 --rtt-ms 50 --seconds 0.2".split()
-    tree = run_json("simulate", "--remycc", remycc_file, "--senders", 1500, *words)
-    assert len(tree["senders"]) == 1500
+def test_simulation_of_thousands_of_senders(run_json: RunJson, remycc_file: Path) -> None:
+    arguments = "--rate-mbps 100 --rtt-ms 50 --seconds 0.2".split()
+    output = run_json("simulate", "--remycc", remycc_file, "--senders", 1500, *arguments)
+    assert len(output["senders"]) == 1500
 
 
 BAD = {
@@ -172,7 +174,7 @@ BAD = {
     "unknown protocol": (ONE_LINK.replace("vegas", "vegan"), 'no protocol "vegan"'),
     "unknown queue": (ONE_LINK.replace("codel", "coddle"), "links[0].queue"),
     "rate of zero": (ONE_LINK.replace("rate_mbps: 12", "rate_mbps: 0"), "links[0].rate_mbps is 0"),
-    "a number of senders in words": (
+    "a number of senders that is text": (
         ONE_LINK.replace("cubic,beta=0.8", "cubic=3"),
         "the key for the number of senders is count",
     ),
@@ -236,7 +238,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_file_is_refused_with_a_sentence(name: str, run: Any, tmp_path: Path) -> None:
+def test_invalid_network_file_is_refused_in_a_sentence(name: str, run: Any, tmp_path: Path) -> None:
     text, expected = BAD[name]
     result = run("simulate", "--network", network(tmp_path, text), "--seconds", 1)
     assert result.exit_code == 2
@@ -245,7 +247,7 @@ def test_a_bad_file_is_refused_with_a_sentence(name: str, run: Any, tmp_path: Pa
     assert result.stderr.count("\n") <= 2
 
 
-def test_incast_of_lasting_connections_waits_for_the_minimum_timeout(
+def test_incast_with_persistent_connections_waits_for_the_minimum_rto(
     run_json: RunJson, tmp_path: Path
 ) -> None:
     text = Path("examples/networks/incast.yaml").read_text()
@@ -268,27 +270,29 @@ def trace(folder: Path, times_ms: Iterable[int]) -> Path:
 ON_A_TRACE = "--sender cubic=2 --rtt-ms 80 --on-ms 900 --off-ms 300 --seconds 1".split()
 
 
-def test_options_say_what_a_file_says(run_json: RunJson, tmp_path: Path) -> None:
+def test_set_options_are_equivalent_to_a_file(run_json: RunJson, tmp_path: Path) -> None:
     recorded = trace(tmp_path, (each * each // 40 for each in range(1, 500)))
     links = f"[{{trace: {{path: {recorded}, semantics: mahimahi}}, buffer: {{packets: 40}}}}]"
     traffic = "{exponential_time: {mean_ms: 900}, mean_off_ms: 300}"
     text = f"rtt_ms: 80\nsenders: [cubic=2]\nlinks: {links}\ntraffic: {traffic}\n"
     in_file = run_json("simulate", "--network", network(tmp_path, text), "--seconds", 1)
     in_options = run_json("simulate", "--set", f"links={links}", *ON_A_TRACE)
-    for tree in (in_file, in_options):
-        del tree["cpu_seconds"]
+    for output in (in_file, in_options):
+        del output["cpu_seconds"]
     assert in_file == in_options
 
 
-def test_options_are_laid_over_a_file(run_json: RunJson, tmp_path: Path) -> None:
+def test_options_override_a_file(run_json: RunJson, tmp_path: Path) -> None:
     slow = network(tmp_path, "rate_mbps: 3\nrtt_ms: 40\nbuffer: {packets: 9}\nsenders: [cubic]\n")
-    said = run_json("simulate", "--network", slow, "--seconds", 5, "--set", "buffer.bdp=2")
+    with_option = run_json("simulate", "--network", slow, "--seconds", 5, "--set", "buffer.bdp=2")
     whole = tmp_path / "whole.yaml"
     whole.write_text("rate_mbps: 3\nrtt_ms: 40\nbuffer: {bdp: 2}\nsenders: [cubic]\n")
-    assert said["digest"] == run_json("simulate", "--network", whole, "--seconds", 5)["digest"]
+    assert (
+        with_option["digest"] == run_json("simulate", "--network", whole, "--seconds", 5)["digest"]
+    )
 
 
-def test_a_broken_trace_is_refused_by_its_line(run: Any, tmp_path: Path) -> None:
+def test_invalid_trace_is_refused_with_its_line(run: Any, tmp_path: Path) -> None:
     path = trace(tmp_path, [5, 4])
     result = run("simulate", "--set", f"links=[{{trace: {{path: {path}}}}}]", *ON_A_TRACE)
     assert result.exit_code == 2

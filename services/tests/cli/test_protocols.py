@@ -1,4 +1,4 @@
-"""Protocols, bodies and queues on the command line."""
+"""Tests protocols, transports and queues on the command line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BY_BYTES = [*NETWORK, "--on-bytes", "200e3"]
 BY_TIME = [*NETWORK, "--on-ms", "1000"]
 
 
-def test_the_examples_of_the_page_run(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_of_the_protocols_page_run(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     introduction = PAGE.read_text(encoding="utf-8").partition("\n## ")[0]
     examples = re.findall(r"^ {4}remy-farm ((?:.*\\\n)*.*)$", introduction, re.MULTILINE)
@@ -37,12 +37,12 @@ def test_the_examples_of_the_page_run(run: Any, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_protocols_are_listed(run: Any, run_json: RunJson) -> None:
-    tree = run_json("protocols")
-    assert set(tree) == {"protocols", "transports", "queues"}
-    assert [entry["name"] for entry in tree["protocols"]] == list(
+    output = run_json("protocols")
+    assert set(output) == {"protocols", "transports", "queues"}
+    assert [entry["name"] for entry in output["protocols"]] == list(
         registry.entries(Registry.PROTOCOL)
     )
-    for entries in tree.values():
+    for entries in output.values():
         for entry in entries:
             assert set(entry) == {"name", "title", "variants", "traits"}
             assert entry["title"]
@@ -52,10 +52,12 @@ def test_protocols_are_listed(run: Any, run_json: RunJson) -> None:
             assert name in listed
 
 
-def test_results_are_by_sender_and_by_kind(run: Any, run_json: RunJson, remycc_file: Path) -> None:
-    words = ("--sender", "cubic=2", "--sender", f"remycc:{remycc_file}=1", *BY_BYTES)
-    tree = run_json("simulate", *words)
-    senders, kinds = tree["senders"], tree["kinds"]
+def test_results_are_printed_by_sender_and_by_kind(
+    run: Any, run_json: RunJson, remycc_file: Path
+) -> None:
+    arguments = ("--sender", "cubic=2", "--sender", f"remycc:{remycc_file}=1", *BY_BYTES)
+    output = run_json("simulate", *arguments)
+    senders, kinds = output["senders"], output["kinds"]
     assert [sender["kind"] for sender in senders] == ["cubic", "cubic", f"remycc:{remycc_file}"]
     assert [sender["throughput_of"] for sender in senders] == [
         "packets_in_order",
@@ -77,14 +79,14 @@ def test_results_are_by_sender_and_by_kind(run: Any, run_json: RunJson, remycc_f
     for name in ("throughput_mbps", "sampled_rtt_ms", "sampled_rtt_over_time_ms"):
         assert kinds[0][name] == pytest.approx((senders[0][name] + senders[1][name]) / 2)
     assert min(cubic["sampled_rtt_ms"], cubic["sampled_rtt_over_time_ms"]) > 80
-    # A datagram's sender takes no samples.
+    # A sender on datagram takes no RTT samples.
     assert senders[2]["sampled_rtt_ms"] is senders[2]["sampled_rtt_over_time_ms"] is None
-    shown = run("simulate", *words).stdout
-    assert "cubic" in shown
-    assert "completion ms" in shown
+    text = run("simulate", *arguments).stdout
+    assert "cubic" in text
+    assert "completion ms" in text
 
 
-def test_a_remycc_is_the_same_by_either_flag(run_json: RunJson, remycc_file: Path) -> None:
+def test_remycc_and_sender_options_are_equivalent(run_json: RunJson, remycc_file: Path) -> None:
     short = run_json("simulate", "--remycc", remycc_file, "--senders", 3, *BY_TIME)
     long = run_json("simulate", "--sender", f"remycc:{remycc_file}=3", *BY_TIME)
     assert set(long) - set(short) == {"kinds"}
@@ -93,7 +95,7 @@ def test_a_remycc_is_the_same_by_either_flag(run_json: RunJson, remycc_file: Pat
 
 
 @pytest.mark.parametrize(
-    "usual",
+    "defaults",
     [
         ["--queue", "drop-tail"],
         ["--transport", "datagram"],
@@ -103,19 +105,19 @@ def test_a_remycc_is_the_same_by_either_flag(run_json: RunJson, remycc_file: Pat
     ],
     ids=" ".join,
 )
-def test_to_say_what_is_usual_changes_nothing(
-    usual: list[str], run_json: RunJson, remycc_file: Path
+def test_explicit_defaults_change_nothing(
+    defaults: list[str], run_json: RunJson, remycc_file: Path
 ) -> None:
-    words = ("simulate", "--remycc", remycc_file, "--senders", 2, *BY_TIME)
-    said, silent = run_json(*words, *usual), run_json(*words)
-    del said["cpu_seconds"], silent["cpu_seconds"]
-    assert said == silent
+    arguments = ("simulate", "--remycc", remycc_file, "--senders", 2, *BY_TIME)
+    explicit, implicit = run_json(*arguments, *defaults), run_json(*arguments)
+    del explicit["cpu_seconds"], implicit["cpu_seconds"]
+    assert explicit == implicit
 
 
-def test_bodies_and_queues_make_a_difference(run_json: RunJson, remycc_file: Path) -> None:
-    words = ("simulate", "--remycc", remycc_file, "--senders", 3, *BY_TIME)
+def test_transport_and_queue_change_the_results(run_json: RunJson, remycc_file: Path) -> None:
+    arguments = ("simulate", "--remycc", remycc_file, "--senders", 3, *BY_TIME)
     digests = {
-        run_json(*words, *more)["digest"]
+        run_json(*arguments, *more)["digest"]
         for more in (
             [],
             ["--transport", "tcp"],
@@ -129,24 +131,30 @@ def test_bodies_and_queues_make_a_difference(run_json: RunJson, remycc_file: Pat
     assert len(digests) == 7
 
 
-def test_marks_are_counted(run_json: RunJson) -> None:
-    words = ("--sender", "dctcp=2", "--queue", "threshold-marking,threshold_packets=20", *BY_TIME)
-    (kind,) = run_json("simulate", *words)["kinds"]
+def test_ecn_marks_are_counted(run_json: RunJson) -> None:
+    arguments = (
+        "--sender",
+        "dctcp=2",
+        "--queue",
+        "threshold-marking,threshold_packets=20",
+        *BY_TIME,
+    )
+    (kind,) = run_json("simulate", *arguments)["kinds"]
     assert kind["marks"] > 0
 
 
-def test_starts_are_apart(run_json: RunJson) -> None:
-    words = ["--on-ms", "1e9", "--starts-apart-ms", "2000"]
-    tree = run_json("simulate", "--sender", "newreno=3", *NETWORK, *words)
-    assert [sender["on_ms"] for sender in tree["senders"]] == [10_000, 8_000, 6_000]
+def test_starts_apart_option_delays_senders(run_json: RunJson) -> None:
+    arguments = ["--on-ms", "1e9", "--starts-apart-ms", "2000"]
+    output = run_json("simulate", "--sender", "newreno=3", *NETWORK, *arguments)
+    assert [sender["on_ms"] for sender in output["senders"]] == [10_000, 8_000, 6_000]
 
 
-def test_a_recording_adds_up_to_the_results(run_json: RunJson, tmp_path: Path) -> None:
+def test_recording_adds_up_to_the_results(run_json: RunJson, tmp_path: Path) -> None:
     file, picture = tmp_path / "run.csv", tmp_path / "run.png"
-    words = ("--sender", "cubic=2", "--sender", "vegas", *BY_TIME)
+    arguments = ("--sender", "cubic=2", "--sender", "vegas", *BY_TIME)
     record = ("--record", file, "--record-every-ms", 50, "--plot", picture)
-    recorded, silent = run_json("simulate", *words, *record), run_json("simulate", *words)
-    assert recorded["digest"] == silent["digest"]
+    recorded, implicit = run_json("simulate", *arguments, *record), run_json("simulate", *arguments)
+    assert recorded["digest"] == implicit["digest"]
     assert picture.read_bytes().startswith(b"\x89PNG")
     with file.open(newline="") as lines:
         rows = list(csv.DictReader(lines))
@@ -157,7 +165,7 @@ def test_a_recording_adds_up_to_the_results(run_json: RunJson, tmp_path: Path) -
             float(row["rate_mbps"]) * 0.05 for row in rows if row["sender"] == str(number)
         )
         received = sender["packets_received"] * 0.012
-        # The last step may have seen less.
+        # The last interval may be shorter.
         assert received * 0.97 <= megabits <= received * (1 + 1e-9)
     assert max(int(row["queue_packets"]) for row in rows) <= 60
     assert all(float(row["rtt_ms"]) >= 80 for row in rows if row["rtt_ms"])
@@ -165,7 +173,7 @@ def test_a_recording_adds_up_to_the_results(run_json: RunJson, tmp_path: Path) -
     assert min(windows) >= 1
 
 
-def test_a_recording_may_be_parquet(run_json: RunJson, tmp_path: Path) -> None:
+def test_recording_may_be_parquet(run_json: RunJson, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     file = tmp_path / "run.parquet"
     run_json("simulate", "--sender", "newreno", *BY_TIME, "--record", file)
@@ -174,7 +182,7 @@ def test_a_recording_may_be_parquet(run_json: RunJson, tmp_path: Path) -> None:
     assert str(table.schema.field("queue_packets").type) == "int64"
 
 
-def test_a_protocol_is_scored_like_a_table(
+def test_evaluate_scores_a_protocol(
     run: Any, run_json: RunJson, spec_file: Path, remycc_file: Path
 ) -> None:
     flags = ("--spec", spec_file, "--specimens", 12, "--seed", 5)
@@ -182,8 +190,8 @@ def test_a_protocol_is_scored_like_a_table(
         run_json("evaluate", "--sender", "cubic", *flags, "--threads", threads)
         for threads in (1, 2, 4)
     ]
-    for tree in trees:
-        del tree["cpu_seconds"]
+    for output in trees:
+        del output["cpu_seconds"]
     assert trees[0] == trees[1] == trees[2]
     assert trees[0]["throughput_of"] == "packets_in_order"
     assert trees[0]["score_mean"] is not None

@@ -1,4 +1,4 @@
-"""Studies and the league on the command line."""
+"""Tests `remy-farm reproduce` and `league`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ rows:
 - {name: two kinds, sender: [newreno, "cubic,variant=linux"]}
 expect:
 - {row: NewReno, value: 1, within: 1 %%, source: nobody, unless: "the number | is made up"}
-picture: {drawing: %s, shown: true, frontier: [NewReno, two kinds]}
+picture: {drawing: %s, simulation: true, frontier: [NewReno, two kinds]}
 record_every_ms: 100
 """
 
@@ -46,7 +46,7 @@ def studies(tmp_path: Path) -> Path:
 
 
 def files_of(out: Path) -> dict[str, bytes]:
-    """All but what has been simulated."""
+    """Returns all output files except the database of cells."""
     return {
         str(path.relative_to(out)): path.read_bytes()
         for path in sorted(out.rglob("*"))
@@ -54,12 +54,12 @@ def files_of(out: Path) -> dict[str, bytes]:
     }
 
 
-def test_figures_are_made_and_made_again_with_the_same_bytes(
+def test_reproduce_gives_the_same_bytes_again(
     studies: Path, tmp_path: Path, run_json: RunJson
 ) -> None:
     def reproduce(out: str, threads: int) -> dict[str, Any]:
-        words = ("--studies", studies, "--out", tmp_path / out, "--threads", threads, "--quiet")
-        return run_json("reproduce", "--quick", *words)
+        arguments = ("--studies", studies, "--out", tmp_path / out, "--threads", threads, "--quiet")
+        return run_json("reproduce", "--quick", *arguments)
 
     first = reproduce("a", 2)
     assert first["cells_simulated"] == 12
@@ -71,14 +71,14 @@ def test_figures_are_made_and_made_again_with_the_same_bytes(
     }
     made = files_of(tmp_path / "a")
     again = reproduce("a", 1)
-    # Figures with the same networks share their cells.
+    # Figures with the same networks share cells.
     assert again["cells_simulated"] == 0
     assert again["cells_found"] == 16
     assert again["figures"] == first["figures"]
     assert files_of(tmp_path / "a") == made
     reproduce("b", 1)
     assert files_of(tmp_path / "b") == made
-    # As the page says that it is checked.
+    # The page documents this command for checking the digest.
     command = "LC_ALL=C sha256sum */*.csv | sha256sum"
     printed = subprocess.check_output(command, shell=True, cwd=tmp_path / "b", text=True)
     assert printed.split()[0] == first["data_sha256"] == again["data_sha256"]
@@ -87,7 +87,9 @@ def test_figures_are_made_and_made_again_with_the_same_bytes(
         assert b"<svg" in made[f"small/{name}.svg"]
 
 
-def test_data_has_a_line_for_each_row_and_value(studies: Path, tmp_path: Path, run: Any) -> None:
+def test_data_file_has_a_line_per_row_and_swept_value(
+    studies: Path, tmp_path: Path, run: Any
+) -> None:
     result = run("reproduce", "small/curves", "--studies", studies, "--out", tmp_path / "out")
     assert result.exit_code == 0, result.stderr
     assert "reproduced: 2 claims" in result.stdout
@@ -102,18 +104,18 @@ def test_data_has_a_line_for_each_row_and_value(studies: Path, tmp_path: Path, r
     assert all(0 < float(row["utilization_mean"]) < 1 for row in rows)
 
 
-def test_pages_say_what_came_out_and_why_not(studies: Path, tmp_path: Path, run: Any) -> None:
+def test_pages_have_verdicts_and_reasons(studies: Path, tmp_path: Path, run: Any) -> None:
     page = tmp_path / "docs" / "results" / "evidence.md"
     page.parent.mkdir(parents=True)
-    words = ("--studies", studies, "--out", tmp_path / "out", "--evidence", page, "--quick")
-    result = run("reproduce", *words)
+    arguments = ("--studies", studies, "--out", tmp_path / "out", "--evidence", page, "--quick")
+    result = run("reproduce", *arguments)
     assert result.exit_code == 0, result.stderr
     text = page.read_text(encoding="utf-8")
     assert "remy-farm reproduce --quick --evidence docs/results/evidence.md" in text
     assert "Of 4 figures and tables 1 are reproduced, 2 differ, and" in text
     assert re.search(r"^    [0-9a-f]{64}$", text, re.MULTILINE)
     assert "not reproducible because its data is lost" in text
-    # A bar in a cell would be the end of it.
+    # A vertical bar would end a Markdown cell, so it is escaped.
     assert "the number \\| is made up" in text
     assert (page.parent / "images" / "small-ellipses.png").exists()
     assert not (page.parent / "images" / "small-curves.png").exists()
@@ -123,7 +125,7 @@ def test_pages_say_what_came_out_and_why_not(studies: Path, tmp_path: Path, run:
     assert "src=&quot;" not in html
 
 
-def test_recordings_are_drawn(tmp_path: Path, run: Any) -> None:
+def test_plots_of_recorded_runs_are_drawn(tmp_path: Path, run: Any) -> None:
     studies = write_studies(tmp_path, a=ELLIPSES % "sequence", b=ELLIPSES % "queue")
     result = run("reproduce", "--studies", studies, "--out", tmp_path / "out")
     assert result.exit_code == 0, result.stderr
@@ -131,24 +133,24 @@ def test_recordings_are_drawn(tmp_path: Path, run: Any) -> None:
     assert (tmp_path / "out/small/b.svg").exists()
 
 
-def test_figures_are_listed(studies: Path, run: Any) -> None:
+def test_list_option_prints_the_figures(studies: Path, run: Any) -> None:
     listed = run("reproduce", "--studies", studies, "--list").stdout
     assert listed.splitlines()[1].split() == ["small/bars", "On", "a", "plane", "2"]
     assert "small/lost" in listed
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "sentence"),
     [
         (["nothing"], "'nothing' is not a study (small) or a figure"),
         (["--evidence", "page.txt"], "page.txt must be a name that ends in .md"),
         (["--studies", "/nonexistent"], "has no studies"),
     ],
 )
-def test_mistakes_are_told(
-    words: list[str], sentence: str, studies: Path, tmp_path: Path, run: Any
+def test_reproduce_refuses_invalid_arguments(
+    arguments: list[str], sentence: str, studies: Path, tmp_path: Path, run: Any
 ) -> None:
-    result = run("reproduce", "--studies", studies, "--out", tmp_path / "out", *words)
+    result = run("reproduce", "--studies", studies, "--out", tmp_path / "out", *arguments)
     assert result.exit_code == 2
     assert sentence in result.stderr
 
@@ -174,25 +176,25 @@ def _league(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_league_says_who_wins_and_how_to_see_it(
+def test_league_prints_winning_rates_and_commands(
     tmp_path: Path, remycc_file: Path, run: Any, run_json: RunJson
 ) -> None:
-    words = (remycc_file, "newreno", "--sets", _league(tmp_path), "--out", tmp_path / "out")
-    tree = run_json("league", *words, "--alone", "--quiet")
-    assert [(each["set"], each["networks"]) for each in tree["sets"]] == [
+    arguments = (remycc_file, "newreno", "--sets", _league(tmp_path), "--out", tmp_path / "out")
+    output = run_json("league", *arguments, "--alone", "--quiet")
+    assert [(each["set"], each["networks"]) for each in output["sets"]] == [
         ("beside", 4),
         ("power", 4),
     ]
-    beside, power = tree["sets"]
+    beside, power = output["sets"]
     assert set(power["winning_rates"]) == {"small", "newreno"}
-    # Somebody is the best everywhere.
+    # Every network has a best entrant.
     assert sum(power["winning_rates"].values()) >= 1
     worst = beside["worst"]["small"][0]
     command = worst["simulate"].split()
     assert command[:2] == ["remy-farm", "simulate"]
-    shown = run_json(*command[1:])
-    # Its senders are those of the league's cell: the same network, the same draws.
-    rates = [sender["throughput_mbps"] for sender in shown["senders"]]
+    simulation = run_json(*command[1:])
+    # The command simulates the league's cell: the same network and the same draws.
+    rates = [sender["throughput_mbps"] for sender in simulation["senders"]]
     with (tmp_path / "out" / "beside.csv").open(newline="") as file:
         rows = {(row["network"], row["entrant"]): row for row in csv.DictReader(file)}
     score = float(rows[worst["network"], "small"]["score"])
@@ -203,16 +205,24 @@ def test_the_league_says_who_wins_and_how_to_see_it(
     assert (tmp_path / "out" / "power.png").exists()
 
 
-def test_the_league_has_rivals_unless_one_is_alone(tmp_path: Path, run: Any) -> None:
-    words = ("--sets", _league(tmp_path), "--out", tmp_path / "out", "--quick", "--set", "power")
-    result = run("league", "vegas", *words)
+def test_league_has_rivals_without_the_alone_option(tmp_path: Path, run: Any) -> None:
+    arguments = (
+        "--sets",
+        _league(tmp_path),
+        "--out",
+        tmp_path / "out",
+        "--quick",
+        "--set",
+        "power",
+    )
+    result = run("league", "vegas", *arguments)
     assert result.exit_code == 0, result.stderr
     for name in ("vegas", "Cubic", "NewReno", "BBR v1", "BBR v3", "Copa", "Vivace"):
         assert f"\n{name} " in result.stdout
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "sentence"),
     [
         (["vega"], "vega"),
         (["vegas=2"], "which the set determines"),
@@ -220,10 +230,10 @@ def test_the_league_has_rivals_unless_one_is_alone(tmp_path: Path, run: Any) -> 
         (["vegas", "--set", "other"], "set other does not exist; the sets are beside, power"),
     ],
 )
-def test_mistakes_in_the_league_are_told(
-    words: list[str], sentence: str, tmp_path: Path, run: Any
+def test_league_refuses_invalid_arguments(
+    arguments: list[str], sentence: str, tmp_path: Path, run: Any
 ) -> None:
-    result = run("league", *words, "--sets", _league(tmp_path), "--out", tmp_path / "out")
+    result = run("league", *arguments, "--sets", _league(tmp_path), "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert sentence in result.stderr
 
@@ -241,19 +251,19 @@ picture: {drawing: none}
 """
 
 
-def test_figures_in_ns3_are_made_where_that_is_asked_for_and_there(
+def test_figures_in_ns3_need_the_with_option(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Any
 ) -> None:
     monkeypatch.delenv("REMY_NS3", raising=False)
     studies = write_studies(tmp_path, here=LOST, there=IN_NS3)
-    words = ("reproduce", "--studies", studies, "--out", tmp_path / "out", "--quick")
-    without = run(*words)
+    arguments = ("reproduce", "--studies", studies, "--out", tmp_path / "out", "--quick")
+    without = run(*arguments)
     assert "small/here" in without.stdout
     assert "small/there" not in without.stdout
-    skipped = run(*words, "--with", "ns3")
+    skipped = run(*arguments, "--with", "ns3")
     assert skipped.exit_code == 0
     assert "figures that need ns3 are skipped: REMY_NS3 must name" in skipped.stderr
     assert "small/there" not in skipped.stdout
-    named = run(*words, "small/there")
+    named = run(*arguments, "small/there")
     assert named.exit_code == 2
     assert "small/there needs another simulator; add --with ns3" in named.stderr

@@ -1,4 +1,4 @@
-"""Robustness as a gate: `inspect --certify` and `design --certify`."""
+"""Tests `inspect --certify`, `design --certify` and `attack`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ at_least: %s
 seconds: 3
 runs: 2
 """
-BESIDE = """\
+WITH_RIVAL = """\
 title: It meets another
 source: nobody
 network: {rtt_ms: 20, buffer: {bdp: 1},
@@ -53,72 +53,72 @@ runs: 1
 
 @pytest.fixture
 def requirements(tmp_path: Path) -> Path:
-    """Two that anything holds."""
+    """Two requirements that any table meets."""
     folder = tmp_path / "robustness"
     folder.mkdir()
-    (folder / "beside.yaml").write_text(BESIDE)
+    (folder / "beside.yaml").write_text(WITH_RIVAL)
     (folder / "use.yaml").write_text(REQUIREMENT % 0.01)
     return folder
 
 
-def test_a_table_that_holds_gets_a_certificate_of_the_same_bytes_each_time(
+def test_certificate_of_a_robust_table_is_reproducible(
     remycc_file: Path, requirements: Path, tmp_path: Path, run: Any, run_json: RunJson
 ) -> None:
     def certify(name: str, threads: int) -> dict[str, bytes]:
-        words = ("--certify", tmp_path / name, "--robustness", requirements)
-        result = run("inspect", remycc_file, *words, "--threads", threads)
+        arguments = ("--certify", tmp_path / name, "--robustness", requirements)
+        result = run("inspect", remycc_file, *arguments, "--threads", threads)
         assert result.exit_code == 0, result.stderr
         assert result.stdout.splitlines()[-1] == "small meets 2 requirements on 4 networks."
         files = [path for path in (tmp_path / name).rglob("*") if path.suffix in (".json", ".html")]
         return {str(path.relative_to(tmp_path / name)): path.read_bytes() for path in files}
 
-    made = certify("a", 1)
-    assert set(made) == {"certificate.json", "certificate.html"}
-    assert certify("b", 2) == made
-    tree = run_json(
+    files = certify("a", 1)
+    assert set(files) == {"certificate.json", "certificate.html"}
+    assert certify("b", 2) == files
+    output = run_json(
         "inspect", remycc_file, "--certify", tmp_path / "a", "--robustness", requirements
     )
-    assert tree == json.loads(made["certificate.json"])
-    # The seal is of all that stands before it.
-    seal = tree.pop("sha256")
-    assert seal == hashlib.sha256(certificate_text(tree).encode()).hexdigest()
+    assert output == json.loads(files["certificate.json"])
+    # The digest is that of the certificate without its key `sha256`.
+    seal = output.pop("sha256")
+    assert seal == hashlib.sha256(certificate_text(output).encode()).hexdigest()
     text = (requirements / "use.yaml").read_bytes()
-    assert tree["requirements"][1]["set_sha256"] == hashlib.sha256(text).hexdigest()
-    page = made["certificate.html"].decode()
+    assert output["requirements"][1]["set_sha256"] == hashlib.sha256(text).hexdigest()
+    page = files["certificate.html"].decode()
     assert seal in page
-    assert tree["table_sha256"] in page
+    assert output["table_sha256"] in page
 
 
-def test_a_table_that_fails_is_refused_with_the_network_on_which_it_does(
+def test_table_that_fails_is_refused_with_the_failing_network(
     remycc_file: Path, requirements: Path, tmp_path: Path, run: Any, run_json: RunJson
 ) -> None:
     (requirements / "use.yaml").write_text(REQUIREMENT % 2)
     out = tmp_path / "out"
-    words = ("--certify", out, "--robustness", requirements)
-    result = run("inspect", remycc_file, *words)
+    arguments = ("--certify", out, "--robustness", requirements)
+    result = run("inspect", remycc_file, *arguments)
     assert result.exit_code == 6
     assert "small is refused: use: utilization" in result.stderr
     assert "but must be at least 2 (2 networks below)" in result.stderr
-    tree = json.loads((out / "certificate.json").read_text())
-    assert tree["holds"] is False
-    worst = min(tree["requirements"][1]["networks"], key=lambda each: each["score"])
+    output = json.loads((out / "certificate.json").read_text())
+    assert output["holds"] is False
+    worst = min(output["requirements"][1]["networks"], key=lambda each: each["score"])
     page = (out / "certificate.html").read_text()
     commands = [line for line in page.splitlines() if "remy-farm simulate" in line]
     (command,) = [line for line in commands if f"rate_mbps={worst['network'].split()[0]} " in line]
-    shown = run_json(*shlex.split(command.partition("remy-farm ")[2].removesuffix("</pre>")))
-    # Its first run; the other has the same flow, that is always on.
-    got = shown["senders"][0]["throughput_mbps"] / float(worst["network"].split()[0])
-    assert got == pytest.approx(worst["score"], rel=0.02)
+    simulation = run_json(*shlex.split(command.partition("remy-farm ")[2].removesuffix("</pre>")))
+    # The command shows the first run; the second is alike, because the flow is always on.
+    utilization = simulation["senders"][0]["throughput_mbps"] / float(worst["network"].split()[0])
+    assert utilization == pytest.approx(worst["score"], rel=0.02)
 
 
-def test_a_design_is_refused_once_it_is_written(
+def test_design_that_fails_certification_is_written_and_refused(
     spec_file: Path, requirements: Path, tmp_path: Path, run: Any
 ) -> None:
     out = tmp_path / "out"
-    words = ("design", spec_file, "--out", out, "--threads", 1, "--certify")
-    assert run(*words, "--robustness", requirements).exit_code == 0
+    arguments = ("design", spec_file, "--out", out, "--threads", 1, "--certify")
+    assert run(*arguments, "--robustness", requirements).exit_code == 0
     (requirements / "use.yaml").write_text(REQUIREMENT % 2)
-    result = run(*words, "--robustness", requirements, "--resume")
+    result = run(*arguments, "--robustness", requirements, "--resume")
     assert result.exit_code == 6
     assert "out is refused: use: utilization" in result.stderr
     assert (out / "remycc.json").exists()
@@ -126,16 +126,16 @@ def test_a_design_is_refused_once_it_is_written(
 
 
 @pytest.mark.parametrize(
-    ("change", "words", "sentence"),
+    ("change", "arguments", "sentence"),
     [
         (None, ["--signals"], "--certify has its own networks"),
         ("at_least: 0.01\n", [], "at_least is missing, the score that a table must reach"),
         ("", ["--robustness", "/nonexistent"], "has no requirements"),
     ],
 )
-def test_mistakes_are_told(
+def test_certify_refuses_invalid_requirements_and_options(
     change: str | None,
-    words: list[str],
+    arguments: list[str],
     sentence: str,
     remycc_file: Path,
     requirements: Path,
@@ -146,12 +146,12 @@ def test_mistakes_are_told(
         path = requirements / "use.yaml"
         path.write_text(path.read_text().replace(change, ""))
     certify = ("--certify", tmp_path / "out", "--robustness", requirements)
-    result = run("inspect", remycc_file, *certify, *words)
+    result = run("inspect", remycc_file, *certify, *arguments)
     assert result.exit_code == 2
     assert sentence in result.stderr
 
 
-def test_the_requirements_of_the_examples_are_on_networks_of_no_set_of_the_league() -> None:
+def test_networks_of_requirements_and_league_are_disjoint() -> None:
     def networks(folder: str) -> set[str]:
         return {
             json.dumps(merge_networks(network, {}), sort_keys=True, default=str)
@@ -159,8 +159,8 @@ def test_the_requirements_of_the_examples_are_on_networks_of_no_set_of_the_leagu
             for _, network in read_set(path).networks(quick=False)
         }
 
-    asked = read_requirements(ROOT / "data" / "robustness")
-    assert {each.league.name for each in asked} == {"beside-cubic", "loss", "starvation"}
+    requirements = read_requirements(ROOT / "data" / "robustness")
+    assert {each.league.name for each in requirements} == {"beside-cubic", "loss", "starvation"}
     assert len(networks("robustness")) == 76
     assert not networks("robustness") & networks("league")
 
@@ -174,21 +174,21 @@ search: {simulated_seconds: 2}
 """
 
 
-def test_an_attack_writes_what_a_design_is_hardened_with(
+def test_design_is_hardened_with_the_networks_of_an_attack(
     remycc_file: Path, spec_file: Path, tmp_path: Path, run: Any, run_json: RunJson
 ) -> None:
-    space, found = tmp_path / "space.yaml", tmp_path / "found.yaml"
+    space, attack_file = tmp_path / "space.yaml", tmp_path / "attack.yaml"
     space.write_text(SPACE)
-    words = ("--spec", space, "--networks", 16, "--rounds", 2, "--runs", 1, "--find", 2)
-    result = run("attack", remycc_file, *words, "--out", found)
+    arguments = ("--spec", space, "--networks", 16, "--rounds", 2, "--runs", 1, "--find", 2)
+    result = run("attack", remycc_file, *arguments, "--out", attack_file)
     assert result.exit_code == 0, result.stderr
     assert "round 2 of 2: worst loss" in result.stderr
-    tree = run_json("attack", remycc_file, *words, "--threads", 1)
-    assert all(each["network"] in result.stdout for each in tree["networks"])
-    measured = run_json("attack", remycc_file, "--spec", space, "--on", found)
-    assert measured["networks"] == tree["networks"]
+    output = run_json("attack", remycc_file, *arguments, "--threads", 1)
+    assert all(each["network"] in result.stdout for each in output["networks"])
+    measured = run_json("attack", remycc_file, "--spec", space, "--on", attack_file)
+    assert measured["networks"] == output["networks"]
     out = tmp_path / "out"
-    design = ("design", spec_file, "--out", out, "--harden", found, "--harden-share", 0.5)
+    design = ("design", spec_file, "--out", out, "--harden", attack_file, "--harden-share", 0.5)
     assert run(*design, "--threads", 1).exit_code == 0
     weights = [model.weight for model in load_spec(out / "spec.yaml").models]
     assert weights == [0.5, 0.25, 0.25]
@@ -197,16 +197,16 @@ def test_an_attack_writes_what_a_design_is_hardened_with(
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "sentence"),
     [
         (["--against", "remycc:other.json"], "must be a protocol"),
         (["--against", "cubic=2"], "must be a protocol"),
         (["--networks", 2, "--rounds", 3], "--networks 2 is less than --rounds 3"),
     ],
 )
-def test_mistakes_in_an_attack_are_told(
-    words: list[object], sentence: str, remycc_file: Path, spec_file: Path, run: Any
+def test_attack_refuses_invalid_arguments(
+    arguments: list[object], sentence: str, remycc_file: Path, spec_file: Path, run: Any
 ) -> None:
-    result = run("attack", remycc_file, "--spec", spec_file, *words)
+    result = run("attack", remycc_file, "--spec", spec_file, *arguments)
     assert result.exit_code == 2
     assert sentence in result.stderr

@@ -1,4 +1,4 @@
-"""The words of --sender, --transport and --queue."""
+"""Tests parsing and completion of --sender, --transport and --queue."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RunJson = Callable[..., dict[str, Any]]
 
 @st.composite
 def choices(draw: st.DrawFn, entry: Entry) -> tuple[str, dict[str, float]]:
-    """A variant of an entry, and some of its parameters within their ranges."""
+    """Draws a variant of an entry, and some of its parameters within their ranges."""
     variant = draw(st.sampled_from(entry.variants))
     numbers = {
         each.name: draw(st.floats(each.minimum, each.maximum))
@@ -33,8 +33,10 @@ def choices(draw: st.DrawFn, entry: Entry) -> tuple[str, dict[str, float]]:
 
 
 @st.composite
-def words(draw: st.DrawFn) -> tuple[str, str, dict[str, float], str, dict[str, float], int | None]:
-    """A protocol's words in any order, with what they say."""
+def sender_texts(
+    draw: st.DrawFn,
+) -> tuple[str, str, dict[str, float], str, dict[str, float], int | None]:
+    """Draws the text of a protocol with settings in any order, and the parsed values."""
     name = draw(st.sampled_from(sorted(registry.entries(Registry.PROTOCOL))))
     variant, numbers = draw(choices(registry.entries(Registry.PROTOCOL)[name]))
     transport_variant, transport_numbers = draw(
@@ -59,12 +61,12 @@ def words(draw: st.DrawFn) -> tuple[str, str, dict[str, float], str, dict[str, f
     return text, name, numbers, transport_variant, transport_numbers, count
 
 
-def said(choice: evaluation_pb2.Choice | None) -> dict[str, float]:
+def parameter_values(choice: evaluation_pb2.Choice | None) -> dict[str, float]:
     return {} if choice is None else {each.name: each.value for each in choice.parameters}
 
 
-@given(words())
-def test_a_protocol_is_what_its_words_say(
+@given(sender_texts())
+def test_sender_option_sets_protocol_transport_and_count(
     case: tuple[str, str, dict[str, float], str, dict[str, float], int | None],
 ) -> None:
     text, name, numbers, transport_variant, transport_numbers, count = case
@@ -80,11 +82,11 @@ def test_a_protocol_is_what_its_words_say(
         (numbers, parsed.protocol),
         (transport_numbers, parsed.transport),
     ):
-        assert said(choice).items() <= given_numbers.items()
-    # What is not said is the usual number, whether it was given or not.
+        assert parameter_values(choice).items() <= given_numbers.items()
+    # A parameter that is given as its default is left out of the choice.
     variant = registry.entries(Registry.PROTOCOL)[name].variant(parsed.protocol.variant)
     for each in variant.parameters:
-        if each.name in numbers and each.name not in said(parsed.protocol):
+        if each.name in numbers and each.name not in parameter_values(parsed.protocol):
             assert numbers[each.name] == each.usual
     assert parse_sender(f"{parsed.name}={parsed.count}") == parsed
 
@@ -95,13 +97,13 @@ def test_a_protocol_is_what_its_words_say(
     ),
     st.integers(1, 10_000),
 )
-def test_a_file_may_have_any_name(path: str, count: int) -> None:
+def test_remycc_file_may_have_any_name(path: str, count: int) -> None:
     parsed = parse_sender(f"{REMYCC}{path}={count}")
     assert (parsed.remycc, parsed.count, parsed.protocol) == (path, count, None)
 
 
 @given(st.text())
-def test_nonsense_is_one_sentence(text: str) -> None:
+def test_any_invalid_text_is_refused_in_one_sentence(text: str) -> None:
     for kind in (SENDER, QUEUE, TRANSPORT):
         try:
             kind.convert(text, None, None)
@@ -122,14 +124,14 @@ def test_nonsense_is_one_sentence(text: str) -> None:
         ("cubic,beta=0.7=2", 2, {}),
     ],
 )
-def test_a_number_of_senders_is_told_from_a_setting(
+def test_count_is_distinguished_from_a_setting(
     text: str, count: int, what: dict[str, float]
 ) -> None:
     parsed = parse_sender(text)
-    assert (parsed.count, said(parsed.protocol)) == (count, what)
+    assert (parsed.count, parameter_values(parsed.protocol)) == (count, what)
 
 
-def test_bodies_are_for_whom_they_are_said() -> None:
+def test_transport_applies_to_the_sender_that_names_it() -> None:
     tcp = registry.parse(Registry.TRANSPORT, "tcp,minimum_rto_ms=300")
     ns2 = registry.parse(Registry.TRANSPORT, "ns2")
     cubic, remycc = parse_sender("cubic"), parse_sender("remycc:f.json")
@@ -142,7 +144,7 @@ def test_bodies_are_for_whom_they_are_said() -> None:
     assert remycc.throughput_measure(ns2) == cubic.throughput_measure(None) == "packets_in_order"
 
 
-def test_what_is_usual_is_no_bottleneck() -> None:
+def test_default_link_needs_no_bottleneck() -> None:
     assert bottleneck(None, 1500, 0) is None
     assert bottleneck(registry.parse(Registry.QUEUE, "drop-tail"), 1500, 0) is None
     codel = bottleneck(registry.parse(Registry.QUEUE, "codel"), 1260, 50)
@@ -160,10 +162,10 @@ def test_what_is_usual_is_no_bottleneck() -> None:
         (TRANSPORT, "n", {"ns2"}),
     ],
 )
-def test_shells_complete_names_variants_and_parameters(
+def test_completion_of_names_variants_and_parameters(
     kind: Any, typed: str, offered: set[str]
 ) -> None:
     parameter = click.Option(["--x"])
-    found = kind.shell_complete(click.Context(main), parameter, typed)
-    assert {item.value for item in found} == offered
-    assert all(item.help for item in found)
+    completions = kind.shell_complete(click.Context(main), parameter, typed)
+    assert {item.value for item in completions} == offered
+    assert all(item.help for item in completions)

@@ -35,15 +35,15 @@ SENDER_KEYS = {
 
 
 def paced(path: Path, intersend_ms: float) -> Path:
-    """A RemyCC that sends at one rate, whatever happens."""
+    """Writes a RemyCC that always sends at the same rate."""
     table = RuleTable([0], [([], (1.0, 100.0, intersend_ms))])
     write_remycc(path, RemyCC(table))
     return path
 
 
 def test_json_has_the_documented_keys(run_json: RunJson, remycc_file: Path) -> None:
-    tree = run_json("simulate", "--remycc", remycc_file, *NETWORK)
-    assert set(tree) == {
+    output = run_json("simulate", "--remycc", remycc_file, *NETWORK)
+    assert set(output) == {
         "senders",
         "throughput_over_link_rate",
         "delay_over_rtt",
@@ -55,23 +55,23 @@ def test_json_has_the_documented_keys(run_json: RunJson, remycc_file: Path) -> N
         "cpu_seconds",
         "digest",
     }
-    assert [set(sender) for sender in tree["senders"]] == [SENDER_KEYS] * 3
-    assert tree["simulated_seconds"] == 20
-    assert tree["seed"] == 7
+    assert [set(sender) for sender in output["senders"]] == [SENDER_KEYS] * 3
+    assert output["simulated_seconds"] == 20
+    assert output["seed"] == 7
 
 
-def test_means_are_those_of_the_senders(run_json: RunJson, remycc_file: Path) -> None:
-    tree = run_json("simulate", "--remycc", remycc_file, *NETWORK)
-    shares = [sender["throughput_equal_share_mbps"] / 12 for sender in tree["senders"]]
-    delays = [sender["delay_ms"] / 100 for sender in tree["senders"]]
+def test_means_are_computed_from_the_senders(run_json: RunJson, remycc_file: Path) -> None:
+    output = run_json("simulate", "--remycc", remycc_file, *NETWORK)
+    shares = [sender["throughput_equal_share_mbps"] / 12 for sender in output["senders"]]
+    delays = [sender["delay_ms"] / 100 for sender in output["senders"]]
     scores = [math.log2(share / delay) for share, delay in zip(shares, delays, strict=True)]
-    assert tree["throughput_over_link_rate"] == pytest.approx(math.fsum(shares) / 3)
-    assert tree["delay_over_rtt"] == pytest.approx(math.fsum(delays) / 3)
-    assert tree["normalized_score_per_sender"] == pytest.approx(math.fsum(scores) / 3)
-    assert tree["packets_received"] == sum(s["packets_received"] for s in tree["senders"])
+    assert output["throughput_over_link_rate"] == pytest.approx(math.fsum(shares) / 3)
+    assert output["delay_over_rtt"] == pytest.approx(math.fsum(delays) / 3)
+    assert output["normalized_score_per_sender"] == pytest.approx(math.fsum(scores) / 3)
+    assert output["packets_received"] == sum(s["packets_received"] for s in output["senders"])
 
 
-#: The flags of the native command, and what they set.
+#: Maps flags of the native command to the equivalent settings.
 _CLOCKS = {
     "--jitter-ms": "measurement.jitter.exponential_mean_ms",
     "--timestamp-resolution-ms": "measurement.timestamp_resolution_ms",
@@ -84,17 +84,17 @@ _CLOCKS = {
 
 
 def _settings(clocks: dict[str, Any]) -> list[str]:
-    """The settings that say what flags of the native command say."""
-    said = {_CLOCKS[flag]: value for flag, value in clocks.items() if flag in _CLOCKS}
+    """Returns the --set options that are equivalent to flags of the native command."""
+    settings = {_CLOCKS[flag]: value for flag, value in clocks.items() if flag in _CLOCKS}
     if "--measurement" in clocks:
-        # The native command has bunches of two.
-        said = {"measurement": "realistic", "measurement.bunch_packets": 2, **said}
+        # The native command uses bunches of two packets.
+        settings = {"measurement": "realistic", "measurement.bunch_packets": 2, **settings}
     if "--jitter-percentile-99-ms" in clocks:
-        median = said.pop(_CLOCKS["--jitter-ms"])
-        said["measurement.jitter.log_normal.median_ms"] = median
+        median = settings.pop(_CLOCKS["--jitter-ms"])
+        settings["measurement.jitter.log_normal.median_ms"] = median
         percentile = clocks["--jitter-percentile-99-ms"]
-        said["measurement.jitter.log_normal.percentile_99_ms"] = percentile
-    return [word for path, value in said.items() for word in ("--set", f"{path}={value}")]
+        settings["measurement.jitter.log_normal.percentile_99_ms"] = percentile
+    return [item for path, value in settings.items() for item in ("--set", f"{path}={value}")]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def _settings(clocks: dict[str, Any]) -> list[str]:
     ],
     ids=str,
 )
-def test_the_native_command_agrees(
+def test_native_command_gives_the_same_results(
     clocks: dict[str, Any], run_json: RunJson, tmp_path: Path
 ) -> None:
     fast, slow = paced(tmp_path / "fast.dna", 0.7), paced(tmp_path / "slow.dna", 5)
@@ -124,15 +124,15 @@ def test_the_native_command_agrees(
             timeout=60,
         ).stdout
     )
-    tree = run_json("simulate", *shared, *_settings(clocks))
-    assert tree["digest"] == native["digest"]
+    output = run_json("simulate", *shared, *_settings(clocks))
+    assert output["digest"] == native["digest"]
     for key in native.keys() - {"cpu_seconds", "senders", "digest"}:
-        assert tree[key] == pytest.approx(native[key]), key
-    for ours, theirs in zip(tree["senders"], native["senders"], strict=True):
-        assert {key: ours[key] for key in theirs} == pytest.approx(theirs)
+        assert output[key] == pytest.approx(native[key]), key
+    for sender, native_sender in zip(output["senders"], native["senders"], strict=True):
+        assert {key: sender[key] for key in native_sender} == pytest.approx(native_sender)
 
 
-def test_the_native_command_reads_files_and_pipes_that_somebody_writes_to(tmp_path: Path) -> None:
+def test_native_command_reads_files_and_pipes_and_refuses_others(tmp_path: Path) -> None:
     file, pipe = paced(tmp_path / "file.dna", 0.7), tmp_path / "pipe"
     os.mkfifo(pipe)
 
@@ -162,15 +162,15 @@ def test_the_native_command_reads_files_and_pipes_that_somebody_writes_to(tmp_pa
         assert refused.stderr.strip().endswith(f"{path}: {why}")
 
 
-def test_senders_take_several_remyccs_in_turn(run_json: RunJson, tmp_path: Path) -> None:
+def test_several_remyccs_are_assigned_in_rotation(run_json: RunJson, tmp_path: Path) -> None:
     fast, slow = paced(tmp_path / "fast.json", 4), paced(tmp_path / "slow.json", 40)
-    tree = run_json("simulate", "--remycc", fast, "--remycc", slow, *NETWORK)
-    rates = [sender["throughput_mbps"] for sender in tree["senders"]]
+    output = run_json("simulate", "--remycc", fast, "--remycc", slow, *NETWORK)
+    rates = [sender["throughput_mbps"] for sender in output["senders"]]
     assert rates[0] > 5 * rates[1]
     assert rates[2] > 5 * rates[1]
 
 
-def test_the_seed_names_the_draws(run_json: RunJson, remycc_file: Path) -> None:
+def test_seed_determines_the_draws(run_json: RunJson, remycc_file: Path) -> None:
     def digest(seed: int) -> str:
         return str(
             run_json("simulate", "--remycc", remycc_file, *NETWORK, "--seed", seed)["digest"]
@@ -180,10 +180,8 @@ def test_the_seed_names_the_draws(run_json: RunJson, remycc_file: Path) -> None:
     assert digest(1) != digest(2)
 
 
-def test_senders_without_packets_are_left_out_of_the_means(
-    run_json: RunJson, remycc_file: Path
-) -> None:
-    tree = run_json("simulate", "--remycc", remycc_file, *NETWORK, "--off-ms", 1e9)
+def test_means_exclude_senders_without_packets(run_json: RunJson, remycc_file: Path) -> None:
+    output = run_json("simulate", "--remycc", remycc_file, *NETWORK, "--off-ms", 1e9)
     idle = {
         "throughput_mbps": 0.0,
         "throughput_equal_share_mbps": 0.0,
@@ -192,14 +190,14 @@ def test_senders_without_packets_are_left_out_of_the_means(
         "packets_lost": 0,
         "on_ms": 0.0,
     }
-    assert tree["senders"] == [idle] * 3
-    assert tree["senders_left_out"] == 3
-    assert tree["throughput_over_link_rate"] is None
-    assert tree["delay_over_rtt"] is None
-    assert tree["normalized_score_per_sender"] is None
+    assert output["senders"] == [idle] * 3
+    assert output["senders_left_out"] == 3
+    assert output["throughput_over_link_rate"] is None
+    assert output["delay_over_rtt"] is None
+    assert output["normalized_score_per_sender"] is None
 
 
-def test_a_long_simulation_can_be_interrupted(remycc_file: Path) -> None:
+def test_simulation_can_be_interrupted(remycc_file: Path) -> None:
     process = subprocess.Popen(
         killed_with_parent(
             BIN / "remy-farm", "simulate", "--remycc", remycc_file, *NETWORK, "--seconds", "1e9"
@@ -209,18 +207,18 @@ def test_a_long_simulation_can_be_interrupted(remycc_file: Path) -> None:
     )
     wait_until(lambda: is_simulating(process.pid))
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=60)
     assert process.returncode == ExitCode.INTERRUPTED
-    assert said.strip() == b"remy-farm: interrupted"
+    assert stderr.strip() == b"remy-farm: interrupted"
 
 
 def is_simulating(pid: int) -> bool:
-    """Whether it has taken so much CPU time that all is loaded."""
+    """Returns whether the process has used 3 s of CPU time, so that it has started to simulate."""
     ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11]
     return int(ticks) / os.sysconf("SC_CLK_TCK") >= 3
 
 
-def test_people_get_a_row_a_sender_and_the_means(run: Any, remycc_file: Path) -> None:
+def test_text_output_has_a_row_per_sender_and_the_means(run: Any, remycc_file: Path) -> None:
     result = run("simulate", "--remycc", remycc_file, *NETWORK)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
@@ -232,7 +230,7 @@ def test_people_get_a_row_a_sender_and_the_means(run: Any, remycc_file: Path) ->
 
 
 @pytest.mark.parametrize("more", [[], ["--transport", "tcp"], ["--queue", "codel"]], ids=str)
-def test_who_records_has_the_same_results_from_one_simulation(
+def test_recording_gives_the_same_results_from_a_single_simulation(
     more: list[str],
     run_json: RunJson,
     remycc_file: Path,
@@ -243,6 +241,6 @@ def test_who_records_has_the_same_results_from_one_simulation(
     plain = run_json(*flags)
     monkeypatch.delattr(simulation, "evaluate_columns")
     recorded = run_json(*flags, "--record", tmp_path / "rows.csv")
-    for tree in (plain, recorded):
-        del tree["cpu_seconds"]
+    for output in (plain, recorded):
+        del output["cpu_seconds"]
     assert recorded == plain

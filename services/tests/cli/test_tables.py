@@ -1,4 +1,4 @@
-"""Tables show everything, however narrow the screen."""
+"""Tests that text tables show all cells on a narrow screen."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def narrow_screen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(capsys: pytest.CaptureFixture[str]) -> str:
-    """What was printed, which fits the screen and cuts nothing off."""
+    """Returns the printed text, which must fit the screen and must not be truncated."""
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 80
     assert "\N{HORIZONTAL ELLIPSIS}" not in text
@@ -35,11 +35,11 @@ def shown(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def first_column(text: str, width: int = 28) -> str:
-    """The words that a folded first column holds, one line's after the other's."""
+    """Returns the text of a wrapped first column, with its lines joined."""
     return "".join(line[:width].rstrip() for line in text.splitlines())
 
 
-def test_jobs_keep_names_ids_and_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+def test_job_table_has_names_ids_and_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     job = job_pb2.Job(id="6ae2f4b10123456789", name=LONG_NAME, owner="a.researcher@example.org")
     job.state = job_pb2.JOB_STATE_RUNNING
     job.progress.CopyFrom(
@@ -52,12 +52,12 @@ def test_jobs_keep_names_ids_and_numbers(capsys: pytest.CaptureFixture[str]) -> 
     print_table(job_table([job]))
     text = shown(capsys)
     assert LONG_NAME in first_column(text)
-    words = (job.id, "running", job.owner, "12", "1234", "123456", "35%", SCORE_TEXT)
-    for word in (*words, "888 h 53 min", "2023-11-14"):
+    arguments = (job.id, "running", job.owner, "12", "1234", "123456", "35%", SCORE_TEXT)
+    for word in (*arguments, "888 h 53 min", "2023-11-14"):
         assert word in text
 
 
-def test_rules_keep_their_regions_and_actions(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rule_table_has_regions_and_actions(capsys: pytest.CaptureFixture[str]) -> None:
     thresholds = [(axis, 0.25 + axis) for axis in range(4)]
     leaves: list[Any] = [([], (0.987654, 123.0, 12.3456))] * 16
     table = RuleTable([0, 1, 2, 3], [(thresholds, (1.0, 1.0, 1.0)), *leaves], 163840.0)
@@ -67,7 +67,9 @@ def test_rules_keep_their_regions_and_actions(capsys: pytest.CaptureFixture[str]
         assert text.count(word) >= 8
 
 
-def test_benchmark_and_campaign_keep_names_and_scores(capsys: pytest.CaptureFixture[str]) -> None:
+def test_benchmark_and_campaign_tables_have_names_and_scores(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     score = BenchmarkScore(SCORE, SCORE, (SCORE,) * 4)
     print_tables([MeasuredFile(Path(f"{LONG_NAME}.dna"), 190, score)])
     text = shown(capsys)
@@ -93,7 +95,7 @@ def test_benchmark_and_campaign_keep_names_and_scores(capsys: pytest.CaptureFixt
         assert word in text
 
 
-def test_settings_that_jobs_differ_in_are_told_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+def test_comparison_of_jobs_has_all_differing_settings(capsys: pytest.CaptureFixture[str]) -> None:
     table = PlainTable("setting", *(f"{LONG_NAME}-{n}" for n in range(3)), left=1)
     values = [f"{{uniform: [{n}, {n}00000000]}}" for n in range(1, 4)]
     table.add_row("network.buffer.packets", *values)
@@ -105,7 +107,7 @@ def test_settings_that_jobs_differ_in_are_told_in_full(capsys: pytest.CaptureFix
         assert f"seed-{number}" in text
 
 
-def test_a_pipe_gets_a_line_for_every_row(
+def test_piped_table_has_one_line_per_row(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("COLUMNS")

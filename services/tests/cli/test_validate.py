@@ -4,14 +4,14 @@ from typing import Any
 from remy_farm.specification import load_spec, parse_spec
 
 
-def test_prints_the_specification_complete_with_its_defaults(run: Any, spec_file: Path) -> None:
+def test_validate_prints_the_specification_with_all_defaults(run: Any, spec_file: Path) -> None:
     result = run("validate", spec_file)
     assert result.exit_code == 0
     assert "epochs_per_split: 4" in result.stdout
     assert parse_spec(result.stdout) == load_spec(spec_file)
 
 
-def test_every_violation_has_a_line(run: Any, spec_file: Path) -> None:
+def test_validate_prints_a_line_per_violation(run: Any, spec_file: Path) -> None:
     text = spec_file.read_text()
     spec_file.write_text(
         text.replace("rtt_ms: 100", "rtt_ms: -5").replace("mean_off_ms: 1000", "mean_of_ms: 1000")

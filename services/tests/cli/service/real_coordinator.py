@@ -1,4 +1,4 @@
-"""`remy-farm coordinator` as a process that may be killed and started again in its place."""
+"""Runs `remy-farm coordinator` as a process that can be killed and restarted."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from tests.children import killed_with_parent
 from tests.waiting import wait_until
 
 REMY_FARM = Path(sys.executable).with_name("remy-farm")
-# Machines that build and test at once are slow.
+# A machine that also builds is slow.
 TIMEOUT_SECONDS = 120.0
 
 
 class Coordinator:
-    """One coordinator on a store in a folder of its own; every start listens at the same port."""
+    """A coordinator with its own store; every start listens on the same port."""
 
     def __init__(self, folder: Path, *flags: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._flags = flags
         self._process: subprocess.Popen[bytes] | None = None
-        #: Of the first start, and of all after it.
+        #: The address of the first start and of all later ones.
         self.address = "127.0.0.1:0"
 
     def start(self) -> None:
-        """Returns when it serves."""
+        """Starts the coordinator and waits until it serves."""
         ready = self._folder / "ready"
         ready.unlink(missing_ok=True)
         with (self._folder / "log").open("ab") as log:
@@ -47,16 +47,16 @@ class Coordinator:
 
     @property
     def pid(self) -> int:
-        """Of the process that was started last."""
+        """The id of the process that was started last."""
         assert self._process is not None
         return self._process.pid
 
     def kill(self) -> None:
-        """Without a chance to do anything about it."""
+        """Kills the process with SIGKILL."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
-        """As an administrator would; it must end well."""
+        """Stops the process with SIGTERM; it must exit with 0."""
         assert self._end(signal.SIGTERM) == 0, self.log()
 
     def log(self) -> str:

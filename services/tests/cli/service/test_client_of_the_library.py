@@ -1,4 +1,4 @@
-"""`remy_farm.Client`: jobs of a real coordinator from a program or a notebook."""
+"""Tests `remy_farm.Client` with a real coordinator."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from services.tests.cli.service.real_coordinator import Coordinator
 from tests.waiting import wait_until
 
 
-def test_a_job_makes_the_table_that_a_design_here_makes(farm: Coordinator, spec_file: Path) -> None:
+def test_job_gives_the_same_table_as_a_local_design(farm: Coordinator, spec_file: Path) -> None:
     spec = rf.load_spec(spec_file)
     with rf.Client(farm.address) as client:
         job = client.submit(spec, name="mine")
@@ -25,10 +25,10 @@ def test_a_job_makes_the_table_that_a_design_here_makes(farm: Coordinator, spec_
         assert client.job(job.id).state == "succeeded"
 
 
-def test_a_job_is_paused_forked_cancelled_and_deleted(
+def test_client_pauses_forks_cancels_and_deletes_a_job(
     farm: Coordinator, endless_spec: Path
 ) -> None:
-    # Without an address, where the command line would look.
+    # Without an address, the client uses the command line's settings.
     with rf.Client() as client:
         job = client.submit(rf.load_spec(endless_spec))
         wait_until(lambda: len(job.rows()) > 0 or None, "an epoch")
@@ -43,7 +43,7 @@ def test_a_job_is_paused_forked_cancelled_and_deleted(
             job.refresh()
 
 
-def test_a_job_is_watched_with_a_line_of_progress(
+def test_watch_prints_a_progress_line(
     farm: Coordinator, spec_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with rf.Client(farm.address) as client:
@@ -51,7 +51,7 @@ def test_a_job_is_watched_with_a_line_of_progress(
     assert "watched: " in capsys.readouterr().err
 
 
-def test_a_coordinator_that_is_not_there_is_one_sentence() -> None:
+def test_unreachable_coordinator_is_an_error_of_one_sentence() -> None:
     client = rf.Client("127.0.0.1:1", patience_seconds=0)
     with pytest.raises(rf.ServiceError, match=r"127\.0\.0\.1:1") as caught:
         client.jobs()

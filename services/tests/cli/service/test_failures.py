@@ -1,4 +1,4 @@
-"""How commands end when a coordinator refuses, is away, or is none."""
+"""Tests errors and exit codes when a coordinator refuses a call or is unreachable."""
 
 import json
 import subprocess
@@ -43,31 +43,31 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedService]:
         ("UNKNOWN", 1),
     ],
 )
-@pytest.mark.parametrize("words", [("status", "demo"), ("status", "demo", "--json")])
-def test_the_exit_code_says_what_kind_of_failure_it_was(
-    status: str, exit_code: int, words: tuple[str, ...], service: ScriptedService, run: Any
+@pytest.mark.parametrize("arguments", [("status", "demo"), ("status", "demo", "--json")])
+def test_exit_code_depends_on_the_kind_of_failure(
+    status: str, exit_code: int, arguments: tuple[str, ...], service: ScriptedService, run: Any
 ) -> None:
     service.script("GetJob", Failure(grpc.StatusCode[status], "it will not be"))
-    result = run(*words)
+    result = run(*arguments)
     assert result.exit_code == exit_code
     assert result.stdout == ""
     assert len(result.stderr.splitlines()) == 1
     assert "it will not be" in result.stderr
 
 
-@pytest.mark.parametrize("words", [("list",), ("doctor",), ("status", "demo", "--json")])
-def test_a_variable_that_is_no_setting_is_refused(
-    words: tuple[str, ...], service: ScriptedService, run: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("arguments", [("list",), ("doctor",), ("status", "demo", "--json")])
+def test_unknown_variable_is_refused(
+    arguments: tuple[str, ...], service: ScriptedService, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REMY_FARM_WORKER_THREADS", "1")
     monkeypatch.setenv("REMY_FARM_PATEINCE", "1")
-    result = run(*words)
+    result = run(*arguments)
     assert result.exit_code == 2
     assert "the environment has REMY_FARM_PATEINCE, which is not a setting" in result.output
     assert "did you mean REMY_FARM_PATIENCE?" in result.output
 
 
-def test_a_coordinator_that_is_away(run: Any) -> None:
+def test_unreachable_coordinator_exits_with_3(run: Any) -> None:
     result = run("list", "--coordinator", "127.0.0.1:1", "--patience", 0)
     assert result.exit_code == 3
     assert result.stderr == (
@@ -76,7 +76,9 @@ def test_a_coordinator_that_is_away(run: Any) -> None:
     )
 
 
-def test_a_coordinator_that_is_away_for_a_moment(service: ScriptedService, run: Any) -> None:
+def test_call_is_retried_while_the_coordinator_is_briefly_unreachable(
+    service: ScriptedService, run: Any
+) -> None:
     service.script("GetJob", later(0.01), messages.GetJobResponse(job=JOB))
     result = run("status", "demo", "--patience", 60, "--json")
     assert result.exit_code == 0
@@ -85,7 +87,7 @@ def test_a_coordinator_that_is_away_for_a_moment(service: ScriptedService, run: 
 
 
 @pytest.mark.parametrize(
-    ("words", "problem"),
+    ("arguments", "problem"),
     [
         (("--coordinator", "a b"), "must be HOST:PORT"),
         (("--token-file", "/nowhere"), "the token file /nowhere"),
@@ -94,14 +96,16 @@ def test_a_coordinator_that_is_away_for_a_moment(service: ScriptedService, run: 
         (("--insecure", "--tls-ca", "ca.pem"), "exclude each other"),
     ],
 )
-def test_bad_settings(words: tuple[str, ...], problem: str, run: Any) -> None:
-    result = run("list", *words)
+def test_invalid_connection_settings_are_refused(
+    arguments: tuple[str, ...], problem: str, run: Any
+) -> None:
+    result = run("list", *arguments)
     assert result.exit_code == 2
     assert problem in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_the_configuration_file_and_its_token_are_used(
+def test_configuration_file_sets_address_and_token(
     service: ScriptedService, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service.script("GetJob", messages.GetJobResponse(job=JOB))
@@ -116,14 +120,14 @@ def test_the_configuration_file_and_its_token_are_used(
     assert run("status", "demo").exit_code == 2
 
 
-def test_delete_needs_somebody_to_ask(service: ScriptedService, run: Any) -> None:
+def test_delete_without_a_terminal_needs_yes(service: ScriptedService, run: Any) -> None:
     result = run("delete", "demo")
     assert result.exit_code == 2
     assert "--yes" in result.stderr
     assert service.requests == []
 
 
-def test_extend_keeps_the_budgets_that_are_not_named(service: ScriptedService, run: Any) -> None:
+def test_extend_keeps_the_other_budgets(service: ScriptedService, run: Any) -> None:
     job = job_pb2.Job(id="j1", name="demo", state=job_pb2.JOB_STATE_SUCCEEDED)
     job.spec.stop.epochs = 4
     job.spec.stop.cpu_seconds = 100
@@ -141,7 +145,7 @@ def test_extend_keeps_the_budgets_that_are_not_named(service: ScriptedService, r
     assert run("extend", "demo").exit_code == 2
 
 
-def test_a_damaged_remycc_leaves_the_file_as_it_was(
+def test_corrupt_remycc_does_not_change_the_file(
     service: ScriptedService, run: Any, tmp_path: Path
 ) -> None:
     service.script("GetRemyCC", messages.GetRemyCCResponse(content=b"{}", sha256=b"other"))
@@ -154,14 +158,14 @@ def test_a_damaged_remycc_leaves_the_file_as_it_was(
     assert list(tmp_path.iterdir()) == [out]
 
 
-def test_fetch_refuses_a_name_that_says_no_format(service: ScriptedService, run: Any) -> None:
+def test_fetch_refuses_an_unknown_suffix(service: ScriptedService, run: Any) -> None:
     result = run("fetch", "demo", "-o", "demo.txt")
     assert result.exit_code == 2
     assert "demo.txt must be a name that ends in .json or .dna" in result.stderr
     assert service.requests == []
 
 
-def test_a_sweep_that_fails_on_the_way_says_how_far_it_came(
+def test_failed_sweep_reports_the_submitted_jobs(
     service: ScriptedService, run: Any, spec_file: Path
 ) -> None:
     service.script(
@@ -171,17 +175,19 @@ def test_a_sweep_that_fails_on_the_way_says_how_far_it_came(
     )
     result = run("submit", spec_file, "--sweep", "objective.delta=0.1,1,10")
     assert result.exit_code == 6
-    said = result.stderr.splitlines()
-    assert said[0].startswith(
+    lines = result.stderr.splitlines()
+    assert lines[0].startswith(
         "remy-farm: 1 of 3 jobs were submitted before this error, in campaign small-"
     )
-    assert said[1] == "remy-farm: ann has 10 jobs, and 10 are allowed"
+    assert lines[1] == "remy-farm: ann has 10 jobs, and 10 are allowed"
 
 
-def test_the_jobs_of_a_sweep(service: ScriptedService, run: Any, spec_file: Path) -> None:
+def test_sweep_submits_a_job_per_combination(
+    service: ScriptedService, run: Any, spec_file: Path
+) -> None:
     service.script("SubmitJob", messages.SubmitJobResponse(job=JOB))
-    words = ("--sweep", "objective.delta=0.1,1", "--sweep", "signals=[rtt_ratio],[send_ewma]")
-    assert run("submit", spec_file, *words, "--priority", -2, "--weight", 3).exit_code == 0
+    arguments = ("--sweep", "objective.delta=0.1,1", "--sweep", "signals=[rtt_ratio],[send_ewma]")
+    assert run("submit", spec_file, *arguments, "--priority", -2, "--weight", 3).exit_code == 0
     sent = [each for each in service.requests if isinstance(each, messages.SubmitJobRequest)]
     assert [each.name for each in sent] == [
         "small_delta-0.1_signals-rtt_ratio",
@@ -195,7 +201,7 @@ def test_the_jobs_of_a_sweep(service: ScriptedService, run: Any, spec_file: Path
     assert {(each.priority, each.weight) for each in sent} == {(-2, 3)}
 
 
-def test_a_bad_specification_never_leaves_the_machine(
+def test_invalid_specification_is_refused_without_a_call(
     service: ScriptedService, run: Any, spec_file: Path
 ) -> None:
     spec_file.write_text(spec_file.read_text().replace("rtt_ms: 100", "rtt_ms: -5"))
@@ -205,18 +211,18 @@ def test_a_bad_specification_never_leaves_the_machine(
     assert service.requests == []
 
 
-def test_completion_knows_jobs(service: ScriptedService) -> None:
+def test_completion_of_job_names(service: ScriptedService) -> None:
     from click.shell_completion import BashComplete
 
     from remy_cli.main import main
 
     service.script("ListJobs", messages.ListJobsResponse(jobs=[JOB, job_pb2.Job(name="other")]))
     complete = BashComplete(main, {}, "remy-farm", "_REMY_FARM_COMPLETE")
-    found = complete.get_completions(["status"], "de")
-    assert [(item.value, item.help) for item in found] == [("demo", "paused")]
+    completions = complete.get_completions(["status"], "de")
+    assert [(item.value, item.help) for item in completions] == [("demo", "paused")]
 
 
-def test_completion_without_a_coordinator_completes_nothing(
+def test_completion_without_a_coordinator_is_empty(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from click.shell_completion import BashComplete
@@ -229,14 +235,14 @@ def test_completion_without_a_coordinator_completes_nothing(
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_for_a_shell(shell: str, run: Any) -> None:
+def test_completion_script(shell: str, run: Any) -> None:
     result = run("completion", shell)
     assert result.exit_code == 0
     assert f"_REMY_FARM_COMPLETE={shell}_complete" in result.stdout
 
 
 @pytest.mark.parametrize("module", ["submit", "jobs", "watch", "doctor"])
-def test_no_command_loads_what_only_a_comparison_needs(module: str) -> None:
+def test_submit_imports_no_package_for_comparisons(module: str) -> None:
     script = f"import sys, remy_cli.{module}\nprint({{'numpy', 'matplotlib'}} & set(sys.modules))\n"
     done = subprocess.run(
         [sys.executable, "-c", script],

@@ -1,4 +1,4 @@
-"""A job's progress history, from a real coordinator and from messages."""
+"""Tests a job's history, from a real coordinator and from messages."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ def finished(farm: Coordinator, run_json: RunJson, spec_file: Path) -> str:
     return job_id
 
 
-def test_epochs_come_out_alike_in_every_format(
+def test_epochs_are_equal_in_every_format(
     run: Any, run_json: RunJson, finished: str, tmp_path: Path
 ) -> None:
     rows = run_json("history", finished)["rows"]
@@ -46,10 +46,10 @@ def test_epochs_come_out_alike_in_every_format(
     assert list(csv.DictReader(io.StringIO(printed.stdout))) == as_text
 
 
-def test_steps_are_complete(run_json: RunJson, finished: str) -> None:
+def test_history_has_every_step(run_json: RunJson, finished: str) -> None:
     job = run_json("status", finished)
     rows = run_json("history", finished, "--steps")["rows"]
-    # A comparison that a stop asks for is not counted as a step.
+    # The comparison after a stop is not counted as a step.
     assert list(dict.fromkeys(row["step"] for row in rows))[: job["progress"]["step"]] == list(
         range(1, job["progress"]["step"] + 1)
     )
@@ -57,7 +57,7 @@ def test_steps_are_complete(run_json: RunJson, finished: str) -> None:
     assert [row["cpu_seconds"] for row in rows] == sorted(row["cpu_seconds"] for row in rows)
 
 
-def test_a_plot_is_a_picture(run: Any, finished: str, tmp_path: Path) -> None:
+def test_plot_is_a_png(run: Any, finished: str, tmp_path: Path) -> None:
     assert run("history", finished, "--plot", tmp_path / "h.png").exit_code == 0
     content = (tmp_path / "h.png").read_bytes()
     assert content.startswith(b"\x89PNG")
@@ -66,7 +66,7 @@ def test_a_plot_is_a_picture(run: Any, finished: str, tmp_path: Path) -> None:
     assert height > 300
 
 
-def test_a_running_job_is_not_waited_for(
+def test_history_of_a_running_job_returns_immediately(
     farm: Coordinator, run: Any, run_json: RunJson, endless_spec: Path, until: Any
 ) -> None:
     job_id = run_json("submit", endless_spec)["id"]
@@ -76,13 +76,13 @@ def test_a_running_job_is_not_waited_for(
 
 
 @pytest.mark.parametrize("flags", [("-o", "h.xlsx"), ("--plot", "h.svg")])
-def test_a_format_that_there_is_not(run: Any, flags: tuple[str, str]) -> None:
+def test_unknown_format_is_refused(run: Any, flags: tuple[str, str]) -> None:
     result = run("history", "any", *flags)
     assert result.exit_code == 2
     assert "must be a name that ends in" in result.stderr
 
 
-def test_what_is_not_known_is_empty() -> None:
+def test_unknown_values_are_empty() -> None:
     epoch = job_pb2.JobEpoch(record=progress_pb2.EpochRecord(epoch=3))
     event = job_pb2.JobEvent(
         revision=7, progress=progress_pb2.ProgressEvent(step_finished=progress_pb2.StepFinished())
@@ -96,19 +96,19 @@ def test_what_is_not_known_is_empty() -> None:
     assert list(by_step) == list(STEP_COLUMNS)
 
 
-def test_the_score_of_an_epoch_is_that_of_the_table_it_ended_with() -> None:
+def test_score_of_an_epoch_is_that_of_its_final_table() -> None:
     comparison = progress_pb2.Comparison(
         before=progress_pb2.Estimate(mean=1.0, standard_error=0.1, specimens=4),
         after=progress_pb2.Estimate(mean=2.0, standard_error=0.2, specimens=4),
         accepted=True,
     )
-    kept = job_pb2.JobEpoch(record=progress_pb2.EpochRecord(comparison=comparison))
+    epoch = job_pb2.JobEpoch(record=progress_pb2.EpochRecord(comparison=comparison))
     comparison.accepted = False
     rolled_back = job_pb2.JobEpoch(record=progress_pb2.EpochRecord(comparison=comparison))
-    assert [row["score"] for row in epoch_rows([kept, rolled_back])] == [2.0, 1.0]
+    assert [row["score"] for row in epoch_rows([epoch, rolled_back])] == [2.0, 1.0]
 
 
-def test_an_empty_history_has_its_columns_all_the_same() -> None:
+def test_empty_history_has_columns() -> None:
     assert rows.to_csv(EPOCH_COLUMNS, []).decode() == ",".join(EPOCH_COLUMNS) + "\n"
     content = rows.to_parquet(STEP_COLUMNS, [])
     assert pyarrow.parquet.read_schema(io.BytesIO(content)).names == list(STEP_COLUMNS)

@@ -11,7 +11,7 @@ from remy_services.jobs.wording import job_tree, message_tree
 from services.tests.cli.conftest import SMALL_SPEC
 
 
-def test_a_job() -> None:
+def test_job_as_json() -> None:
     spec = parse_spec(SMALL_SPEC)
     job = job_pb2.Job(
         id="7",
@@ -21,16 +21,16 @@ def test_a_job() -> None:
         create_time=Timestamp(seconds=1, nanos=500_000_000),
         revision=2**63,
     )
-    tree = job_tree(job)
-    assert tree["state"] == "succeeded"
-    assert tree["stop_reason"] == "epochs_without_gain"
-    assert tree["failure_reason"] is None
-    assert tree["create_time"] == "1970-01-01T00:00:01.500Z"
-    assert tree["end_time"] is None
-    assert tree["revision"] == 2**63
-    assert spec_from_tree(tree["spec"]) == spec
-    assert list(tree)[-1] == "spec"
-    assert {field.name for field in job.DESCRIPTOR.fields} == set(tree)
+    output = job_tree(job)
+    assert output["state"] == "succeeded"
+    assert output["stop_reason"] == "epochs_without_gain"
+    assert output["failure_reason"] is None
+    assert output["create_time"] == "1970-01-01T00:00:01.500Z"
+    assert output["end_time"] is None
+    assert output["revision"] == 2**63
+    assert spec_from_tree(output["spec"]) == spec
+    assert list(output)[-1] == "spec"
+    assert {field.name for field in job.DESCRIPTOR.fields} == set(output)
 
 
 @pytest.mark.parametrize("steps", [0, 55])
@@ -44,17 +44,17 @@ def test_the_status_of_a_job_whose_climb_rests_says_so(
     assert (sentence in capsys.readouterr().out) == (steps > 0)
 
 
-def test_absent_is_null_and_zero_is_zero() -> None:
+def test_absent_field_is_null_and_zero_is_zero() -> None:
     progress = progress_pb2.JobProgress(share_done=0.0, cpu_seconds=float("nan"))
-    tree = message_tree(progress)
-    assert tree["share_done"] == 0.0
-    assert tree["estimated_cost"] is None
-    assert tree["step"] == 0
-    assert tree["cpu_seconds"] is None
-    json.dumps(tree, allow_nan=False)
+    output = message_tree(progress)
+    assert output["share_done"] == 0.0
+    assert output["estimated_cost"] is None
+    assert output["step"] == 0
+    assert output["cpu_seconds"] is None
+    json.dumps(output, allow_nan=False)
 
 
-def test_messages_in_messages_and_lists() -> None:
+def test_nested_messages_and_lists() -> None:
     response = messages.CompareJobsResponse(
         differences=[messages.SettingDifference(path="a.b", values=["1", ""])]
     )
@@ -69,6 +69,6 @@ def test_bytes_are_hexadecimal() -> None:
     assert message_tree(messages.ExportJobResponse(part=b"\x00\xff")) == {"part": "00ff"}
 
 
-def test_an_enum_of_a_newer_coordinator_is_shown_by_its_number() -> None:
+def test_unknown_enum_value_is_shown_by_its_number() -> None:
     job = job_pb2.Job.FromString(bytes([0x20, 99]))
     assert job_tree(job)["state"] == "unknown_99"

@@ -1,4 +1,4 @@
-"""A coordinator with TLS and tokens: who gets in, and what the doctor says to those who do not."""
+"""Tests access to a coordinator with TLS and tokens, and the diagnoses of `doctor`."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ ROLES = ("viewer", "submitter", "admin", "worker")
 
 
 class Secured:
-    """The coordinator, and what its users hold in their hands."""
+    """A coordinator with TLS, and its users' token files."""
 
     def __init__(self, folder: Path) -> None:
         self.authority = Authority(folder / "ca")
@@ -45,25 +45,25 @@ class Secured:
 
     @property
     def tls(self) -> tuple[str, ...]:
-        """The flags that reach it."""
+        """The flags for a TLS connection, without a token."""
         return ("--coordinator", self.coordinator.address, "--tls-ca", str(self.authority.path))
 
-    def as_a(self, role: str) -> tuple[str, ...]:
-        """The flags of somebody with this role."""
+    def flags_of(self, role: str) -> tuple[str, ...]:
+        """Returns the flags of a user with this role."""
         return (*self.tls, "--token-file", str(self._folder / f"{role}.token"))
 
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    found = Secured(tmp_path_factory.mktemp("secured"))
-    found.coordinator.start()
-    yield found
-    found.coordinator.close()
+    secured_coordinator = Secured(tmp_path_factory.mktemp("secured"))
+    secured_coordinator.coordinator.start()
+    yield secured_coordinator
+    secured_coordinator.coordinator.close()
 
 
 @pytest.fixture
 def started() -> Iterator[Callable[[Coordinator], Coordinator]]:
-    """Starts other coordinators."""
+    """Starts further coordinators, which are closed after the test."""
     with ExitStack() as stack:
 
         def start(coordinator: Coordinator) -> Coordinator:
@@ -74,24 +74,24 @@ def started() -> Iterator[Callable[[Coordinator], Coordinator]]:
         yield start
 
 
-def checks(tree: dict[str, Any]) -> dict[str, str]:
-    return {each["check"]: each["verdict"] for each in tree["checks"]}
+def checks(output: dict[str, Any]) -> dict[str, str]:
+    return {each["check"]: each["verdict"] for each in output["checks"]}
 
 
-def problem(tree: dict[str, Any]) -> str:
-    """What is wrong, which is one thing."""
-    (found,) = [each for each in tree["checks"] if each["verdict"] == "problem"]
-    assert found["advice"]
-    assert tree["ok"] is False
-    return str(found["text"])
+def problem(output: dict[str, Any]) -> str:
+    """Returns the text of the only problem."""
+    (secured_coordinator,) = [each for each in output["checks"] if each["verdict"] == "problem"]
+    assert secured_coordinator["advice"]
+    assert output["ok"] is False
+    return str(secured_coordinator["text"])
 
 
 @pytest.fixture
 def doctor(run: Any) -> Callable[..., tuple[int, dict[str, Any]]]:
-    """Its exit code and what it says with --json."""
+    """Calls `doctor --json`; returns the exit code and the output."""
 
-    def call(*words: object) -> tuple[int, dict[str, Any]]:
-        result = run("doctor", *words, "--json")
+    def call(*arguments: object) -> tuple[int, dict[str, Any]]:
+        result = run("doctor", *arguments, "--json")
         return result.exit_code, json.loads(result.stdout)
 
     return call
@@ -100,22 +100,26 @@ def doctor(run: Any) -> Callable[..., tuple[int, dict[str, Any]]]:
 Doctor = Callable[..., tuple[int, dict[str, Any]]]
 
 
-def test_roles(run: Any, run_json: RunJson, secured: Secured, spec_file: Path) -> None:
-    job = run_json("submit", spec_file, *secured.as_a("submitter"))
+def test_roles_limit_the_commands(
+    run: Any, run_json: RunJson, secured: Secured, spec_file: Path
+) -> None:
+    job = run_json("submit", spec_file, *secured.flags_of("submitter"))
     assert job["owner"] == "some-submitter"
-    assert run_json("status", job["id"], *secured.as_a("viewer"))["id"] == job["id"]
-    for words in (
-        ("submit", spec_file, *secured.as_a("viewer")),
-        ("cancel", job["id"], *secured.as_a("viewer")),
-        ("status", job["id"], *secured.as_a("worker")),
+    assert run_json("status", job["id"], *secured.flags_of("viewer"))["id"] == job["id"]
+    for arguments in (
+        ("submit", spec_file, *secured.flags_of("viewer")),
+        ("cancel", job["id"], *secured.flags_of("viewer")),
+        ("status", job["id"], *secured.flags_of("worker")),
         ("status", job["id"], *secured.tls),
     ):
-        result = run(*words)
+        result = run(*arguments)
         assert result.exit_code == 4, result.output
         assert len(result.stderr.splitlines()) == 1
 
 
-def test_a_wrong_token(run: Any, secured: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_token_is_refused(
+    run: Any, secured: Secured, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("REMY_FARM_TOKEN", "a-wrong-token-0123456789")
     result = run("list", *secured.tls)
     assert result.exit_code == 4
@@ -123,118 +127,118 @@ def test_a_wrong_token(run: Any, secured: Secured, monkeypatch: pytest.MonkeyPat
     assert "a-wrong-token" not in secured.coordinator.log()
 
 
-def test_a_certificate_that_is_not_trusted(run: Any, secured: Secured, tmp_path: Path) -> None:
+def test_untrusted_certificate_is_refused(run: Any, secured: Secured, tmp_path: Path) -> None:
     stranger = Authority(tmp_path / "stranger", "somebody else")
-    words = ("--coordinator", secured.coordinator.address, "--tls-ca", stranger.path)
-    result = run("list", *words, "--patience", 0)
+    arguments = ("--coordinator", secured.coordinator.address, "--tls-ca", stranger.path)
+    result = run("list", *arguments, "--patience", 0)
     assert result.exit_code == 3
     assert "its certificate is not trusted" in result.stderr
 
 
-def test_the_doctor_finds_a_sound_set_up(run: Any, doctor: Doctor, secured: Secured) -> None:
-    exit_code, tree = doctor(*secured.as_a("submitter"))
+def test_doctor_finds_no_problem(run: Any, doctor: Doctor, secured: Secured) -> None:
+    exit_code, output = doctor(*secured.flags_of("submitter"))
     assert exit_code == 0
-    assert tree["ok"] is True
-    assert set(checks(tree).values()) == {"ok"}
-    lines = run("doctor", *secured.as_a("submitter")).stdout.splitlines()
+    assert output["ok"] is True
+    assert set(checks(output).values()) == {"ok"}
+    lines = run("doctor", *secured.flags_of("submitter")).stdout.splitlines()
     assert [line.split()[1] for line in lines] == ["OK"] * 8
 
 
-def test_the_doctor_tells_a_viewer_apart(doctor: Doctor, secured: Secured) -> None:
-    exit_code, tree = doctor(*secured.as_a("viewer"))
-    assert (exit_code, checks(tree)["token"]) == (0, "warning")
+def test_doctor_warns_about_the_role_viewer(doctor: Doctor, secured: Secured) -> None:
+    exit_code, output = doctor(*secured.flags_of("viewer"))
+    assert (exit_code, checks(output)["token"]) == (0, "warning")
 
 
-def test_the_doctor_about_tokens(
+def test_doctor_reports_problems_with_tokens(
     doctor: Doctor, secured: Secured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    exit_code, tree = doctor(*secured.tls)
+    exit_code, output = doctor(*secured.tls)
     assert exit_code == 4
-    assert "none is set" in problem(tree)
-    exit_code, tree = doctor(*secured.as_a("worker"))
+    assert "none is set" in problem(output)
+    exit_code, output = doctor(*secured.flags_of("worker"))
     assert exit_code == 4
-    assert "whose role is worker" in problem(tree)
+    assert "whose role is worker" in problem(output)
     monkeypatch.setenv("REMY_FARM_TOKEN", "a-wrong-token-0123456789")
-    exit_code, tree = doctor(*secured.tls)
+    exit_code, output = doctor(*secured.tls)
     assert exit_code == 4
-    assert problem(tree).endswith("it came from REMY_FARM_TOKEN")
-    assert checks(tree)["store"] == "skipped"
+    assert problem(output).endswith("it came from REMY_FARM_TOKEN")
+    assert checks(output)["store"] == "skipped"
 
 
-def test_the_doctor_about_tls(doctor: Doctor, secured: Secured, tmp_path: Path) -> None:
-    exit_code, tree = doctor("--coordinator", secured.coordinator.address)
+def test_doctor_reports_problems_with_tls(doctor: Doctor, secured: Secured, tmp_path: Path) -> None:
+    exit_code, output = doctor("--coordinator", secured.coordinator.address)
     assert exit_code == 3
-    assert "speaks TLS, and this client is set to plain text" in problem(tree)
-    exit_code, tree = doctor(*secured.tls, "--tls-server-name", "other.example.org")
+    assert "speaks TLS, and this client is set to plain text" in problem(output)
+    exit_code, output = doctor(*secured.tls, "--tls-server-name", "other.example.org")
     assert exit_code == 3
-    assert "is for farm.example.org, 127.0.0.1, not for other.example.org" in problem(tree)
+    assert "is for farm.example.org, 127.0.0.1, not for other.example.org" in problem(output)
     stranger = Authority(tmp_path / "stranger", "somebody else")
-    exit_code, tree = doctor(*secured.tls[:2], "--tls-ca", stranger.path)
+    exit_code, output = doctor(*secured.tls[:2], "--tls-ca", stranger.path)
     assert exit_code == 3
-    assert "is not signed by" in problem(tree)
+    assert "is not signed by" in problem(output)
 
 
-def test_the_doctor_about_an_old_certificate(
+def test_doctor_reports_an_expired_certificate(
     doctor: Doctor, tmp_path: Path, started: Callable[[Coordinator], Coordinator]
 ) -> None:
     authority = Authority(tmp_path / "ca")
     old = authority.issue("127.0.0.1", begins=timedelta(days=-9), ends=timedelta(days=-2))
     flags = ("--tls-cert", str(old.cert), "--tls-key", str(old.key))
     coordinator = started(Coordinator(tmp_path / "old", *flags))
-    exit_code, tree = doctor(*("--coordinator", coordinator.address, "--tls-ca", authority.path))
+    exit_code, output = doctor(*("--coordinator", coordinator.address, "--tls-ca", authority.path))
     assert exit_code == 3
-    assert "has expired" in problem(tree)
+    assert "has expired" in problem(output)
 
 
-def test_mutual_tls(
+def test_mutual_tls_requires_a_client_certificate(
     run: Any,
     doctor: Doctor,
     tmp_path: Path,
     started: Callable[[Coordinator], Coordinator],
 ) -> None:
     authority = Authority(tmp_path / "ca")
-    server, own = authority.issue("127.0.0.1"), authority.issue("ann")
-    flags = ("--tls-cert", str(server.cert), "--tls-key", str(server.key))
+    server, client = authority.issue("127.0.0.1"), authority.issue("ann")
+    server_flags = ("--tls-cert", str(server.cert), "--tls-key", str(server.key))
     coordinator = started(
-        Coordinator(tmp_path / "mutual", *flags, "--tls-client-ca", str(authority.path))
+        Coordinator(tmp_path / "mutual", *server_flags, "--tls-client-ca", str(authority.path))
     )
-    there = ("--coordinator", coordinator.address, "--tls-ca", authority.path)
-    mine = ("--tls-cert", own.cert, "--tls-key", own.key)
-    assert run("list", *there, *mine).exit_code == 0
-    assert run("list", *there, "--patience", 0).exit_code == 3
-    assert doctor(*there, *mine)[0] == 0
-    exit_code, tree = doctor(*there)
+    flags = ("--coordinator", coordinator.address, "--tls-ca", authority.path)
+    client_flags = ("--tls-cert", client.cert, "--tls-key", client.key)
+    assert run("list", *flags, *client_flags).exit_code == 0
+    assert run("list", *flags, "--patience", 0).exit_code == 3
+    assert doctor(*flags, *client_flags)[0] == 0
+    exit_code, output = doctor(*flags)
     assert exit_code == 3
-    assert "wants to see a certificate of this client" in problem(tree)
+    assert "wants to see a certificate of this client" in problem(output)
 
 
-def test_the_doctor_misses_workers(
+def test_doctor_reports_missing_workers(
     doctor: Doctor, tmp_path: Path, started: Callable[[Coordinator], Coordinator]
 ) -> None:
     coordinator = started(Coordinator(tmp_path / "idle", "--evaluator", "workers"))
-    exit_code, tree = doctor("--coordinator", coordinator.address)
+    exit_code, output = doctor("--coordinator", coordinator.address)
     assert exit_code == 6
-    assert problem(tree).startswith("no worker is connected")
+    assert problem(output).startswith("no worker is connected")
 
 
-def test_the_doctor_where_nobody_is(run: Any, doctor: Doctor) -> None:
-    exit_code, tree = doctor("--coordinator", "127.0.0.1:1")
+def test_doctor_reports_an_unreachable_coordinator(run: Any, doctor: Doctor) -> None:
+    exit_code, output = doctor("--coordinator", "127.0.0.1:1")
     assert exit_code == 3
-    assert problem(tree) == "nobody listens at 127.0.0.1:1"
+    assert problem(output) == "nobody listens at 127.0.0.1:1"
     lines = run("doctor", "--coordinator", "127.0.0.1:1").stdout.splitlines()
     assert lines[0].split()[:2] == ["address", "problem"]
-    assert lines[1].strip().startswith("-> start the coordinator there")
+    assert lines[1].strip().startswith("-> start the coordinator flags")
 
 
-def test_the_doctor_about_settings(doctor: Doctor, tmp_path: Path) -> None:
-    exit_code, tree = doctor("--token-file", tmp_path / "nowhere")
+def test_doctor_reports_invalid_settings(doctor: Doctor, tmp_path: Path) -> None:
+    exit_code, output = doctor("--token-file", tmp_path / "nowhere")
     assert exit_code == 2
-    assert str(tmp_path / "nowhere") in problem(tree)
+    assert str(tmp_path / "nowhere") in problem(output)
 
 
-def test_every_command_says_that_plain_text_meets_tls(run: Any, secured: Secured) -> None:
-    for words in (["list"], ["watch", "some-job"], ["info"], ["submit", "examples/demo.yaml"]):
-        result = run(*words, "--coordinator", secured.coordinator.address)
+def test_plain_text_connection_to_tls_is_reported(run: Any, secured: Secured) -> None:
+    for arguments in (["list"], ["watch", "some-job"], ["info"], ["submit", "examples/demo.yaml"]):
+        result = run(*arguments, "--coordinator", secured.coordinator.address)
         assert result.exit_code == 3
         assert "it speaks TLS, and this side is set to plain text" in result.stderr
         assert "--tls-ca" in result.stderr

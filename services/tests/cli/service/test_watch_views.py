@@ -1,4 +1,4 @@
-"""What is shown of a watched job, from updates that a test makes up."""
+"""Tests the views of a watched job with constructed updates."""
 
 import io
 
@@ -59,19 +59,19 @@ def changed(to: job_pb2.JobState, **more: str) -> job_pb2.JobEvent:
         (job_pb2.JobEvent(), None),
     ],
 )
-def test_history_in_words(event: job_pb2.JobEvent, sentence: str | None) -> None:
+def test_history_sentence_of_an_event(event: job_pb2.JobEvent, sentence: str | None) -> None:
     assert history_sentence(event) == sentence
 
 
 @pytest.mark.parametrize("reason", job_pb2.FailureReason.values()[1:])
-def test_every_reason_to_fail_has_words(reason: job_pb2.FailureReason) -> None:
+def test_every_failure_reason_has_a_sentence(reason: job_pb2.FailureReason) -> None:
     failed = job_pb2.Job(state=job_pb2.JOB_STATE_FAILED, failure_reason=reason)
     assert state(failed).startswith("failed: ")
     assert "does not know" not in state(failed)
 
 
 class Screen:
-    """A terminal that is drawn on when a test looks, not when a clock says so."""
+    """A terminal that is refreshed when the test reads it, not by a clock."""
 
     def __init__(self, encoding: str = "utf-8") -> None:
         self._file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
@@ -85,7 +85,7 @@ class Screen:
         return self._file.buffer.getvalue().decode(self._file.encoding)
 
 
-def test_live() -> None:
+def test_live_view_shows_progress() -> None:
     screen = Screen()
     with screen.live:
         view = LiveView(screen.live)
@@ -93,7 +93,7 @@ def test_live() -> None:
             view.show_event(step(revision, score), is_past=True)
         view.show_job(job(share_done=0.35, packets_per_second=2.5e6, workers=4, eta_seconds=90))
         text = screen.text()
-    for words in (
+    for expected in (
         "demo (j1) running",
         "epoch 3, 12 rules, step 140",
         "35%, 20 of 60 candidates",
@@ -102,10 +102,10 @@ def test_live() -> None:
         "4 workers",
         "ETA 1 min 30 s",
     ):
-        assert words in text
+        assert expected in text
 
 
-def test_live_with_letters_alone() -> None:
+def test_live_view_in_ascii() -> None:
     screen = Screen("ascii")
     with screen.live:
         view = LiveView(screen.live)
@@ -115,7 +115,7 @@ def test_live_with_letters_alone() -> None:
         assert "score _@ -0.500" in screen.text()
 
 
-def test_live_says_that_the_coordinator_is_away_until_it_is_back() -> None:
+def test_live_view_shows_a_lost_connection() -> None:
     screen = Screen()
     with screen.live:
         view = LiveView(screen.live)
@@ -127,7 +127,7 @@ def test_live_says_that_the_coordinator_is_away_until_it_is_back() -> None:
         assert "retrying" not in screen.text()[before:].rpartition("demo (j1)")[2]
 
 
-def test_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plain_view_prints_lines(capsys: pytest.CaptureFixture[str]) -> None:
     view = PlainView()
     view.show_event(changed(RUNNING), is_past=True)
     view.show_job(job())
@@ -141,7 +141,7 @@ def test_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-def test_a_campaign_in_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plain_view_of_a_campaign(capsys: pytest.CaptureFixture[str]) -> None:
     view = PlainView()
     first, second = job_pb2.Job(id="1", name="a"), job_pb2.Job(id="2", name="b")
     first.state = second.state = job_pb2.JOB_STATE_PENDING
@@ -158,7 +158,7 @@ def test_a_campaign_in_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-def test_a_campaign_live() -> None:
+def test_live_view_of_a_campaign() -> None:
     screen = Screen()
     ended = job_pb2.Job(
         id="1", name="a", state=job_pb2.JOB_STATE_SUCCEEDED, create_time=Timestamp(seconds=1)
