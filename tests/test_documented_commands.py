@@ -144,7 +144,7 @@ def test_page_runs_from_top_to_bottom(page: str, tmp_path: Path) -> None:
     for name in ("general-purpose-delta1.yaml", "demo.yaml"):
         (tmp_path / "examples" / name).write_text(SMALL_SPEC)
     text = (ROOT / page).read_text(encoding="utf-8")
-    # Output that a page shows is no command; it stands in blocks without one.
+    # A block without a command is output and is not run.
     indented = re.findall(r"(?:^    .*\n)+", text, re.MULTILINE)
     commands = [
         textwrap.dedent(block)

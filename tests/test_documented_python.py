@@ -1,4 +1,4 @@
-"""Python that documents and notebooks show runs, and passes a type checker."""
+"""Python in documents and notebooks runs and passes the type checker."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def program(document: Path) -> str:
-    """All that the document shows, from top to bottom."""
+    """Returns all Python blocks of the document as one program."""
     return "\n".join(_BLOCK.findall(document.read_text(encoding="utf-8")))
 
 
 def notebook_program(path: Path) -> str:
-    """The code of a notebook's cells, without showing the values that they end with."""
+    """Returns the code of a notebook's cells as one program."""
     cells: list[nbformat.NotebookNode] = read(path).cells
     return "\n".join(str(cell.source) for cell in cells if cell.cell_type == "code")
 
@@ -45,15 +45,13 @@ def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Coordinato
     started.close()
 
 
-def test_documents_show_python() -> None:
+def test_readme_and_library_page_have_python() -> None:
     assert {path.name for path in DOCUMENTS} >= {"README.md", "library.md"}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_what_a_document_shows_runs(
-    document: Path, tmp_path: Path, coordinator: Coordinator
-) -> None:
-    """With the address of a coordinator, and a shorter design where it would take a minute."""
+def test_python_of_document_runs(document: Path, tmp_path: Path, coordinator: Coordinator) -> None:
+    """The coordinator's address is replaced, and long designs are shortened."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     text = program(document).replace("localhost:50051", coordinator.address)
     text = text.replace("rf.design(spec, seconds=20)", "rf.design(spec, seconds=2)")
@@ -68,7 +66,7 @@ def test_what_a_document_shows_runs(
     assert done.returncode == 0, done.stderr
 
 
-def test_what_is_shown_passes_a_type_checker(tmp_path: Path) -> None:
+def test_python_of_documents_passes_the_type_checker(tmp_path: Path) -> None:
     files = []
     for path in DOCUMENTS:
         files.append(tmp_path / f"{path.stem.lower().replace('-', '_')}_{path.parent.name}.py")

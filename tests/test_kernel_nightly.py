@@ -48,7 +48,7 @@ def measure_alone(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return row
 
 
-def test_a_table_designed_with_noise_uses_the_link(
+def test_table_designed_with_noise_uses_the_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert measure_alone(ABSOLUTE, tmp_path, monkeypatch).total_mbps >= 11.5

@@ -1,4 +1,4 @@
-"""The notebooks run from their first cell to their last, and are committed without outputs."""
+"""Notebooks run from the first to the last cell and are committed without outputs."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ def read(path: Path) -> nbformat.NotebookNode:
     return notebook
 
 
-def test_there_are_three() -> None:
+def test_there_are_three_notebooks() -> None:
     assert len(NOTEBOOKS) == 3
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_is_kept_without_outputs(path: Path) -> None:
+def test_notebook_has_no_outputs(path: Path) -> None:
     nbformat.validate(read(path))
     code = [cell for cell in read(path).cells if cell.cell_type == "code"]
     assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs_and_shows_what_it_is_about(
+def test_notebook_runs_and_shows_its_result(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))

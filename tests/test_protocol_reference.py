@@ -1,9 +1,9 @@
-"""docs/reference/protocols.md has the tables that the registry makes."""
+"""docs/reference/protocols.md has the tables of the registries."""
 
 from scripts.protocol_reference import PAGE, with_registry_tables
 
 
-def test_the_page_has_what_there_is() -> None:
-    """python -m scripts.protocol_reference writes its tables anew."""
+def test_page_is_up_to_date() -> None:
+    """`python -m scripts.protocol_reference` regenerates the tables."""
     text = PAGE.read_text(encoding="utf-8")
     assert with_registry_tables(text) == text

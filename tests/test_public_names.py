@@ -1,4 +1,4 @@
-"""Public names, which are those in a package's or top module's `__all__`, are what commands use."""
+"""The command line imports only public names: those in the `__all__` of a package or top module."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.programs import ROOT
 from remy_proto.exports import modules_of
 
 COMMANDS = sorted((ROOT / "services" / "src" / "remy_cli").glob("*.py"))
-#: Messages are public by what they are.
+#: Packages of messages, all of which are public.
 _MESSAGES = "remy_proto.v1"
 LAZY = sorted(
     path
@@ -26,7 +26,7 @@ LAZY = sorted(
 
 
 def imports(path: Path) -> Iterator[tuple[str, str]]:
-    """(module, name) of what a file takes from other members than the command line."""
+    """Yields the module and name of each import from members other than the command line."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("remy_"):
             yield from ((str(node.module), alias.name) for alias in node.names)
@@ -35,8 +35,10 @@ def imports(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def is_public(module: str, name: str) -> bool:
-    """Whether the module is a package or at the top of its member, and has the name in `__all__`;
-    what is at the top may be imported as a whole."""
+    """Whether a name is in the `__all__` of a package or of a module at the top of its member.
+
+    A module at the top may also be imported as a whole.
+    """
     found = importlib.import_module(module)
     if module.count(".") > 1 and not hasattr(found, "__path__"):
         return False
@@ -48,7 +50,7 @@ def is_public(module: str, name: str) -> bool:
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=lambda path: path.stem)
-def test_commands_import_public_names_alone(path: Path) -> None:
+def test_commands_import_only_public_names(path: Path) -> None:
     private = [
         f"{module}.{name}"
         for module, name in imports(path)
@@ -65,8 +67,8 @@ def package_of(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", LAZY, ids=package_of)
-def test_what_a_package_exports_is_what_it_says(path: Path) -> None:
-    """Also when modules of the same name as an export were imported before."""
+def test_exported_name_is_the_declared_object(path: Path) -> None:
+    """This holds even after modules with the name of an export were imported."""
     package = importlib.import_module(package_of(path))
     modules = modules_of(str(path))
     assert {*modules} <= {*package.__all__}
@@ -76,5 +78,5 @@ def test_what_a_package_exports_is_what_it_says(path: Path) -> None:
         assert getattr(package, name) is getattr(importlib.import_module(module), name)
 
 
-def test_there_are_packages_that_load_what_they_export_when_it_is_used() -> None:
+def test_some_packages_load_their_exports_lazily() -> None:
     assert {package_of(path) for path in LAZY} >= {"remy_farm", "remy_farm.analysis"}

@@ -1,4 +1,4 @@
-"""One farm for all tests, in a namespace of its own, and what there is to report in the end."""
+"""Provides one farm for all tests, in its own namespace, and report lines after the run."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import pytest
 
 from tests.e2e.farm import Farm, installed
 
-#: Takes a line for the end of the run's output: how long it took, what was lost, which bytes.
-Figures: TypeAlias = Callable[[str], None]
+#: A function that adds a line to the end of the run's output, for example a duration or a digest.
+Report: TypeAlias = Callable[[str], None]
 _LINES = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture(scope="session")
 def farm() -> Iterator[Farm]:
-    """A farm as the chart installs it; each test leaves it as it found it."""
-    with installed() as made:
-        yield made
+    """The farm with the chart's defaults; a test that changes it restores it."""
+    with installed() as release:
+        yield release
 
 
 @pytest.fixture
-def figures(request: pytest.FixtureRequest) -> Figures:
-    """Reports a line under the name of the test."""
+def report(request: pytest.FixtureRequest) -> Report:
+    """Returns a function that adds a line with the test's name to the report."""
     lines = request.config.stash.setdefault(_LINES, [])
     name = request.node.name
     return lambda line: lines.append(f"{name}: {line}")

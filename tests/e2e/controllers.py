@@ -1,4 +1,4 @@
-"""Controllers of others beside the farm, run by their own manifests; scripts/build_controllers."""
+"""Runs other projects' controllers beside the farm, as built by scripts/build_controllers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _APPLY = ["kubectl", "apply", "--server-side", "--force-conflicts", "-f", "-"]
 
 
 def needs(name: str) -> pytest.MarkDecorator:
-    """Skips where this controller was not built."""
+    """Returns a mark that skips a test if this controller was not built."""
     return pytest.mark.skipif(
         not (CONTROLLERS / name / "version").exists(),
         reason=f"scripts/build_controllers has built no {name} in {CONTROLLERS}",
@@ -28,7 +28,7 @@ def needs(name: str) -> pytest.MarkDecorator:
 
 @contextmanager
 def kuberay() -> Iterator[None]:
-    """KubeRay's operator looks after RayClusters."""
+    """Runs KubeRay's operator within the context."""
     rendered = run(["kubectl", "kustomize", str(CONTROLLERS / "kuberay" / "manifests" / "default")])
     with _running("kuberay", "default", objects_in(rendered)):
         yield
@@ -36,23 +36,24 @@ def kuberay() -> Iterator[None]:
 
 @contextmanager
 def kueue(objects: Sequence[dict[str, Any]]) -> Iterator[None]:
-    """Kueue admits Jobs, with these queues and what belongs to them."""
+    """Runs Kueue within the context, with these queues and their related objects."""
     chart = str(CONTROLLERS / "kueue" / "manifests")
     namespace = "kueue-system"
     made = objects_in(run(["helm", "template", "kueue", chart, "-n", namespace]))
-    # Its view of queues is not needed, and an API that is gone keeps namespaces from being removed.
+    # Kueue's visibility API is not needed, and an unavailable API service would block the deletion
+    # of namespaces.
     made = [each for each in made if each["kind"] != "APIService"]
     for each in made:
-        # Helm puts what names no namespace into the release's own.
+        # Helm puts objects without a namespace into the release's namespace.
         if each["kind"] in ("Role", "RoleBinding"):
             each["metadata"].setdefault("namespace", namespace)
     with _running("kueue", namespace, made):
         try:
-            # The webhook's certificate is made, and handed to the API server, after the start.
+            # After its start Kueue creates the webhook's certificate.
             wait_until(lambda: _accepted(objects), "Kueue to take its queues", every_seconds=1.0)
             yield
         finally:
-            # Kueue itself takes its finalizers off them.
+            # Kueue must still run, because it removes its own finalizers.
             _delete(objects)
 
 
@@ -60,7 +61,7 @@ def kueue(objects: Sequence[dict[str, Any]]) -> Iterator[None]:
 def _running(name: str, namespace: str, objects: list[dict[str, Any]]) -> Iterator[None]:
     (deployment,) = (each for each in objects if each["kind"] == "Deployment")
     pod = deployment["spec"]["template"]["spec"]
-    # Beside the manager, there are only proxies of its metrics.
+    # The other containers are proxies of the manager's metrics.
     pod["containers"] = [each for each in pod["containers"] if each.get("command") == ["/manager"]]
     (manager,) = pod["containers"]
     registry = yaml.safe_load(values_file().read_text(encoding="utf-8"))["image"]["registry"]
@@ -69,7 +70,7 @@ def _running(name: str, namespace: str, objects: list[dict[str, Any]]) -> Iterat
         "imagePullPolicy": "IfNotPresent",
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}},
     }
-    # Its image has nothing but the program, not even a folder for what is temporary.
+    # The image has only the program, without a directory for temporary files.
     pod.setdefault("volumes", []).append({"name": "tmp", "emptyDir": {}})
     manager.setdefault("volumeMounts", []).append({"name": "tmp", "mountPath": "/tmp"})
     if namespace != "default":
@@ -81,7 +82,7 @@ def _running(name: str, namespace: str, objects: list[dict[str, Any]]) -> Iterat
         run(["kubectl", "-n", namespace, "rollout", "status", what, "--timeout=300s"], seconds=320)
         yield
     finally:
-        # Webhooks first: nobody answers them any more. Then what else the cluster has of it.
+        # Webhooks are deleted first, because nothing answers them any more; then all other objects.
         _delete([each for each in objects if "Webhook" in each["kind"]])
         _delete([each for each in objects if "Webhook" not in each["kind"]])
 

@@ -1,4 +1,4 @@
-"""Designs for the end-to-end tests, and what they must come to."""
+"""Specifications for the end-to-end tests, and their expected results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ network:
 def write_spec(
     folder: Path, *, steps: int, seed: int = 1, specimens: int = 16, workers: str = "{}"
 ) -> Path:
-    """A joint search of so many steps; one of 16 specimens takes about a tenth of a CPU-second."""
+    """Writes a joint design's specification; a step of 16 specimens takes some 0.1 CPU-seconds."""
     path = folder / f"design-{steps}-{seed}.yaml"
     search = f"{{seed: {seed}, specimens: {specimens}, joint: {{steps: {steps}}}}}"
     text = f"name: e2e\n{_NETWORK}search: {search}\nworkers: {workers}\n"
@@ -32,13 +32,13 @@ def write_spec(
 
 
 def digest_of(remycc: bytes) -> str:
-    """A RemyCC's bytes, for people to compare."""
+    """Returns a short digest of a RemyCC for the report."""
     return f"sha256 {hashlib.sha256(remycc).hexdigest()[:16]}"
 
 
 @cache
 def embedded(spec: Path) -> bytes:
-    """The RemyCC that the same specification gives in one process here, however long it takes."""
+    """Runs the design in one local process and returns its RemyCC."""
     out = spec.with_suffix(".out")
     done = subprocess.run(
         [*CLI, "design", str(spec), "--out", str(out), "--quiet"],

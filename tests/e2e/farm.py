@@ -1,4 +1,4 @@
-"""A farm on the cluster: installed by Helm, used by the command line through a port-forward."""
+"""Installs a farm on the cluster with Helm and uses it by the command line and a port-forward."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ COORDINATOR = f"app.kubernetes.io/instance={FULL_NAME},app.kubernetes.io/compone
 REDIS = f"app.kubernetes.io/instance={FULL_NAME},app.kubernetes.io/component=redis"
 WORKERS = f"app.kubernetes.io/instance={FULL_NAME},remy-farm/worker=true"
 UNREACHABLE = 3
-#: Each look is a process, which takes its share of the CPUs that the workers have.
+#: The time between two polls. Each poll is a process, which takes CPU time from the workers.
 _LOOK_SECONDS = 1.0
-#: A design that has made no step for so long makes none any more, however busy the machine is.
+#: A design that makes no step for this long is considered stuck, even on a busy machine.
 _STANDSTILL_SECONDS = 600.0
 FINAL = ("SUCCEEDED", "CANCELLED", "FAILED")
 
 
 class Unreachable(AssertionError):
-    """No coordinator answers: it may be on its way to another node."""
+    """No coordinator answers; it may be moving to another node."""
 
 
 class Farm:
-    """One release in a namespace of its own, and a client that reaches it."""
+    """A release in its own namespace, and a client that reaches it."""
 
     def __init__(self, namespace: str, folder: Path) -> None:
         self.namespace = namespace
@@ -51,7 +51,7 @@ class Farm:
         self._environment: dict[str, str] = {}
 
     def install(self, values: Mapping[str, Any] | None = None, chart: Path = CHART) -> None:
-        """Installs the chart, or upgrades what is there, and waits until it is ready."""
+        """Installs or upgrades the release and waits until it is ready."""
         command = ["helm", "upgrade", "--install", RELEASE, str(chart), "-n", self.namespace]
         command += ["--create-namespace", "-f", str(values_file()), "-f", "-"]
         run([*command, "--wait", "--timeout", "5m"], given=json.dumps(values or {}), seconds=400)
@@ -62,17 +62,17 @@ class Farm:
         run(["helm", "uninstall", RELEASE, "-n", self.namespace, "--wait", "--timeout", "3m"])
 
     def remove(self) -> None:
-        """Leaves nothing behind."""
+        """Uninstalls the release and deletes the namespace."""
         self.close()
         run(["kubectl", "delete", "namespace", self.namespace, "--ignore-not-found"])
         classes = [f"{self.namespace}-{FULL_NAME}-{each}" for each in ("coordinator", "workers")]
         run(["kubectl", "delete", "priorityclass", *classes, "--ignore-not-found"])
 
     def test(self) -> str:
-        """`helm test`, with what it printed."""
+        """Runs `helm test` and returns its output."""
         command = ["helm", "test", RELEASE, "-n", self.namespace, "--logs", "--timeout", "5m"]
         said = run(command, seconds=400)
-        # The one object of a release that outlasts it: its log was read when all was over.
+        # The test pod is not removed with the release, because its log is read after the test.
         self.kubectl("delete", "pod", f"{FULL_NAME}-test")
         return said
 
@@ -81,7 +81,7 @@ class Farm:
         return base64.b64decode(json.loads(found)["data"][key]).decode()
 
     def cli(self, *arguments: str, role: str = "submitter") -> str:
-        """What `remy-farm` prints, run with a token of this role."""
+        """Runs `remy-farm` with a token of this role, which must succeed; returns its output."""
         done = self.try_cli(*arguments, role=role)
         said = f"remy-farm {' '.join(arguments)}\n{done.stderr}"
         if done.returncode == UNREACHABLE:
@@ -92,7 +92,7 @@ class Farm:
     def try_cli(
         self, *arguments: str, role: str | None = "submitter"
     ) -> subprocess.CompletedProcess[str]:
-        """The same, whatever comes of it; without a token if there is no role."""
+        """Runs `remy-farm` with a token of this role, or without one; the command may fail."""
         environment = os.environ | self._reachable()
         if role is not None:
             environment["REMY_FARM_TOKEN"] = self.secret("tokens", role)
@@ -105,37 +105,37 @@ class Farm:
             timeout=900,
         )
         if done.returncode == UNREACHABLE:
-            # A forward to a node that is gone lives on, and leads nowhere.
+            # A port-forward to a lost node keeps running without working.
             self.close()
         return done
 
     def submit(self, spec: Path, name: str, *flags: str) -> str:
-        """A new job; its id."""
+        """Submits a job and returns its ID."""
         answer = json.loads(self.cli("submit", str(spec), "--name", name, "--json", *flags))
         return str(answer["id"])
 
     def job(self, job_id: str) -> dict[str, Any]:
-        """What `status` says."""
+        """Returns the output of `status --json`."""
         found: dict[str, Any] = json.loads(self.cli("status", job_id, "--json"))
         return found
 
     def state(self, job_id: str) -> str:
-        return _place_of(self.job(job_id))[0]
+        return _progress_of(self.job(job_id))[0]
 
     def step(self, job_id: str) -> int:
-        return _place_of(self.job(job_id))[1]
+        return _progress_of(self.job(job_id))[1]
 
     def wait_until_done(self, job_id: str) -> str:
-        """Its final state, however long the machine takes; fails if it stands still."""
+        """Waits for the job's end and returns its state; fails if the job makes no progress."""
         return self._follow(job_id, lambda state, _: state in FINAL)[0]
 
     def wait_for_step(self, job_id: str, step: int) -> None:
-        """Until the job has made so many steps, however long; fails if it stands still."""
+        """Waits until the job has made this many steps; fails if the job makes no progress."""
         state, made = self._follow(job_id, lambda state, made: state in FINAL or made >= step)
         assert made >= step, f"{job_id} is {state} after {made} steps, and not after {step}"
 
-    def go_on(self, job_id: str, steps: int) -> None:
-        """So many steps more, from where it is once the coordinator answers, and not its last."""
+    def wait_for_more_steps(self, job_id: str, steps: int) -> None:
+        """Waits for this many more steps once the coordinator answers; the job must not end."""
         _, before = self._follow(job_id, lambda *_: True)
         state, made = self._follow(
             job_id, lambda state, made: state in FINAL or made >= before + steps
@@ -146,7 +146,7 @@ class Farm:
         )
 
     def fetch(self, job_id: str) -> bytes:
-        """The job's RemyCC."""
+        """Returns the job's RemyCC."""
         path = self._folder / f"{job_id}.json"
         self.cli("fetch", job_id, "-o", str(path))
         return path.read_bytes()
@@ -156,7 +156,7 @@ class Farm:
 
     @contextmanager
     def forwarded(self, component: str, port: int) -> Iterator[int]:
-        """The port here that leads to one of the component's Service."""
+        """Forwards a local port to a port of the component's Service; yields the local port."""
         forward, here = self._begin_forward(component, port)
         try:
             assert here is not None, f"no port-forward to the Service of {component}"
@@ -166,30 +166,33 @@ class Farm:
             forward.communicate()
 
     def close(self) -> None:
-        """Ends the port-forward; the next call makes another one."""
+        """Ends the port-forward; the next call starts another one."""
         forward, self._forward = self._forward, None
         if forward is not None:
             forward.terminate()
             forward.communicate()
 
-    def _follow(self, job_id: str, enough: Callable[[str, int], bool]) -> tuple[str, int]:
-        """Its state and steps, once they are enough; it may take any time that it goes on."""
+    def _follow(self, job_id: str, is_enough: Callable[[str, int], bool]) -> tuple[str, int]:
+        """Polls the job until `is_enough` is true of its state and step, and returns these.
+
+        There is no time limit while the job makes progress.
+        """
         place: tuple[str, int] | None = None
-        while place is None or not enough(*place):
+        while place is None or not is_enough(*place):
             place = wait_until(
-                lambda last=place: self._place_other_than(job_id, last),  # type: ignore[misc]
+                lambda last=place: self._changed_progress(job_id, last),  # type: ignore[misc]
                 f"{job_id} to go on from {place}",
                 seconds=_STANDSTILL_SECONDS,
                 every_seconds=_LOOK_SECONDS,
             )
         return place
 
-    def _place_other_than(
+    def _changed_progress(
         self, job_id: str, last: tuple[str, int] | None
     ) -> tuple[str, int] | None:
-        """The state of a job and its step, once they have changed."""
+        """Returns the job's state and step if they differ from `last`, else None."""
         try:
-            place = _place_of(self.job(job_id))
+            place = _progress_of(self.job(job_id))
         except Unreachable:
             return None
         return place if place != last else None
@@ -218,7 +221,7 @@ class Farm:
         return True
 
     def _begin_forward(self, component: str, port: int) -> tuple[subprocess.Popen[str], int | None]:
-        """kubectl's process, and the port here that it took; None: it could not, and has ended."""
+        """Starts a port-forward; returns its process and local port, which is None if it failed."""
         forward = subprocess.Popen(
             [
                 *("kubectl", "-n", self.namespace, "port-forward"),
@@ -236,15 +239,15 @@ class Farm:
         return forward, None if match is None else int(match[1])
 
 
-def _place_of(job: dict[str, Any]) -> tuple[str, int]:
-    """Its state, and the steps that it has made."""
+def _progress_of(job: dict[str, Any]) -> tuple[str, int]:
+    """Returns a job's state and step."""
     state = str(job["state"]).removeprefix("JOB_STATE_").upper()
     return state, int(job.get("progress", {}).get("step", 0))
 
 
 @contextmanager
 def installed() -> Iterator[Farm]:
-    """A farm in a namespace that is gone afterwards."""
+    """Installs a farm in a new namespace, which is deleted at the end of the context."""
     with tempfile.TemporaryDirectory() as folder:
         farm = Farm(f"e2e-{int(time.time())}", Path(folder))
         try:

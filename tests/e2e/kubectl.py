@@ -1,4 +1,4 @@
-"""kubectl and helm, as a user runs them."""
+"""Runs kubectl and helm like a user."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def run(command: Sequence[str], *, given: str | None = None, seconds: float = 300.0) -> str:
-    """What the command prints. Fails the test, with all that it said, if it fails."""
+    """Runs a command and returns its output. If it fails, so does the test, with the output."""
     done = subprocess.run(
         command, input=given, capture_output=True, text=True, check=False, timeout=seconds
     )
@@ -28,13 +28,13 @@ class Kubectl:
         return run(["kubectl", "-n", self.namespace, *arguments], given=given)
 
     def objects(self, kind: str, selector: str = "") -> list[dict[str, Any]]:
-        """All objects of a kind, those alone that match the selector."""
+        """Returns the objects of a kind that match the selector."""
         chosen = ["-l", selector] if selector else []
         found: list[dict[str, Any]] = json.loads(self("get", kind, *chosen, "-o", "json"))["items"]
         return found
 
     def pods(self, selector: str) -> list[dict[str, Any]]:
-        """Pods that run and are not on their way out."""
+        """Returns the running pods that are not being deleted."""
         return [
             pod
             for pod in self.objects("pods", selector)
@@ -42,7 +42,7 @@ class Kubectl:
         ]
 
     def node_of(self, selector: str) -> str:
-        """The node of the one pod that matches."""
+        """Returns the node of the only pod that matches."""
         (pod,) = self.pods(selector)
         return str(pod["spec"]["nodeName"])
 
@@ -51,7 +51,7 @@ class Kubectl:
 
 
 def nodes(label: str = "") -> dict[str, bool]:
-    """All nodes, those alone with the label, and whether each is ready."""
+    """Returns the nodes with the label, and whether each is ready."""
     chosen = ["-l", label] if label else []
     text = run(["kubectl", "get", "nodes", *chosen, "-o", "json"])
     return {

@@ -1,4 +1,4 @@
-"""What the end-to-end tests are told by the environment."""
+"""Reads the settings of the end-to-end tests from the environment."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-#: A values file: images, storage class, and what else the cluster needs.
+#: A values file with images, storage class and other settings of the cluster.
 VALUES = os.environ.get("REMY_FARM_E2E_VALUES", "")
-#: Commands that take the name of a node: the first has it vanish without notice, the second
-#: brings it back.
+#: Commands that take the name of a node. The first stops the node without notice, the second
+#: starts it again.
 KILL_NODE = os.environ.get("REMY_FARM_E2E_KILL_NODE", "")
 START_NODE = os.environ.get("REMY_FARM_E2E_START_NODE", "")
-#: Where scripts/build_controllers has put what it built.
+#: The directory in which scripts/build_controllers stores the controllers.
 CONTROLLERS = Path(
     os.environ.get("REMY_FARM_E2E_CONTROLLERS")
     or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "remy-farm" / "controllers"
@@ -42,15 +42,15 @@ kills_nodes = pytest.mark.skipif(
 
 
 def values_file() -> Path:
-    """The values file for this cluster."""
+    """Returns the values file for this cluster."""
     return Path(VALUES).resolve()
 
 
 def kill_node(name: str) -> None:
-    """The node vanishes without notice, as a reclaimed spot instance does."""
+    """Stops a node without notice, like a reclaimed spot instance."""
     subprocess.run([*shlex.split(KILL_NODE), name], check=True, timeout=120)
 
 
 def start_node(name: str) -> None:
-    """It comes back."""
+    """Starts a stopped node again."""
     subprocess.run([*shlex.split(START_NODE), name], check=True, timeout=300)

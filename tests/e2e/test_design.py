@@ -1,4 +1,4 @@
-"""From `helm install` to a RemyCC, as the chart's notes say."""
+"""A user gets from `helm install` to a RemyCC by the chart's notes."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from tests.waiting import wait_until
 pytestmark = [needs_cluster, pytest.mark.ci]
 
 
-def test_the_charts_own_test_passes(farm: Farm) -> None:
+def test_helm_test_passes(farm: Farm) -> None:
     assert "Succeeded" in farm.test()
 
 
-def test_a_design_ends_in_the_same_bytes_as_in_one_process(farm: Farm, tmp_path: Path) -> None:
+def test_design_gives_the_same_bytes_as_a_local_one(farm: Farm, tmp_path: Path) -> None:
     spec = write_spec(tmp_path, steps=40)
     job = farm.submit(spec, "first")
     watched = farm.cli("watch", job, "--json")
     assert "SUCCEEDED" in watched.upper()
     assert farm.state(job) == "SUCCEEDED"
     assert farm.fetch(job) == embedded(spec)
-    # Its workers end by themselves, and nothing runs for nobody.
+    # The workers exit, and no Job is left.
     wait_until(lambda: not farm.workers_of(job), "the end of its workers")
 
 
-def test_the_notes_name_what_is_there(farm: Farm) -> None:
+def test_notes_name_existing_objects(farm: Farm) -> None:
     notes = run(["helm", "get", "notes", "farm", "-n", farm.namespace])
     for words in (
         f"get secret {FULL_NAME}-tokens",
@@ -43,21 +43,19 @@ def test_the_notes_name_what_is_there(farm: Farm) -> None:
 
 
 @pytest.mark.parametrize("role", [None, "viewer", "worker"])
-def test_without_the_right_token_nothing_is_submitted(
-    farm: Farm, tmp_path: Path, role: str | None
-) -> None:
+def test_submission_needs_the_right_token(farm: Farm, tmp_path: Path, role: str | None) -> None:
     done = farm.try_cli("submit", str(write_spec(tmp_path, steps=1)), role=role)
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
 
 
-def test_more_than_the_farm_allows_is_refused(farm: Farm, tmp_path: Path) -> None:
+def test_too_many_workers_are_refused(farm: Farm, tmp_path: Path) -> None:
     spec = write_spec(tmp_path, steps=1, workers="{image: evil/image}")
     done = farm.try_cli("submit", str(spec))
     assert done.returncode != 0
     assert "workers.image" in done.stderr
 
 
-def test_it_is_one_coordinator_on_a_node_that_stays(farm: Farm) -> None:
+def test_coordinator_runs_on_an_on_demand_node(farm: Farm) -> None:
     (pod,) = farm.kubectl.pods(COORDINATOR)
     assert pod["status"]["containerStatuses"][0]["restartCount"] == 0

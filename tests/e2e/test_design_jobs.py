@@ -1,4 +1,4 @@
-"""Designs that are objects of Kubernetes, on nodes: applied, seen through losses, deleted."""
+"""DesignJobs on a real cluster: applied, paused, deleted, and through a lost coordinator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from remy_farm.specification import load_spec
 from remy_services.kubernetes.design_jobs import API_VERSION, KIND, tree_of
-from tests.e2e.conftest import Figures
+from tests.e2e.conftest import Report
 from tests.e2e.designs import digest_of, embedded, write_spec
 from tests.e2e.farm import COORDINATOR, Farm
 from tests.e2e.kubectl import run
@@ -24,17 +24,17 @@ pytestmark = needs_cluster
 
 @pytest.fixture(scope="module")
 def farm_of_objects(farm: Farm) -> Iterator[Farm]:
-    """The farm, which serves DesignJobs until the end of these tests."""
+    """The farm with DesignJobs enabled until the end of these tests."""
     farm.install({"designJobs": {"enabled": True}})
     yield farm
-    # While there is a coordinator that lets them go: the chart keeps both at an upgrade.
+    # The DesignJobs are deleted first, while a coordinator can remove their finalizers.
     farm.kubectl("delete", "designjobs", "--all", "--timeout=120s")
     farm.install()
     run(["kubectl", "delete", "customresourcedefinition", "designjobs.remy-farm.dev"])
 
 
-def test_an_applied_design_ends_in_the_same_bytes_though_its_coordinator_was_lost(
-    farm_of_objects: Farm, tmp_path: Path, figures: Figures
+def test_design_job_gives_the_same_bytes_after_a_lost_coordinator(
+    farm_of_objects: Farm, tmp_path: Path, report: Report
 ) -> None:
     farm = farm_of_objects
     spec = write_spec(tmp_path, steps=400, seed=41, workers="{minimum: 2, maximum: 2}")
@@ -46,7 +46,7 @@ def test_an_applied_design_ends_in_the_same_bytes_though_its_coordinator_was_los
 
     (before,) = farm.kubectl.pods(COORDINATOR)
     farm.kubectl("delete", "pod", before["metadata"]["name"], "--grace-period=0", "--force")
-    # The way to the one that is gone.
+    # The port-forward leads to the lost coordinator.
     farm.close()
     _wait(farm, "applied", "condition=Complete")
     (after,) = farm.kubectl.pods(COORDINATOR)
@@ -62,10 +62,10 @@ def test_an_applied_design_ends_in_the_same_bytes_though_its_coordinator_was_los
     assert row.split()[:2] == ["applied", "Succeeded"]
     assert "Succeeded" in farm.kubectl("describe", "designjob", "applied").partition("Events:")[2]
     wait_until(lambda: not farm.workers_of(job), "the end of its workers")
-    figures(f"400 steps, the coordinator killed, {digest_of(table)}")
+    report(f"400 steps, the coordinator killed, {digest_of(table)}")
 
 
-def test_one_that_was_submitted_pauses_and_goes_on_by_kubectl(
+def test_submitted_job_is_paused_and_resumed_by_kubectl(
     farm_of_objects: Farm, tmp_path: Path
 ) -> None:
     farm = farm_of_objects
@@ -86,7 +86,7 @@ def test_one_that_was_submitted_pauses_and_goes_on_by_kubectl(
     _wait(farm, name, "jsonpath={.status.phase}=Cancelled")
 
 
-def test_deleting_one_ends_its_job_and_its_workers(farm_of_objects: Farm, tmp_path: Path) -> None:
+def test_deleted_design_job_ends_its_job_and_workers(farm_of_objects: Farm, tmp_path: Path) -> None:
     farm = farm_of_objects
     _apply(farm, "deleted", write_spec(tmp_path, steps=5000, seed=43))
     _wait(farm, "deleted", "jsonpath={.status.phase}=Running")
@@ -97,7 +97,7 @@ def test_deleting_one_ends_its_job_and_its_workers(farm_of_objects: Farm, tmp_pa
     selector = f"remy-farm/job-id={job}"
 
     def has_ended() -> bool:
-        # A Job that has ended stays until its time to live is over, with the pods that ended in it.
+        # A finished Job and its pods are kept until their time to live has passed.
         return all(
             any(
                 each["type"] in ("Complete", "Failed") and each["status"] == "True"

@@ -1,4 +1,4 @@
-"""Designs that are paused, resumed, cancelled, and that share a farm."""
+"""Designs are paused, resumed and cancelled, and share a farm."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ pytestmark = needs_cluster
 
 
 @pytest.mark.ci
-def test_pausing_removes_the_workers_and_resuming_brings_them_back(
-    farm: Farm, tmp_path: Path
-) -> None:
+def test_paused_job_has_no_workers_until_it_is_resumed(farm: Farm, tmp_path: Path) -> None:
     job = farm.submit(write_spec(tmp_path, steps=5000), "pausing")
     wait_until(lambda: farm.workers_of(job), "workers")
     farm.wait_for_step(job, 3)
@@ -34,7 +32,7 @@ def test_pausing_removes_the_workers_and_resuming_brings_them_back(
     wait_until(lambda: not farm.workers_of(job), "the end of its workers")
 
 
-def test_two_designs_have_workers_of_their_own(farm: Farm, tmp_path: Path) -> None:
+def test_two_designs_have_separate_workers(farm: Farm, tmp_path: Path) -> None:
     low = farm.submit(write_spec(tmp_path, steps=5000, seed=1), "low")
     high = farm.submit(write_spec(tmp_path, steps=5000, seed=2), "high", "--priority", "5")
     for job in (low, high):
@@ -58,7 +56,7 @@ def test_two_designs_have_workers_of_their_own(farm: Farm, tmp_path: Path) -> No
     )
 
 
-def test_what_keeps_workers_away_is_said(farm: Farm, tmp_path: Path) -> None:
+def test_unschedulable_workers_are_reported(farm: Farm, tmp_path: Path) -> None:
     spec = write_spec(tmp_path, steps=50, workers="{cpus: 60}")
     job = farm.submit(spec, "too-large")
     wait_until(
@@ -68,7 +66,7 @@ def test_what_keeps_workers_away_is_said(farm: Farm, tmp_path: Path) -> None:
     farm.wait_until_done(job)
 
 
-def test_a_quota_is_said(farm: Farm, tmp_path: Path) -> None:
+def test_exceeded_quota_is_reported(farm: Farm, tmp_path: Path) -> None:
     farm.kubectl("create", "quota", "no-jobs", "--hard=count/jobs.batch=0")
     try:
         job = farm.submit(write_spec(tmp_path, steps=20), "quota")

@@ -1,4 +1,4 @@
-"""Worker Jobs under a quota of Kueue: admitted, preempted by priority, and back again."""
+"""Kueue admits, preempts and readmits worker Jobs by quota and priority."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import Figures
+from tests.e2e.conftest import Report
 from tests.e2e.controllers import kueue, needs
 from tests.e2e.designs import digest_of, embedded, write_spec
 from tests.e2e.farm import Farm
@@ -18,7 +18,7 @@ from tests.waiting import wait_until
 
 pytestmark = [needs_cluster, needs("kueue")]
 
-#: Enough for the workers of one design, and not for those of two.
+#: A quota that suffices for the workers of one design, but not of two.
 _QUOTA_CPU = "250m"
 _TWO_WORKERS = "{minimum: 2, maximum: 2}"
 _STEPS = 1000
@@ -30,7 +30,7 @@ def _object(kind: str, name: str, **fields: Any) -> dict[str, Any]:
 
 
 def _queues(namespace: str) -> list[dict[str, Any]]:
-    """A queue in the namespace, all that it may use, and what priorities mean."""
+    """Returns a queue in the namespace, its cluster queue and the priority classes."""
     resources = [{"name": "cpu", "nominalQuota": _QUOTA_CPU}]
     resources += [{"name": "memory", "nominalQuota": "64Gi"}]
     group = {
@@ -59,7 +59,7 @@ def _queues(namespace: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def farm_in_a_queue(farm: Farm) -> Iterator[Farm]:
-    """The farm, its Jobs managed by Kueue until the end of the test."""
+    """The farm with its Jobs managed by Kueue until the end of the test."""
     classes = [
         {"atLeast": 0, "workloadPriorityClass": "e2e-low"},
         {"atLeast": 5, "workloadPriorityClass": "e2e-high"},
@@ -70,8 +70,8 @@ def farm_in_a_queue(farm: Farm) -> Iterator[Farm]:
         farm.install()
 
 
-def test_a_design_of_higher_priority_takes_the_quota_and_gives_it_back(
-    farm_in_a_queue: Farm, tmp_path: Path, figures: Figures
+def test_higher_priority_design_preempts_and_returns_the_quota(
+    farm_in_a_queue: Farm, tmp_path: Path, report: Report
 ) -> None:
     farm = farm_in_a_queue
     specs = {
@@ -84,7 +84,7 @@ def test_a_design_of_higher_priority_takes_the_quota_and_gives_it_back(
 
     high = farm.submit(specs["high"], "high", "--priority", "5")
     farm.wait_for_step(high, 6)
-    # The other one was told to stop, and waits.
+    # The other design's Job was suspended and waits for the quota.
     assert _workload_of(farm, high)["spec"]["priority"] == 100
     assert "Preempted" in _conditions(_workload_of(farm, low))
     wait_until(lambda: not farm.workers_of(low), "the end of its workers")
@@ -92,7 +92,7 @@ def test_a_design_of_higher_priority_takes_the_quota_and_gives_it_back(
     assert _job_of(farm, low)["spec"]["suspend"] is True
     reached = farm.step(low)
 
-    # Pausing takes it out of the queue, resuming puts it back; `suspend` stays Kueue's.
+    # Pausing a job removes it from the queue and resuming adds it again; only Kueue sets `suspend`.
     farm.cli("pause", low)
     wait_until(lambda: not farm.kubectl.objects("jobs", f"remy-farm/job-id={low}"), "no Job")
     farm.cli("resume", low)
@@ -102,9 +102,9 @@ def test_a_design_of_higher_priority_takes_the_quota_and_gives_it_back(
     for job, name in ((high, "high"), (low, "low")):
         assert farm.wait_until_done(job) == "SUCCEEDED"
         assert farm.fetch(job) == embedded(specs[name])
-        figures(f"{name}: {_STEPS} steps, {digest_of(farm.fetch(job))}")
+        report(f"{name}: {_STEPS} steps, {digest_of(farm.fetch(job))}")
     assert int(farm.job(low)["progress"]["step"]) > reached
-    figures(f"low was preempted at step {reached} of {_STEPS}")
+    report(f"low was preempted at step {reached} of {_STEPS}")
 
 
 def _job_of(farm: Farm, job: str) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def _job_of(farm: Farm, job: str) -> dict[str, Any]:
 
 
 def _workload_of(farm: Farm, job: str) -> dict[str, Any]:
-    """What Kueue knows of the design's Job."""
+    """Returns Kueue's Workload of the design's Job."""
     uid = _job_of(farm, job)["metadata"]["uid"]
     (found,) = farm.kubectl.objects("workloads", f"kueue.x-k8s.io/job-uid={uid}")
     return found

@@ -1,4 +1,4 @@
-"""A real Prometheus finds every component by the selectors of the chart's monitors."""
+"""A real Prometheus scrapes every component by the selectors of the chart's monitors."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def test_every_component_is_scraped(farm: Farm, tmp_path: Path) -> None:
     with _prometheus(_scrapes(farm), tmp_path) as (address, process):
         wait_until(lambda: process.poll() is not None or _up(address) >= wanted, "both up")
         assert process.poll() is None, (tmp_path / "prometheus.log").read_text()
-        # A thread for each CPU that a worker asks for, however many its node has.
+        # A worker has one thread per requested CPU, whatever its node has.
         (threads,) = _found(address, "max(remy_farm_worker_threads)")
         assert float(threads["value"][1]) == _asked_cpus(farm.workers_of(job))
     farm.cli("cancel", job)
 
 
 def _scrapes(farm: Farm) -> list[dict[str, Any]]:
-    """What the operator would make of the rendered monitors.
+    """Returns the scrape configurations that the operator would derive from the monitors.
 
-    Debian's Prometheus is built without discovery in Kubernetes, so that the selectors are followed
-    here.
+    Debian's Prometheus has no Kubernetes service discovery, so that this function resolves the
+    selectors.
     """
     flags = ["-f", str(values_file()), "--set", "monitoring.serviceMonitor.enabled=true"]
     flags += ["--set", "monitoring.podMonitor.enabled=true"]
@@ -123,7 +123,7 @@ def _asked_cpus(workers: list[dict[str, Any]]) -> int:
 
 
 def _up(address: str) -> set[str]:
-    """Jobs of Prometheus whose last scrape succeeded."""
+    """Returns the scrape jobs whose last scrape succeeded."""
     try:
         return {each["metric"]["job"] for each in _found(address, "up==1")}
     except OSError:
@@ -131,7 +131,7 @@ def _up(address: str) -> set[str]:
 
 
 def _found(address: str, query: str) -> list[dict[str, Any]]:
-    """What there is of a query now."""
+    """Returns the result of an instant query."""
     with urllib.request.urlopen(f"http://{address}/api/v1/query?query={query}") as answer:
         found: list[dict[str, Any]] = json.load(answer)["data"]["result"]
     return found

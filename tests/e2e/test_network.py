@@ -1,4 +1,4 @@
-"""Who may talk to whom, where the cluster's network plugin enforces policies."""
+"""Network policies allow only the intended connections, if the cluster enforces policies."""
 
 from __future__ import annotations
 
@@ -59,13 +59,11 @@ def _end_of(farm: Farm, pod: str) -> str:
     reason="REMY_FARM_E2E_POLICIES does not say that this cluster enforces NetworkPolicies",
 )
 @pytest.mark.parametrize(("component", "port"), [("redis", 6379), ("coordinator", 7390)])
-def test_a_pod_without_the_right_labels_reaches_nothing(
-    farm: Farm, component: str, port: int
-) -> None:
+def test_pod_without_the_right_labels_cannot_connect(farm: Farm, component: str, port: int) -> None:
     host = f"{FULL_NAME}-{component}.{farm.namespace}.svc"
     assert not _reaches(farm, f"stranger-{component}", {}, host, port)
 
 
-def test_a_client_with_the_label_reaches_the_coordinator(farm: Farm) -> None:
+def test_pod_with_the_client_label_reaches_the_coordinator(farm: Farm) -> None:
     host = f"{FULL_NAME}-coordinator.{farm.namespace}.svc"
     assert _reaches(farm, "client", {"remy-farm/client": "true"}, host, 7390)

@@ -1,4 +1,4 @@
-"""The farm's page as the chart installs it, in a browser."""
+"""The farm's page, installed by the chart, works in a browser."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.e2e.conftest import Figures
+from tests.e2e.conftest import Report
 from tests.e2e.designs import write_spec
 from tests.e2e.farm import COORDINATOR, FULL_NAME, Farm, Unreachable
 from tests.e2e.settings import needs_cluster
@@ -32,7 +32,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def port(farm: Farm) -> Iterator[int]:
-    """The page's, here, while the chart has it; it goes with the next upgrade."""
+    """Enables the page and yields a local port that leads to it."""
     farm.install({"ui": {"enabled": True}})
     try:
         with farm.forwarded("ui", 8443) as port:
@@ -43,7 +43,7 @@ def port(farm: Farm) -> Iterator[int]:
 
 
 def _signed_in(browser: Browser, farm: Farm, port: int, role: str) -> Any:
-    # Chromium takes no authority from a flag; the first test holds the certificate to the farm's.
+    # Chromium cannot trust an authority by a flag; the first test checks the certificate.
     page = browser.new_context(ignore_https_errors=True).new_page()
     page.set_default_timeout(_DEADLINE_MS)
     page.goto(f"https://localhost:{port}")
@@ -52,7 +52,7 @@ def _signed_in(browser: Browser, farm: Farm, port: int, role: str) -> Any:
     return page
 
 
-def test_the_page_has_the_farms_certificate_and_asks_who_one_is(
+def test_page_has_the_farm_s_certificate_and_requires_signing_in(
     farm: Farm, port: int, tmp_path: Path
 ) -> None:
     authority = tmp_path / "ca.crt"
@@ -67,8 +67,8 @@ def test_the_page_has_the_farms_certificate_and_asks_who_one_is(
     assert answers == {"/health": 200, "/api/updates": 401}
 
 
-def test_a_design_is_watched_and_paused_in_a_browser_and_outlives_its_coordinator(
-    browser: Browser, farm: Farm, port: int, tmp_path: Path, figures: Figures
+def test_design_is_watched_and_paused_in_a_browser_through_a_lost_coordinator(
+    browser: Browser, farm: Farm, port: int, tmp_path: Path, report: Report
 ) -> None:
     job = farm.submit(write_spec(tmp_path, steps=100_000), "in-a-browser")
     farm.wait_for_step(job, 3)
@@ -79,26 +79,26 @@ def test_a_design_is_watched_and_paused_in_a_browser_and_outlives_its_coordinato
     page = _signed_in(browser, farm, port, "submitter")
     page.get_by_role("link", name="in-a-browser").click()
     page.get_by_role("button", name="Pause", exact=True).click()
-    # The other browser hears of it by itself.
+    # The other browser is updated without a reload.
     expect(viewer.locator("header.job .state")).to_have_text("paused", timeout=_DEADLINE_MS)
     wait_until(lambda: not farm.workers_of(job), "the end of its workers")
     (pod,) = farm.kubectl.pods(COORDINATOR)
     farm.kubectl("delete", "pod", pod["metadata"]["name"], "--grace-period=0", "--force")
-    # What its successor did not hear is asked again, as a user would.
+    # A request that the new coordinator has not received is repeated, as a user would do.
     resume = page.get_by_role("button", name="Resume", exact=True)
     wait_until(lambda: _resumed(farm, job, resume), "the design to go on", every_seconds=2)
     before = farm.step(job)
     farm.wait_for_step(job, before + 1)
     wait_until(lambda: _step_on(viewer) > before, "its steps on the page of who did nothing")
-    figures(f"paused and resumed in a browser, its coordinator lost at step {before}")
+    report(f"paused and resumed in a browser, its coordinator lost at step {before}")
     farm.cli("cancel", job)
     expect(viewer.locator("header.job .state")).to_have_text("cancelled", timeout=_DEADLINE_MS)
-    # A farm of another backend would not know them.
+    # The design's workers are those of this farm's backend.
     wait_until(lambda: not farm.workers_of(job), "the end of its workers")
 
 
 def _resumed(farm: Farm, job: str, resume: Any) -> bool:
-    """Whether it runs; the button is pressed while it is there."""
+    """Whether the job runs; clicks the button `resume` if it is visible."""
     if resume.count():
         resume.click()
     try:

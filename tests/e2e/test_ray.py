@@ -1,4 +1,4 @@
-"""A farm whose workers are a Ray cluster, with and without an operator that looks after it."""
+"""A farm evaluates on a Ray cluster, with and without KubeRay's operator."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import Figures
+from tests.e2e.conftest import Report
 from tests.e2e.controllers import kuberay, needs
 from tests.e2e.designs import digest_of, embedded, write_spec
 from tests.e2e.farm import COORDINATOR, FULL_NAME, REDIS, Farm
@@ -18,7 +18,7 @@ from tests.waiting import wait_until
 
 pytestmark = needs_cluster
 
-#: Ray takes more than a worker of its own.
+#: Ray needs more memory than a worker.
 RESOURCES = {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}}
 HEAD = f"ray.io/cluster={FULL_NAME},ray.io/node-type=head"
 RAY_WORKERS = f"ray.io/cluster={FULL_NAME},ray.io/node-type=worker"
@@ -31,7 +31,7 @@ def _on_ray(**ray: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def farm_on_ray(farm: Farm) -> Iterator[Farm]:
-    """The farm, on Ray until the end of the test."""
+    """The farm with the backend `ray` until the end of the test."""
     farm.install(_on_ray())
     yield farm
     farm.install()
@@ -39,7 +39,7 @@ def farm_on_ray(farm: Farm) -> Iterator[Farm]:
 
 @pytest.fixture
 def farm_on_kuberay(farm: Farm) -> Iterator[Farm]:
-    """The farm, on a RayCluster of KubeRay's operator until the end of the test."""
+    """The farm with a RayCluster of KubeRay's operator until the end of the test."""
     before = sorted(nodes())
     with kuberay():
         farm.install(_on_ray(operator=True, replicas=2))
@@ -51,45 +51,45 @@ def farm_on_kuberay(farm: Farm) -> Iterator[Farm]:
         wait_until(lambda: not farm.kubectl.objects("pods", HEAD), "the end of the Ray cluster")
 
 
-def test_a_design_on_ray_ends_in_the_same_bytes(farm_on_ray: Farm, tmp_path: Path) -> None:
+def test_design_on_ray_gives_the_same_bytes(farm_on_ray: Farm, tmp_path: Path) -> None:
     spec = write_spec(tmp_path, steps=40, seed=3)
     job = farm_on_ray.submit(spec, "on-ray")
     assert farm_on_ray.wait_until_done(job) == "SUCCEEDED"
     assert farm_on_ray.fetch(job) == embedded(spec)
-    # It was Ray that computed it: no worker of another kind is there.
+    # There are no other workers, so that Ray has evaluated the design.
     assert _kinds(farm_on_ray) == {"coordinator", "redis", "ray-head", "ray-worker"}
 
 
 @needs("kuberay")
 @kills_nodes
-def test_a_ray_cluster_of_the_operator_may_lose_a_node_and_its_head(
-    farm_on_kuberay: Farm, tmp_path: Path, figures: Figures
+def test_design_survives_the_loss_of_a_ray_node_and_of_the_head(
+    farm_on_kuberay: Farm, tmp_path: Path, report: Report
 ) -> None:
     farm = farm_on_kuberay
     spec = write_spec(tmp_path, steps=1600, specimens=64, seed=4)
     wait_until(lambda: len(farm.kubectl.pods(RAY_WORKERS)) == 2, "two Ray workers", seconds=400)
     job = farm.submit(spec, "on-kuberay")
-    farm.go_on(job, 10)
+    farm.wait_for_more_steps(job, 10)
 
     lost = wait_until(lambda: _node_of_a_ray_worker(farm), "a Ray worker on a node of its own")
     kill_node(lost)
-    # As a cloud does: while lost pods are listed the operator makes no others, and both
-    # workers may have been there.
+    # A cloud deletes lost nodes. While lost pods are listed, the operator creates no others,
+    # and both workers may have been on the node.
     run(["kubectl", "delete", "node", lost])
-    farm.go_on(job, 10)
+    farm.wait_for_more_steps(job, 10)
     start_node(lost)
     wait_until(lambda: len(farm.kubectl.pods(RAY_WORKERS)) == 2, "two Ray workers", seconds=400)
 
     (head,) = farm.kubectl.pods(HEAD)
     farm.kubectl("delete", "pod", head["metadata"]["name"], "--grace-period=0", "--force")
-    farm.go_on(job, 10)
+    farm.wait_for_more_steps(job, 10)
     (another,) = wait_until(lambda: farm.kubectl.pods(HEAD), "another head", seconds=400)
     assert another["metadata"]["uid"] != head["metadata"]["uid"]
 
     assert farm.wait_until_done(job) == "SUCCEEDED"
     assert farm.fetch(job) == embedded(spec)
     assert _kinds(farm) == {"coordinator", "redis", "ray-head", "ray-worker"}
-    figures(f"node {lost} and the head lost, 1600 steps, {digest_of(farm.fetch(job))}")
+    report(f"node {lost} and the head lost, 1600 steps, {digest_of(farm.fetch(job))}")
 
 
 def _node_of_a_ray_worker(farm: Farm) -> str:
@@ -99,7 +99,7 @@ def _node_of_a_ray_worker(farm: Farm) -> str:
 
 
 def _kinds(farm: Farm) -> set[str]:
-    """Components of the farm whose pods run."""
+    """Returns the components that have running pods."""
     return {
         pod["metadata"]["labels"]["app.kubernetes.io/component"]
         for pod in farm.kubectl.pods(f"app.kubernetes.io/instance={FULL_NAME}")

@@ -1,4 +1,4 @@
-"""A farm that is upgraded with a design running, and one that is uninstalled."""
+"""A running design survives an upgrade, and uninstalling leaves only what the values retain."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.waiting import wait_until
 pytestmark = needs_cluster
 
 
-def test_a_design_goes_on_through_an_upgrade(farm: Farm, tmp_path: Path) -> None:
+def test_design_continues_through_an_upgrade(farm: Farm, tmp_path: Path) -> None:
     tokens, authority = farm.secret("tokens", "admin"), farm.secret("tls", "ca.crt")
-    # Long enough that the design still runs when the upgrade is through.
+    # Enough steps for the design to be running after the upgrade.
     spec = write_spec(tmp_path, steps=800)
     job = farm.submit(spec, "upgraded")
     farm.wait_for_step(job, 6)
     (before,) = _jobs_of(farm, job)
-    # Other workers, so that the design's Job is replaced.
+    # Changed worker settings replace the design's Job.
     farm.install({"workers": {"podAnnotations": {"upgraded": "yes"}}})
     assert (farm.secret("tokens", "admin"), farm.secret("tls", "ca.crt")) == (tokens, authority)
     wait_until(lambda: _jobs_of(farm, job) not in ([], [before]), "another Job in its place")
@@ -29,7 +29,7 @@ def test_a_design_goes_on_through_an_upgrade(farm: Farm, tmp_path: Path) -> None
     assert farm.fetch(job) == embedded(spec)
 
 
-def test_what_the_values_keep_is_what_is_left(farm: Farm) -> None:
+def test_uninstalling_leaves_only_retained_objects(farm: Farm) -> None:
     farm.uninstall()
     wait_until(lambda: not farm.kubectl.objects("pods"), "the end of its pods")
     left = _left(farm.kubectl)

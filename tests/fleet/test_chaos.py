@@ -41,7 +41,7 @@ def lease_violations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def checked(scheduler: TaskScheduler, now: float) -> Effects:
         effects = advance(scheduler, now)
         for worker in scheduler._registry.workers.values():
-            silence = now - worker.heard_at
+            silence = now - worker.last_seen_at
             active = sum(lease.active for lease in worker.held.values())
             if silence >= scheduler.settings.lease_seconds and active:
                 violations.append(f"{active} tasks are with a worker silent for {silence:.3f} s")

@@ -1,4 +1,4 @@
-"""A browser for the tests of pages."""
+"""Provides a browser for the tests of pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from playwright.sync_api import Browser
 from tests.live.pages import chromium
 
 
-# Not of the session: Playwright's event loop runs for as long, and other tests have their own.
+# The scope is not the session, because Playwright's event loop runs as long as the browser, and
+# other tests have event loops of their own.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as browser:

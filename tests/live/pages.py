@@ -1,4 +1,4 @@
-"""What tests of pages share: the browser's program, pictures, and what axe-core finds."""
+"""Shared helpers of the tests of pages: the browser, screenshots, accessibility checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 _AXE = importlib.resources.files("axe_playwright_python") / "axe.min.js"
-#: Where pictures for the documentation go, if anywhere.
+#: The directory for the documentation's screenshots; None if they are not taken.
 PICTURES = os.environ.get("REMY_PICTURES")
 
 needs_chromium = pytest.mark.skipif(
@@ -24,17 +24,17 @@ needs_chromium = pytest.mark.skipif(
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A browser without a window."""
+    """Runs a headless browser within the context."""
     with sync_playwright() as playwright:
-        # Tests in containers run as root, for whom Chromium has no sandbox.
+        # Tests in containers run as root, for which Chromium has no sandbox.
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
 
 
 def violations(page: Page) -> list[tuple[str, list[str]]]:
-    """What is against the rules of accessibility: the rule, and where."""
-    # The page's policy forbids scripts from elsewhere; the debugger's are not bound by it.
+    """Returns the violated accessibility rules of axe-core, with the elements concerned."""
+    # The page's content security policy forbids foreign scripts, but not those of the debugger.
     page.evaluate(_AXE.read_text(encoding="utf-8"))
     found = page.evaluate("axe.run()")
     return [
@@ -44,6 +44,6 @@ def violations(page: Page) -> list[tuple[str, list[str]]]:
 
 
 def throughput(sender: int) -> str:
-    """Of the live network: an expression that is true once a sender has been heard of."""
+    """Returns a script expression that is true once a sender has a throughput."""
     row = f"document.querySelectorAll('tbody tr')[{sender}]"
     return f"() => parseFloat({row}?.cells[1].textContent) > 0"

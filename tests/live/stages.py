@@ -1,4 +1,4 @@
-"""The live network's functions (simulator/src/live/live.h), natively and as WebAssembly."""
+"""Calls the live network's functions (simulator/src/live/live.h) natively and in WebAssembly."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _SIGNALS = {
 
 
 class Refusal(Exception):
-    """A call was ended with a sentence."""
+    """A function refused its arguments; the message is one sentence."""
 
 
 class Stage(Protocol):
-    """One network, or none yet."""
+    """The interface of both implementations; an instance has at most one network."""
 
     def call(self, name: str, *arguments: float) -> int: ...
 
@@ -37,7 +37,7 @@ class Stage(Protocol):
 
 
 class WasmStage:
-    """What a browser's worker runs."""
+    """The WebAssembly module that a browser runs."""
 
     def __init__(self) -> None:
         engine = wasmtime.Engine()
@@ -69,7 +69,7 @@ class WasmStage:
 
 
 class NativeStage:
-    """The same functions in the Python module. A call that refuses would end the process."""
+    """The functions of the Python module. A refused call would end the process."""
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL(_native.__file__)
@@ -84,7 +84,7 @@ class NativeStage:
         return int(getattr(self._library, f"remy_live_{name}")(*arguments) or 0)
 
     def numbers(self, name: str, count: int) -> list[float]:
-        """Of the last run."""
+        """Returns the numbers that the last run has left."""
         found: list[float] = getattr(self._library, f"remy_live_{name}")()[:count]
         return found
 
@@ -96,7 +96,7 @@ class NativeStage:
 
 
 def table_numbers(path: Path = EXAMPLE) -> list[float]:
-    """A scale-free table as remy_live_add_table() takes it."""
+    """Returns a scale-free table in the form of remy_live_add_table()."""
     tree = json.loads(path.read_text(encoding="utf-8"))
     signals = [_SIGNALS[name] for name in tree["signals"]]
     numbers = [1.0, tree["domain_upper"], len(signals), *signals]
@@ -112,7 +112,7 @@ def table_numbers(path: Path = EXAMPLE) -> list[float]:
     return numbers
 
 
-#: Of the numbers of remy_live_start().
+#: Indexes into the numbers of remy_live_start().
 _RUNS = 10
 
 
@@ -124,9 +124,9 @@ def replay(
     steps: int,
     step_ms: float = 10.0,
 ) -> str:
-    """The digest after so many steps; events happen before the step of their number."""
+    """Replays events and returns the digests; an event happens before the step of its number."""
     first = [stage.call("add_table", stage.put(table)) for table in tables][:1]
-    # A stage that has been used before has other tables before these.
+    # A stage that was used before has earlier tables.
     runs = [each + first[0] if each >= 0 else each for each in network[_RUNS:]]
     stage.call("start", stage.put([*network[:_RUNS], *runs]))
     for step in range(steps):

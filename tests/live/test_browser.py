@@ -1,4 +1,4 @@
-"""The live network in a real browser: what it shows, takes, refuses and keeps."""
+"""The live network works in a real browser: playing, recording, tables, links, accessibility."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.live.pages import PICTURES, needs_chromium, throughput, violations
 from tests.live.stages import EXAMPLE, NativeStage, replay
 
 MOST_REPORT_BYTES = 2_000_000
-#: Stands in for a device with motor faders, which this machine has not: keeps what it is sent.
+#: A fake MIDI device with motor faders, which records the messages that it receives.
 FADERS = """() => {
   const input = { name: "Ratatouille" };
   window.sent = [];
@@ -52,7 +52,7 @@ def address() -> Iterator[str]:
 
 
 class Live:
-    """The page, and what went wrong on it."""
+    """The page, with the errors and requests that it has caused."""
 
     def __init__(self, browser: Browser, address: str, **options: Any) -> None:
         self.context = browser.new_context(accept_downloads=True, **options)
@@ -71,7 +71,7 @@ class Live:
         self.wait_for_throughput(0)
 
     def wait_for_throughput(self, sender: int) -> None:
-        """A sender has been heard of in the last second."""
+        """Waits until a sender has a throughput in the last second."""
         self.page.wait_for_function(
             "row => parseFloat("
             "document.querySelectorAll('tbody tr')[row].cells[1].textContent) > 0",
@@ -115,7 +115,7 @@ def native_digests(recording: dict[str, Any]) -> list[str]:
     ]
 
 
-def test_what_was_played_has_the_native_bits(live: Live) -> None:
+def test_played_network_has_the_native_digests(live: Live) -> None:
     live.move("Link rate", 5)
     live.move("Buffer", -20)
     live.page.get_by_role("switch", name="Sender B").click()
@@ -129,7 +129,7 @@ def test_what_was_played_has_the_native_bits(live: Live) -> None:
     assert native_digests(kept["recording"]) == kept["digests"]
 
 
-def test_a_recording_replays_to_the_same_end(live: Live, tmp_path: Path) -> None:
+def test_replayed_recording_has_the_same_digest(live: Live, tmp_path: Path) -> None:
     live.move("RTT", -5)
     kept = live.recording()
     path = tmp_path / "kept.json"
@@ -138,7 +138,7 @@ def test_a_recording_replays_to_the_same_end(live: Live, tmp_path: Path) -> None
     assert kept["digests"][0] in live.notice("Replayed to the same end")
 
 
-def test_two_tables_meet_the_same_random_numbers(live: Live) -> None:
+def test_compared_tables_use_common_random_numbers(live: Live) -> None:
     live.page.get_by_label("Beside it, RemyCCs run").select_option("cubic")
     live.page.wait_for_function("() => document.querySelectorAll('.network canvas').length === 4")
     live.wait_for_throughput(0)
@@ -148,8 +148,8 @@ def test_two_tables_meet_the_same_random_numbers(live: Live) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".json", ".dna"])
-def test_a_table_of_ones_own(live: Live, tmp_path: Path, suffix: str) -> None:
-    """It does what its rules say: a window of 10 packets on 150 ms."""
+def test_uploaded_table_is_used(live: Live, tmp_path: Path, suffix: str) -> None:
+    """The table has one rule, a window of 10 packets, which gives a known rate at 150 ms."""
     single = RuleTable([0], [([], (0, 10, 0.1))])
     path = tmp_path / f"ten{suffix}"
     write_remycc(path, RemyCC(single))
@@ -160,8 +160,8 @@ def test_a_table_of_ones_own(live: Live, tmp_path: Path, suffix: str) -> None:
     assert live.page.get_by_label("Sender A runs").input_value() == "table:ten"
 
 
-def test_published_tables_divide_as_their_files_say(live: Live, tmp_path: Path) -> None:
-    """A .dna file with many rules is the same table to the page as to the simulator."""
+def test_published_table_has_the_same_rules_in_the_page(live: Live, tmp_path: Path) -> None:
+    """The page reads a .dna file with many rules like the simulator."""
     path = tmp_path / "one-x.dna"
     path.write_bytes((ROOT / "tests/data/remyccs-absolute/one-x/remycc.dna").read_bytes())
     table = read_remycc(path)
@@ -194,7 +194,7 @@ def test_published_tables_divide_as_their_files_say(live: Live, tmp_path: Path) 
         ),
     ],
 )
-def test_a_file_that_cannot_be_used_is_refused_with_a_sentence(
+def test_invalid_file_is_refused_with_a_message(
     live: Live, tmp_path: Path, name: str, content: bytes, sentence: str
 ) -> None:
     path = tmp_path / name
@@ -205,7 +205,7 @@ def test_a_file_that_cannot_be_used_is_refused_with_a_sentence(
     live.wait_for_throughput(0)
 
 
-def test_the_address_holds_what_was_set_up(live: Live, browser: Browser) -> None:
+def test_url_restores_the_settings(live: Live, browser: Browser) -> None:
     live.page.get_by_label("Preset").select_option("Satellite")
     live.move("Link rate", 3)
     live.page.get_by_role("button", name="Copy link").click()
@@ -223,7 +223,7 @@ def test_the_address_holds_what_was_set_up(live: Live, browser: Browser) -> None
         again.context.close()
 
 
-def test_what_is_set_up_is_a_network_as_files_have_it(live: Live) -> None:
+def test_exported_network_file_describes_the_settings(live: Live) -> None:
     page = live.page
     page.get_by_label("Preset").select_option("Satellite")
     page.get_by_role("slider", name="Buffer").press("Home")
@@ -245,7 +245,7 @@ def test_what_is_set_up_is_a_network_as_files_have_it(live: Live) -> None:
     assert off.packets_received == 0
 
 
-def test_an_address_of_another_version_is_told_and_the_first_preset_runs(
+def test_url_of_another_version_is_reported_and_the_first_preset_runs(
     browser: Browser, address: str
 ) -> None:
     live = Live(browser, f"{address}#s=q1YqSwUA")
@@ -257,7 +257,7 @@ def test_an_address_of_another_version_is_told_and_the_first_preset_runs(
         live.context.close()
 
 
-def test_nothing_else_is_loaded_and_names_are_only_names(live: Live) -> None:
+def test_page_loads_nothing_else_and_escapes_names(live: Live) -> None:
     assert "<script>alert(1)</script>" in live.page.get_by_label("Sender A runs").inner_text()
     outside = [
         url for url in live.asked if not url.startswith(("http://127.0.0.1", "blob:", "data:"))
@@ -265,7 +265,7 @@ def test_nothing_else_is_loaded_and_names_are_only_names(live: Live) -> None:
     assert outside == []
 
 
-def test_a_report_of_a_design_shows_its_table_at_work(browser: Browser, tmp_path: Path) -> None:
+def test_report_of_a_design_embeds_the_live_network(browser: Browser, tmp_path: Path) -> None:
     write_report(tmp_path, small_content())
     report = tmp_path / "report.html"
     assert report.stat().st_size <= MOST_REPORT_BYTES
@@ -296,11 +296,11 @@ def test_a_report_of_a_design_shows_its_table_at_work(browser: Browser, tmp_path
         ("Speed", "0.00", "50.0"),
     ],
 )
-def test_sliders_go_from_end_to_end(live: Live, slider: str, least: str, most: str) -> None:
+def test_slider_covers_its_range(live: Live, slider: str, least: str, most: str) -> None:
     found = live.page.get_by_role("slider", name=slider)
     for key, shown in (("End", most), ("Home", least)):
         found.press(key)
-        # How fast this machine is may stand behind.
+        # A note on the machine's speed may follow.
         expect(found).to_have_attribute("aria-valuetext", re.compile(f"^{re.escape(shown)}"))
 
 
@@ -316,9 +316,7 @@ def test_every_preset_runs(live: Live) -> None:
         )
 
 
-def test_both_sides_of_a_comparison_are_in_numbers_and_on_the_map(
-    live: Live, tmp_path: Path
-) -> None:
+def test_both_networks_of_a_comparison_are_shown(live: Live, tmp_path: Path) -> None:
     path = tmp_path / "ten.json"
     write_remycc(path, RemyCC(RuleTable([0], [([], (0, 10, 0.1))])))
     page = live.page
@@ -332,8 +330,8 @@ def test_both_sides_of_a_comparison_are_in_numbers_and_on_the_map(
     expect(page.locator(".rules li", has_text="A beside")).to_contain_text("+ 10.0 packets")
 
 
-def test_a_link_follows_a_trace(live: Live, tmp_path: Path) -> None:
-    """12 Mbit/s for a second, then 1.2 Mbit/s for another: what was played has the native bits."""
+def test_link_follows_a_trace(live: Live, tmp_path: Path) -> None:
+    """The trace has 12 Mbit/s for a second, then 1.2 Mbit/s; the digests are the native ones."""
     path = tmp_path / "two-rates.trace"
     times = [*range(1000), *range(1000, 2000, 10)]
     path.write_text("".join(f"{time}\n" for time in times), encoding="utf-8")
@@ -356,7 +354,7 @@ def test_a_link_follows_a_trace(live: Live, tmp_path: Path) -> None:
     live.notice("is not a trace: line 2")
 
 
-def test_faders_move_sliders_and_are_moved_by_them(live: Live) -> None:
+def test_faders_and_sliders_move_each_other(live: Live) -> None:
     page = live.page
     page.evaluate(FADERS)
     page.get_by_role("button", name="MIDI faders").click()
@@ -376,7 +374,7 @@ def test_faders_move_sliders_and_are_moved_by_them(live: Live) -> None:
     )
 
 
-def test_everything_can_be_reached_by_keyboard(live: Live) -> None:
+def test_all_controls_are_reachable_by_keyboard(live: Live) -> None:
     live.page.keyboard.press("Tab")
     for _ in range(60):
         if live.page.evaluate("document.activeElement.getAttribute('role')") == "switch":
@@ -390,11 +388,13 @@ def test_everything_can_be_reached_by_keyboard(live: Live) -> None:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (375, "light")])
-def test_axe_finds_no_violations(browser: Browser, address: str, width: int, scheme: Any) -> None:
+def test_page_has_no_accessibility_violations(
+    browser: Browser, address: str, width: int, scheme: Any
+) -> None:
     live = Live(browser, address, viewport={"width": width, "height": 900}, color_scheme=scheme)
     try:
         assert violations(live.page) == []
-        # A phone shows all of it without scrolling sideways.
+        # A phone needs no horizontal scrolling.
         assert live.page.evaluate("document.documentElement.scrollWidth") <= width
     finally:
         live.context.close()

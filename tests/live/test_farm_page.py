@@ -1,6 +1,6 @@
-"""The farm's page in a browser, at a real coordinator with running designs.
+"""The farm's page works in a browser, with a real coordinator and its designs.
 
-They wait for workers but where a test has one: what nobody looks at is not simulated.
+Designs wait for workers unless a test starts one, so that nothing is simulated needlessly.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ DROP = """text => {
   document.querySelector("main").dispatchEvent(event);
 }"""
 EPOCHS_SHOWN = 6
-#: At the end nobody completes the steps that designs are in.
+#: At the end no worker completes the current steps of designs.
 WITHOUT_WORKERS = {"evaluator": "workers", "grace_seconds": 1.0}
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -66,7 +66,7 @@ expect.set_options(timeout=DEADLINE_MS)
 
 
 class PageServer:
-    """`remy-farm ui` in a process of its own."""
+    """`remy-farm ui` in a process."""
 
     def __init__(self, coordinator: str, *flags: str, **environment: str) -> None:
         command = [REMY_FARM, "ui", "--coordinator", coordinator, "--listen", "127.0.0.1:0"]
@@ -83,12 +83,12 @@ class PageServer:
         self.port = int(self.address.rstrip("/").rsplit(":", 1)[1])
 
     def line(self) -> str:
-        """The next one that it prints."""
+        """Returns the next line that the process prints."""
         assert self._process.stdout is not None
         return self._process.stdout.readline()
 
     def stop(self) -> int:
-        """Its exit code after SIGTERM."""
+        """Sends SIGTERM and returns the exit code."""
         self._process.terminate()
         code = self._process.wait(30)
         assert self._process.stdout is not None
@@ -98,7 +98,7 @@ class PageServer:
     def ask(
         self, method: str, path: str, body: Any = None, **headers: str
     ) -> tuple[int, http.client.HTTPMessage, Any]:
-        """Status, headers and answer of one request."""
+        """Sends a request and returns the response's status, headers and content."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         content = None if body is None else json.dumps(body)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -112,7 +112,7 @@ class PageServer:
             return response.status, response.headers, data.decode()
 
     def sign_in(self, role: Role) -> dict[str, str]:
-        """The headers of who has signed in."""
+        """Signs in and returns the headers of the session."""
         status, headers, answer = self.ask("POST", "/api/session", {"token": TOKENS[role]})
         assert (status, answer["role"]) == (200, role)
         return {"Cookie": headers["Set-Cookie"].split(";")[0], "X_CSRF_Token": answer["csrf"]}
@@ -128,7 +128,7 @@ def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 @pytest.fixture(scope="module")
 def work(farm: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> Work:
-    """Has a worker at the farm while its context lasts."""
+    """Returns a context manager within which the farm has a worker."""
     folder = tmp_path_factory.mktemp("worker")
     token = folder / "token"
     token.write_text(TOKENS[Role.WORKER], encoding="ascii")
@@ -155,7 +155,7 @@ def server(farm: RunningServer) -> Iterator[PageServer]:
 
 @pytest.fixture(scope="module")
 def running(admin: Client, work: Work) -> Iterator[job_pb2.Job]:
-    """A job of the administrator's that is not at its end, with a few epochs."""
+    """An unfinished job of the administrator, with a few epochs."""
     job = admin.submit(ENDLESS, name="endless")
     with work():
         job = admin.until(job.id, lambda shown: shown.progress.epoch >= 2)
@@ -164,7 +164,7 @@ def running(admin: Client, work: Work) -> Iterator[job_pb2.Job]:
 
 
 class Farm:
-    """The page as somebody who is signed in has it, and what went wrong on it."""
+    """The page of a signed-in user, with the errors that it has caused."""
 
     def __init__(self, browser: Browser, address: str, token: str = "", **options: Any) -> None:
         self.context = browser.new_context(**options)
@@ -176,7 +176,7 @@ class Farm:
         self.page.on("dialog", lambda dialog: self.wrong.append(dialog.message))
         self.page.on(
             "console",
-            # Answers that refuse are told on the console, too.
+            # The console also reports responses with an error status.
             lambda line: (
                 self.wrong.append(line.text)
                 if line.type == "error" and "Failed to load resource" not in line.text
@@ -200,7 +200,7 @@ class Farm:
 
 @pytest.fixture
 def seen(browser: Browser, server: PageServer, request: pytest.FixtureRequest) -> Iterator[Farm]:
-    """The page of an administrator, or of the role in the test's mark."""
+    """The page of an administrator, or of the role that the test's mark names."""
     role = getattr(request, "param", Role.ADMIN)
     seen = Farm(browser, server.address, TOKENS[role])
     yield seen
@@ -212,7 +212,7 @@ def shown_state(seen: Farm) -> Any:
 
 
 @pytest.mark.usefixtures("worker")
-def test_a_design_is_submitted_watched_paused_and_forked(seen: Farm, admin: Client) -> None:
+def test_design_is_submitted_watched_paused_and_forked(seen: Farm, admin: Client) -> None:
     page = seen.page
     page.get_by_role("link", name="Submit").click()
     page.get_by_label("Specification (YAML)").fill(to_yaml(ENDLESS))
@@ -220,7 +220,7 @@ def test_a_design_is_submitted_watched_paused_and_forked(seen: Farm, admin: Clie
     seen.button("Submit").click()
     expect(page.get_by_role("heading", name="watched", exact=True)).to_be_visible()
     job = page.locator("header.job code").inner_text()
-    # The curve moves by itself.
+    # The curve is updated without a reload.
     step = "document.querySelector('.figures dd') && [...document.querySelectorAll('.figures div')]"
     step += ".find(each => each.firstChild.textContent === 'step').lastChild.textContent"
     page.wait_for_function(f"() => parseInt({step}) > 3")
@@ -254,7 +254,7 @@ def test_a_design_is_submitted_watched_paused_and_forked(seen: Farm, admin: Clie
     expect(shown_state(seen)).to_have_text("cancelled")
 
 
-def test_a_specification_is_checked_as_validate_does(seen: Farm, tmp_path: Path) -> None:
+def test_specification_is_checked_like_remy_farm_validate(seen: Farm, tmp_path: Path) -> None:
     text = f"name: '{HOSTILE}'\nnetwork: {{rtt_ms: -5, rate_mbps: 10, senders: 2}}\n"
     path = tmp_path / "spec.yaml"
     path.write_text(text, encoding="utf-8")
@@ -276,7 +276,7 @@ def test_a_specification_is_checked_as_validate_does(seen: Farm, tmp_path: Path)
     expect(page.locator(".reference code").first).to_have_text("rtt_ms")
 
 
-def test_a_table_of_any_epoch_is_played(seen: Farm, running: job_pb2.Job, tmp_path: Path) -> None:
+def test_table_of_any_epoch_is_played(seen: Farm, running: job_pb2.Job, tmp_path: Path) -> None:
     page = seen.page
     page.get_by_role("link", name="endless").first.click()
     page.get_by_role("link", name="Play epoch 1", exact=True).click()
@@ -291,7 +291,7 @@ def test_a_table_of_any_epoch_is_played(seen: Farm, running: job_pb2.Job, tmp_pa
     frame.wait_for_function(throughput(0))
 
 
-def test_what_changed_between_epochs_is_shown(seen: Farm, running: job_pb2.Job) -> None:
+def test_changes_between_epochs_are_shown(seen: Farm, running: job_pb2.Job) -> None:
     page = seen.page
     page.goto(page.url + f"jobs/{running.id}")
     page.get_by_label("From epoch").select_option("0")
@@ -319,7 +319,7 @@ def replace_delta(delta: float) -> Any:
 
 @pytest.fixture
 def hostile(admin: Client, running: job_pb2.Job) -> Iterator[job_pb2.Job]:
-    """A job such as no farm takes from a specification, but may have from an older one."""
+    """A job whose name has HTML, which this version refuses but an older one may have accepted."""
     parts = admin.call("ExportJob", messages.ExportJobRequest(job=running.id))
     archive = unseal_archive(b"".join(each.part for each in parts))
     archive.record.job.id = "0123456789abcdef01"
@@ -330,10 +330,8 @@ def hostile(admin: Client, running: job_pb2.Job) -> Iterator[job_pb2.Job]:
     admin.call("DeleteJob", messages.DeleteJobRequest(job=job.id))
 
 
-def test_a_hostile_name_is_only_a_name(
-    seen: Farm, hostile: job_pb2.Job, running: job_pb2.Job
-) -> None:
-    """On every page that shows it; what it would do ends the test with what went wrong."""
+def test_html_in_a_name_is_escaped(seen: Farm, hostile: job_pb2.Job, running: job_pb2.Job) -> None:
+    """All pages with the name are visited; a script in it would cause an error."""
     page = seen.page
     page.get_by_role("link", name=HOSTILE).click()
     expect(page.get_by_role("heading", name=HOSTILE, exact=True)).to_be_visible()
@@ -357,11 +355,11 @@ def test_throughput_and_delay_of_epochs_are_shown(seen: Farm, running: job_pb2.J
 
 
 @pytest.mark.usefixtures("worker")
-def test_an_evaluation_job_offers_nothing_of_a_design(seen: Farm, admin: Client) -> None:
+def test_evaluation_job_has_no_controls_of_designs(seen: Farm, admin: Client) -> None:
     requests = [small_request(run) for run in (0, 2)]
     job = submit_evaluation(admin, requests, name="cells-of-a-study")
     page = seen.page
-    # There is nothing to compare it by.
+    # An evaluation job cannot be compared.
     row = page.locator(f"tr[data-job='{job.id}']")
     expect(row).to_contain_text("admin-1 · evaluation")
     expect(row.get_by_role("checkbox")).to_have_count(0)
@@ -381,8 +379,8 @@ def test_an_evaluation_job_offers_nothing_of_a_design(seen: Farm, admin: Client)
     wait_until(lambda: admin.get(job.id).priority == 3)
 
 
-def test_what_workers_say_is_shown_and_printed(browser: Browser, tmp_path: Path) -> None:
-    """Over the stream that they have with the coordinator."""
+def test_workers_table_is_shown(browser: Browser, tmp_path: Path) -> None:
+    """The data comes from the workers' streams to the coordinator."""
     with RunningServer(settings_for(tmp_path, **WITHOUT_WORKERS)) as farm:
         job = farm.client().submit(ENDLESS, name="worked-on")
         server = PageServer(farm.address)
@@ -390,7 +388,7 @@ def test_what_workers_say_is_shown_and_printed(browser: Browser, tmp_path: Path)
             with LocalWorker(farm.address, tmp_path / "worker.log"):
                 seen = Farm(browser, server.address)
                 seen.page.get_by_role("link", name="worked-on").click()
-                # By the keyboard: epochs that arrive move what a pointer aims at.
+                # The keyboard is used, because arriving epochs move the elements under a pointer.
                 seen.page.get_by_text("What its workers say").press("Enter")
                 expect(seen.page.locator(".lines li").first).to_contain_text("info: connected")
                 seen.close()
@@ -401,7 +399,7 @@ def test_what_workers_say_is_shown_and_printed(browser: Browser, tmp_path: Path)
             server.stop()
 
 
-def test_pages_of_studies_are_shown_and_run_nothing(
+def test_pages_of_studies_are_shown_without_running_scripts(
     browser: Browser, farm: RunningServer, tmp_path: Path
 ) -> None:
     folder = tmp_path / "my-league"
@@ -416,7 +414,7 @@ def test_pages_of_studies_are_shown_and_run_nothing(
         shown = seen.page.frame_locator("iframe")
         expect(shown.get_by_role("heading", name="Who wins")).to_be_visible()
         assert not {"1", "2"} & set(seen.wrong)
-        # What the policy forbids is told on the console.
+        # The console reports what the content security policy blocks.
         seen.wrong.clear()
         seen.close()
         headers = server.sign_in(Role.VIEWER)
@@ -426,8 +424,8 @@ def test_pages_of_studies_are_shown_and_run_nothing(
 
 
 @pytest.mark.parametrize("seen", [Role.VIEWER, Role.SUBMITTER], indirect=True)
-def test_who_may_not_has_no_button(seen: Farm, running: job_pb2.Job, request: Any) -> None:
-    """A submitter may fork what is not theirs, and no more."""
+def test_forbidden_actions_have_no_buttons(seen: Farm, running: job_pb2.Job, request: Any) -> None:
+    """A submitter may only fork the jobs of others."""
     page = seen.page
     page.get_by_role("link", name="endless").first.click()
     expect(page.locator(".short tbody tr").first).to_be_visible()
@@ -439,14 +437,16 @@ def test_who_may_not_has_no_button(seen: Farm, running: job_pb2.Job, request: An
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.SUBMITTER])
-def test_who_may_not_is_refused(server: PageServer, running: job_pb2.Job, role: Role) -> None:
+def test_forbidden_requests_are_refused(
+    server: PageServer, running: job_pb2.Job, role: Role
+) -> None:
     headers = server.sign_in(role)
     status, _, answer = server.ask("POST", f"/api/jobs/{running.id}/pause", {}, **headers)
     assert status == 403
     assert answer["error"]
 
 
-def test_only_the_page_itself_may_ask(server: PageServer, running: job_pb2.Job) -> None:
+def test_cross_site_requests_are_refused(server: PageServer, running: job_pb2.Job) -> None:
     headers = server.sign_in(Role.ADMIN)
     path = f"/api/jobs/{running.id}/pause"
     without = {name: value for name, value in headers.items() if name == "Cookie"}
@@ -470,12 +470,12 @@ def test_only_the_page_itself_may_ask(server: PageServer, running: job_pb2.Job) 
         ("/live?" + "&".join(["table=one"] * 17), "17 tables were named; 1 to 16 may be"),
     ],
 )
-def test_so_many_are_shown_beside_each_other(server: PageServer, path: str, why: str) -> None:
+def test_too_many_compared_jobs_are_refused(server: PageServer, path: str, why: str) -> None:
     status, _, answer = server.ask("GET", path, **server.sign_in(Role.VIEWER))
     assert (status, answer) == (400, {"error": why})
 
 
-def test_browsers_are_told_what_they_may_do(server: PageServer) -> None:
+def test_responses_have_security_headers(server: PageServer) -> None:
     _, headers, _ = server.ask("POST", "/api/session", {"token": TOKENS[Role.VIEWER]})
     attributes = {each.strip().lower() for each in headers["Set-Cookie"].split(";")[1:]}
     assert {"httponly", "samesite=strict", "path=/"} <= attributes
@@ -486,7 +486,7 @@ def test_browsers_are_told_what_they_may_do(server: PageServer) -> None:
     assert headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_a_token_stands_nowhere_but_in_memory(seen: Farm) -> None:
+def test_token_is_stored_only_in_memory(seen: Farm) -> None:
     token = TOKENS[Role.ADMIN]
     seen.page.get_by_role("link", name="Submit").click()
     kept = seen.page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
@@ -497,7 +497,7 @@ def test_a_token_stands_nowhere_but_in_memory(seen: Farm) -> None:
     assert outside == []
 
 
-def test_by_tls_the_session_never_leaves_it(
+def test_session_cookie_is_sent_only_over_tls(
     browser: Browser, farm: RunningServer, tmp_path: Path
 ) -> None:
     made = make_certificates(tmp_path)
@@ -512,7 +512,7 @@ def test_by_tls_the_session_never_leaves_it(
         found = seen.context.request.get(server.address)
         assert "max-age" in found.headers["strict-transport-security"]
         seen.close()
-        # As Kubernetes does it, under a server that runs.
+        # Kubernetes replaces files in this way while the server runs.
         make_certificates(tmp_path)
         renewed = made.certificate.read_text(encoding="ascii")
         wait_until(lambda: ssl.get_server_certificate(("127.0.0.1", server.port)) == renewed)
@@ -520,7 +520,7 @@ def test_by_tls_the_session_never_leaves_it(
         server.stop()
 
 
-def test_what_is_sent_is_small() -> None:
+def test_page_is_small() -> None:
     weight = sum(
         len(gzip.compress((BUILT / name).read_bytes()))
         for name in ("farm.html", "farm.js", "farm.css")
@@ -528,7 +528,7 @@ def test_what_is_sent_is_small() -> None:
     assert weight <= MOST_PAGE_BYTES
 
 
-def test_ones_own_token_by_a_code(browser: Browser, farm: RunningServer) -> None:
+def test_own_token_is_used_with_a_sign_in_code(browser: Browser, farm: RunningServer) -> None:
     server = PageServer(farm.address, REMY_FARM_TOKEN=TOKENS[Role.SUBMITTER], HOME="/nowhere")
     try:
         line = server.line()
@@ -541,14 +541,14 @@ def test_ones_own_token_by_a_code(browser: Browser, farm: RunningServer) -> None
         server.stop()
 
 
-def test_what_is_shown_first_comes_with_the_page(seen: Farm, running: job_pb2.Job) -> None:
-    """Without a request of its own: those for it fail here."""
+def test_page_includes_its_first_data(seen: Farm, running: job_pb2.Job) -> None:
+    """Requests for the data fail in this test, so that it must come with the page."""
     page = seen.page
     page.route("**/api/**", lambda route: route.abort())
     row = page.locator(f"tr[data-job='{running.id}']")
 
     def shown() -> bool:
-        # What comes with a page may be from before the job, or too late for it.
+        # The included data may be older than the job, or not be ready in time.
         page.goto(page.url)
         expect(page.locator(".who")).to_contain_text("admin-1")
         return row.count() > 0
@@ -558,47 +558,45 @@ def test_what_is_shown_first_comes_with_the_page(seen: Farm, running: job_pb2.Jo
     expect(page.locator(".who")).to_contain_text("admin-1")
     expect(page.locator(".trouble")).to_contain_text("cannot be reached")
     page.unroute("**/api/**")
-    # What it was told stands in for nothing that comes later.
+    # The included data does not replace later data.
     expect(page.locator(".trouble")).to_have_count(0)
     seen.button("Sign out").click()
     expect(page.get_by_label("Your token")).to_be_visible()
 
 
-def brought(page: str) -> Any:
-    """What comes with a page, to be shown first."""
+def included_data(page: str) -> Any:
+    """Returns the data that a page includes."""
     (text,) = re.findall(r'<script type="application/json" id="first">(.*?)</script>', page)
     return json.loads(text)
 
 
-def brought_with_jobs(server: PageServer) -> tuple[Any, Any] | None:
-    """A page's headers and what comes with it; None where its jobs take too long for that."""
+def page_with_jobs(server: PageServer) -> tuple[Any, Any] | None:
+    """Returns a page's headers and included data; None if the jobs were not ready in time."""
     _, headers, page = server.ask("GET", "/", Sec_Fetch_Dest="document")
-    found = brought(page)
+    found = included_data(page)
     return (headers, found) if found and found["jobs"] else None
 
 
-def test_nobody_needs_to_sign_in_where_no_token_is_asked_for(
-    server: PageServer, tmp_path: Path
-) -> None:
+def test_no_sign_in_without_tokens(server: PageServer, tmp_path: Path) -> None:
     with RunningServer(settings_for(tmp_path, **WITHOUT_WORKERS)) as farm:
         farm.client().submit(ENDLESS, name="first")
         open_to_all = PageServer(farm.address)
-        headers, found = wait_until(lambda: brought_with_jobs(open_to_all), "a page with its jobs")
+        headers, found = wait_until(lambda: page_with_jobs(open_to_all), "a page with its jobs")
         assert [row["name"] for row in found["jobs"]["rows"]] == ["first"]
         cookie = headers["Set-Cookie"].split(";")[0]
         status, _, answer = open_to_all.ask("GET", "/api/session", Cookie=cookie)
         assert (status, answer["csrf"]) == (200, found["session"]["csrf"])
-        # What is no browser's page begins no session.
+        # A request that is not for a page starts no session.
         _, headers, page = open_to_all.ask("GET", "/")
-        assert (headers["Set-Cookie"], brought(page)) == (None, None)
+        assert (headers["Set-Cookie"], included_data(page)) == (None, None)
     for asked in (open_to_all, server):
-        # A coordinator that is gone, and one that wants a token.
+        # An absent coordinator, and one that requires a token.
         _, headers, page = asked.ask("GET", "/", Sec_Fetch_Dest="document")
-        assert (headers["Set-Cookie"], brought(page)) == (None, None)
+        assert (headers["Set-Cookie"], included_data(page)) == (None, None)
     assert open_to_all.stop() == 0
 
 
-def test_files_are_kept_by_browsers_under_the_address_of_their_version(server: PageServer) -> None:
+def test_browsers_cache_files_by_versioned_urls(server: PageServer) -> None:
     _, headers, page = server.ask("GET", "/")
     assert headers["Cache-Control"] == "no-store"
     named = re.findall(r'"(/assets/[^"]+)"', page)
@@ -608,7 +606,7 @@ def test_files_are_kept_by_browsers_under_the_address_of_their_version(server: P
         assert server.ask("GET", path.partition("?")[0])[1]["Cache-Control"] == "no-store"
 
 
-def test_a_phone_shows_of_each_job_how_it_is(
+def test_phone_shows_the_state_of_each_job(
     browser: Browser, server: PageServer, running: job_pb2.Job
 ) -> None:
     size = {"width": 375, "height": 700}
@@ -621,7 +619,7 @@ def test_a_phone_shows_of_each_job_how_it_is(
     seen.close()
 
 
-def test_of_many_jobs_the_newest_are_told_at_once_and_then_all(tmp_path: Path) -> None:
+def test_newest_of_many_jobs_are_shown_first(tmp_path: Path) -> None:
     with RunningServer(settings_for(tmp_path, **WITHOUT_WORKERS)) as farm:
         client = farm.client()
         for number in range(105):
@@ -649,13 +647,13 @@ def test_of_many_jobs_the_newest_are_told_at_once_and_then_all(tmp_path: Path) -
     assert len(everything["rows"]) == 105
 
 
-def test_a_coordinator_that_restarts_is_waited_for(browser: Browser, tmp_path: Path) -> None:
+def test_page_waits_for_a_restarting_coordinator(browser: Browser, tmp_path: Path) -> None:
     settings = settings_for(tmp_path, **WITHOUT_WORKERS)
     with RunningServer(settings) as first:
         address = first.address
         job = first.client().submit(ENDLESS, name="survivor")
         server = PageServer(address)
-        # It asks for no token, and so does the page.
+        # Neither the coordinator nor the page requires a token.
         seen = Farm(browser, server.address)
         page = seen.page
         page.get_by_role("link", name="survivor").click()
@@ -676,7 +674,7 @@ def test_a_coordinator_that_restarts_is_waited_for(browser: Browser, tmp_path: P
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1400, "dark"), (375, "light")])
-def test_axe_finds_no_violations(
+def test_page_has_no_accessibility_violations(
     browser: Browser, server: PageServer, running: job_pb2.Job, width: int, scheme: Any
 ) -> None:
     seen = Farm(
@@ -704,7 +702,7 @@ def test_axe_finds_no_violations(
 
 @pytest.mark.skipif(PICTURES is None, reason="REMY_PICTURES names no folder for pictures")
 def test_pictures(browser: Browser, tmp_path: Path) -> None:
-    """Of a farm that designs examples/demo.yaml, and what became of it for other objectives."""
+    """The farm designs examples/demo.yaml with several objectives."""
     assert PICTURES is not None
     text = (ROOT / "examples/demo.yaml").read_text(encoding="utf-8")
     with RunningServer(settings_for(tmp_path, threads=2)) as farm:

@@ -1,4 +1,4 @@
-"""The live network in WebAssembly does what the simulator does natively, and is built of it."""
+"""The live network in WebAssembly gives the native simulator's digests and is up to date."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.live.stages import BUILT, NativeStage, Refusal, WasmStage, replay, ta
 
 MOST_WASM_BYTES = 300_000
 MOST_PAGE_BYTES = 500_000  # compressed, without the simulator
-#: Link of 12 Mbit/s, 80 ms, 100 packets; drop-tail.
+#: A link of 12 Mbit/s and 80 ms with a drop-tail queue of 100 packets.
 LINK = [1.0, 80.0, 100.0, 0.0, 1.0]
 TRAFFIC = [0.0, 1000.0, 1000.0]
 
@@ -38,12 +38,12 @@ def protocols() -> list[str]:
 @pytest.mark.parametrize(
     ("number", "name"), [(i, name) for i, name in enumerate(protocols()) if name != "xcp"]
 )
-def test_a_protocol_beside_a_remycc_has_the_same_bits(number: int, name: str) -> None:
+def test_protocol_beside_a_remycc_has_the_native_digest(number: int, name: str) -> None:
     wasm, native = both([1, *LINK, *TRAFFIC, 2, 0, -1 - number], switched_on(2), 200)
     assert wasm == native, name
 
 
-def test_what_is_changed_meanwhile_has_the_same_bits() -> None:
+def test_changes_during_the_run_have_the_native_digest() -> None:
     cubic = -1 - protocols().index("cubic")
     queues = WasmStage().text("queues").splitlines()
     events = switched_on(3, how=2)
@@ -64,7 +64,7 @@ def test_what_is_changed_meanwhile_has_the_same_bits() -> None:
     assert wasm == native
 
 
-def test_digests_tell_runs_apart() -> None:
+def test_different_runs_have_different_digests() -> None:
     stage = WasmStage()
     digests = {
         replay(stage, [table_numbers()], [seed, *LINK, *TRAFFIC, 1, 0], switched_on(1, 2), 300)
@@ -83,29 +83,29 @@ def test_digests_tell_runs_apart() -> None:
         ([1, *LINK, *TRAFFIC, 2, -1], "the numbers end too early"),
     ],
 )
-def test_refusals_are_sentences(network: list[float], sentence: str) -> None:
+def test_invalid_network_is_refused_with_a_sentence(network: list[float], sentence: str) -> None:
     stage = WasmStage()
     with pytest.raises(Refusal) as refusal:
         stage.call("start", stage.put(network))
     assert str(refusal.value).startswith(sentence)
 
 
-def test_a_table_that_is_not_one_is_refused_by_name_of_what_is_wrong() -> None:
+def test_invalid_table_is_refused_with_the_reason() -> None:
     stage = WasmStage()
     with pytest.raises(Refusal, match="intersend_ms -1; it must be a finite number not below 0"):
         stage.call("add_table", stage.put([0, 1000, 1, 0, 0, 1, 1, -1]))
 
 
-def test_what_is_built_is_small() -> None:
+def test_built_files_are_small() -> None:
     assert (BUILT / "simulator.wasm").stat().st_size <= MOST_WASM_BYTES
     assert len(gzip.compress((BUILT / "page.html").read_bytes())) <= MOST_PAGE_BYTES
 
 
-def test_what_is_built_is_of_these_sources() -> None:
+def test_built_files_are_up_to_date() -> None:
     assert live_page.stale() == [], "run make live-page"
 
 
-def test_the_simulator_can_be_built_again(tmp_path: Path) -> None:
+def test_rebuilt_simulator_is_identical(tmp_path: Path) -> None:
     if importlib.util.find_spec("ziglang") is None:
         pytest.skip("PyPI's ziglang is not installed here")
     built = tmp_path / "simulator.wasm"
@@ -113,7 +113,7 @@ def test_the_simulator_can_be_built_again(tmp_path: Path) -> None:
     assert built.read_bytes() == (BUILT / "simulator.wasm").read_bytes()
 
 
-def test_the_pages_can_be_built_again(tmp_path: Path) -> None:
+def test_rebuilt_pages_are_identical(tmp_path: Path) -> None:
     if shutil.which("node") is None or not (live_page.PLAY / "node_modules").is_dir():
         pytest.skip("node, or what npm ci brings to play/, is not here")
     live_page.build_pages(tmp_path, tmp_path)
