@@ -39,6 +39,8 @@ FILES: Final = "files"
 
 _LOG: Final = logging.getLogger(__name__)
 _LINK: Final = re.compile(r"\]\(([^)#\s]+)\.md(?:#[^)]*)?\)")
+#: A link that is called by its file's name; on the site it has the title of its target.
+_NAMED_BY_FILE: Final = re.compile(r"\[[\w/-]+\.md\](?=\([^)\s]+\.md)")
 _SHOWN_CHARACTERS: Final = 30_000
 _PAGE: Final = """\
 <!doctype html>
@@ -57,8 +59,9 @@ _PAGE: Final = """\
 """
 
 
-def add_navigation(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Turns the first page's chapters into the site's table of contents."""
+def change_source(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Titles links, and turns the first page's chapters into the site's table of contents."""
+    source[0] = _NAMED_BY_FILE.sub("[]", source[0])
     if docname != app.config.root_doc:
         if not docname.startswith("docs/"):
             source[0] = f"---\norphan: true\n---\n\n{source[0]}"
@@ -219,7 +222,7 @@ def write_first_page(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Registers the parts of this extension."""
-    app.connect("source-read", add_navigation)
+    app.connect("source-read", change_source)
     app.add_transform(DiagramsAsPictures)
     app.add_transform(LinksToFiles)
     app.connect("build-finished", write_file_pages)
