@@ -1,4 +1,4 @@
-"""Requests and outcomes that tell where they come from."""
+"""Requests and outcomes whose numbers identify their candidate and specimen."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DURATION_MS = 1e6
 def numbered_request(
     candidates: int, specimens: int, link_rates: list[float] | None = None
 ) -> evaluation_pb2.EvaluationRequest:
-    """Candidates that change rules 0, 1, ... and specimens of keys 0, 1, ..., one sender each."""
+    """A packed request whose candidate i changes rule i, and whose specimen j has the key j."""
     request = evaluation_pb2.EvaluationRequest(
         tables=[{"domain_upper": 5}], duration_ms=_DURATION_MS, seed=7
     )
@@ -28,14 +28,17 @@ def numbered_request(
 def numbered_outcome(
     request: evaluation_pb2.EvaluationRequest, *, off_by: int = 0
 ) -> evaluation_pb2.EvaluationOutcome:
-    """Results that hold the numbers of candidate and specimen; wrong ones if `off_by` is not 0."""
+    """The outcome of a numbered request: results hold the numbers of candidate and specimen.
+
+    `off_by` is added to the results, so that any other value than 0 makes them wrong.
+    """
     return slice_outcome(request, whole(request), off_by=off_by)
 
 
 def slice_outcome(
     request: evaluation_pb2.EvaluationRequest, part: Slice, *, off_by: int = 0
 ) -> evaluation_pb2.EvaluationOutcome:
-    """The same for a slice."""
+    """The outcome of a slice of a numbered request; see `numbered_outcome`."""
     sliced = slice_request(request, part)
     keys = list(memoryview(sliced.specimen_columns.keys).cast("Q"))
     sent = [1_000_000 + key for _ in sliced.candidates for key in keys]

@@ -1,4 +1,4 @@
-"""Links of all kinds in requests: with their recordings, cut into slices, and refused."""
+"""Tests links in evaluation requests: traces, impairments, slices and refusals."""
 
 import hashlib
 
@@ -42,14 +42,14 @@ def following(trace: evaluation_pb2.Trace) -> evaluation_pb2.Link:
     return evaluation_pb2.Link(trace=driver, buffer_packets=50)
 
 
-def test_a_link_delivers_when_its_recording_says() -> None:
+def test_a_trace_limits_a_link_s_deliveries() -> None:
     trace = recording(*range(2000, 100_001, 2000))
     outcome = remy_simulator.evaluate_columns(request(following(trace), trace))
-    # One packet in 2 ms, once the first are there.
+    # One packet per 2 ms, after the first have arrived.
     assert 1400 < sum(outcome.senders.packets_received) <= 1500
 
 
-def test_slices_and_threads_keep_recordings() -> None:
+def test_traces_work_with_slices_and_threads() -> None:
     trace = recording(*range(1000, 90_001, 1500))
     whole = columns.packed(request(following(trace), trace, specimens=4))
     expected = remy_simulator.evaluate_columns(whole)
@@ -72,7 +72,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_every_kind_slows_senders_down(kind: dict[str, object]) -> None:
+def test_each_kind_of_impairment_reduces_throughput(kind: dict[str, object]) -> None:
     plain = evaluation_pb2.Link(rate_packets_per_ms=1.0, buffer_packets=30)
     link = evaluation_pb2.Link(**kind)  # type: ignore[arg-type]
     link.MergeFrom(plain)
@@ -104,7 +104,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("broken", "problem"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_followed_is_refused(
+def test_an_unusable_trace_is_refused(
     broken: evaluation_pb2.EvaluationRequest, problem: str
 ) -> None:
     with pytest.raises(remy_simulator.InvalidRequest, match=problem):
@@ -112,9 +112,11 @@ def test_what_cannot_be_followed_is_refused(
 
 
 @pytest.mark.parametrize("protocol", ["cubic", "newreno"])
-def test_bursts_of_loss_delay_a_flow_by_its_timeouts_and_never_end_it(protocol: str) -> None:
-    """A chain of losses makes its steps by packets: in a burst each step is a timeout, and they
-    double up to a minute (RFC 6298). Thus 124 kB may take an hour over a link that loses 60 %."""
+def test_a_flow_survives_loss_bursts_with_repeated_timeouts(protocol: str) -> None:
+    """The loss chain makes one step per packet, so that each step in a burst costs a timeout.
+
+    Timeouts double up to a minute (RFC 6298), so that 124 kB may take an hour at a loss of 60 %.
+    """
     link = evaluation_pb2.Link(rate_packets_per_ms=0.54, delay_ms=50, buffer_packets=77)
     link.gilbert_elliott.good_to_bad, link.gilbert_elliott.bad_to_good = 0.185, 0.126
     link.gilbert_elliott.loss_in_good, link.gilbert_elliott.loss_in_bad = 0.1, 0.976
@@ -131,18 +133,18 @@ def test_bursts_of_loss_delay_a_flow_by_its_timeouts_and_never_end_it(protocol: 
     completion_ms = memoryview(transport.completion_ms).cast("d")
     for time_ms, timeouts in zip(completion_ms, transport.timeouts, strict=True):
         assert timeouts > 40
-        # Some seconds of sending lie between them.
+        # A timeout takes at least some seconds and at most a minute.
         assert 5_000 * timeouts < time_ms < 60_000 * timeouts + 30_000
 
 
 @pytest.mark.parametrize("queue", ["drop-tail", "codel", "fq-codel", "sfq-codel"])
 @pytest.mark.parametrize("semantics", ["NS2", "CELLSIM", "MAHIMAHI"])
-def test_a_queue_drops_before_equal_opportunities_as_before_a_rate(
+def test_a_queue_drops_alike_before_a_regular_trace_and_a_constant_rate(
     queue: str, semantics: str
 ) -> None:
-    """CoDel judges a packet when the link takes it: ns-2's as soon as the one before has left, and
-    those that count bytes at the opportunity, which is a packet's time later. (That each takes it
-    just then is what the slow network of the C++ tests compares.)"""
+    """CoDel decides about a packet when the link dequeues it. With the semantics of ns-2 that is as
+    soon as the packet before has left; with those that count bytes it is at the opportunity, one
+    packet time later. (The C++ tests check these times exactly.)"""
     opportunities = recording(*range(1000, 20_000_001, 1000))
     rate = evaluation_pb2.Link(rate_packets_per_ms=1, buffer_packets=400, queue={"name": queue})
     traced = evaluation_pb2.Link(buffer_packets=400, queue={"name": queue})

@@ -1,4 +1,4 @@
-"""The evaluator on this machine's threads, against the simulator called directly."""
+"""Compares LocalEvaluator with direct calls of the simulator."""
 
 import os
 import signal
@@ -18,7 +18,8 @@ from remy_simulator.columns import packed, specimen_count
 
 
 def _requests() -> list[evaluation_pb2.EvaluationRequest]:
-    """The first two requests of a design: one that counts uses, one with many candidates."""
+    """The first two requests of a design: one that counts rule uses, and one with many candidates.
+    """
     designer = Designer(small_spec(grid_steps=2))
     count = designer.next_request()
     assert count is not None
@@ -29,7 +30,7 @@ def _requests() -> list[evaluation_pb2.EvaluationRequest]:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
-def test_any_number_of_threads_gives_the_simulator_s_outcome(threads: int) -> None:
+def test_the_outcome_equals_the_simulator_s_for_any_number_of_threads(threads: int) -> None:
     evaluator = LocalEvaluator(threads)
     try:
         for request in _requests():
@@ -38,7 +39,7 @@ def test_any_number_of_threads_gives_the_simulator_s_outcome(threads: int) -> No
         evaluator.close()
 
 
-def test_progress_ends_where_the_outcome_is_complete() -> None:
+def test_progress_ends_with_all_simulations_done() -> None:
     request = _requests()[1]
     reports: list[EvaluationProgress] = []
     evaluator = LocalEvaluator(2)
@@ -57,7 +58,7 @@ def test_progress_ends_where_the_outcome_is_complete() -> None:
     assert reports[-1].simulated_packets == sum(outcome.packets_sent)
 
 
-def test_what_the_report_raises_abandons_the_evaluation() -> None:
+def test_an_exception_of_the_progress_callback_abandons_the_evaluation() -> None:
     class Enough(Exception):
         pass
 
@@ -69,13 +70,13 @@ def test_what_the_report_raises_abandons_the_evaluation() -> None:
     try:
         with pytest.raises(Enough):
             evaluator.evaluate(improve, refuse)
-        # It is as good as new.
+        # The evaluator can still be used.
         assert evaluator.evaluate(count) == remy_simulator.evaluate_columns(count)
     finally:
         evaluator.close()
 
 
-def test_a_request_that_makes_no_sense_is_refused() -> None:
+def test_an_invalid_request_is_refused() -> None:
     request = packed(_requests()[0])
     columns = request.specimen_columns
     columns.link_rates_packets_per_ms = (
@@ -89,42 +90,42 @@ def test_a_request_that_makes_no_sense_is_refused() -> None:
         evaluator.close()
 
 
-def test_there_is_at_least_one_thread() -> None:
+def test_zero_threads_are_refused() -> None:
     with pytest.raises(ValueError, match="threads is 0, but must be at least 1"):
         LocalEvaluator(0)
 
 
 def _endless() -> evaluation_pb2.EvaluationRequest:
-    """A simulation that takes longer than anybody waits."""
+    """A request whose simulations do not end within the test."""
     request = packed(_requests()[0])
     request.duration_ms = 1e12
     return request
 
 
-def test_what_the_report_raises_ends_a_simulation_that_is_under_way() -> None:
+def test_an_exception_of_the_progress_callback_stops_a_running_simulation() -> None:
     class Enough(Exception):
         pass
 
-    seen: list[EvaluationProgress] = []
+    reports: list[EvaluationProgress] = []
 
     def refuse(progress: EvaluationProgress) -> None:
-        seen.append(progress)
+        reports.append(progress)
         raise Enough
 
     with closing(LocalEvaluator(2)) as evaluator, pytest.raises(Enough):
         evaluator.evaluate(_endless(), refuse)
-    # Closing waited for no simulation, and none was done.
-    assert [progress.simulations_done for progress in seen] == [0]
+    # The running simulation was stopped, because `close` would otherwise have waited for it.
+    assert [progress.simulations_done for progress in reports] == [0]
 
 
-def test_a_signal_ends_a_simulation_that_is_under_way() -> None:
+def test_a_signal_stops_a_running_simulation() -> None:
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with closing(LocalEvaluator(2)) as evaluator, pytest.raises(KeyboardInterrupt):
         evaluator.evaluate(_endless())
 
 
-def test_an_evaluation_of_more_packets_than_it_may_send_is_ended() -> None:
+def test_an_evaluation_above_its_packet_limit_is_stopped() -> None:
     count = _requests()[0]
     sent = sum(remy_simulator.evaluate_columns(count).packets_sent)
     with closing(LocalEvaluator(2)) as evaluator:

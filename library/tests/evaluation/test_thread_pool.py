@@ -1,4 +1,4 @@
-"""The shared evaluator on this process's threads, against the simulator called directly."""
+"""Compares ThreadPoolEvaluator with direct calls of the simulator."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _request() -> evaluation_pb2.EvaluationRequest:
     return improve
 
 
-def test_designs_share_threads_and_get_the_simulator_s_outcome() -> None:
+def test_concurrent_evaluations_get_the_simulator_s_outcome() -> None:
     request = _request()
 
     async def three_at_once() -> None:
@@ -45,7 +45,7 @@ def test_designs_share_threads_and_get_the_simulator_s_outcome() -> None:
     asyncio.run(three_at_once())
 
 
-def test_progress_ends_where_the_outcome_is_complete() -> None:
+def test_progress_ends_with_all_simulations_done() -> None:
     request = _request()
     reports: list[EvaluationProgress] = []
 
@@ -62,7 +62,7 @@ def test_progress_ends_where_the_outcome_is_complete() -> None:
     assert done[-1] == len(request.candidates) * specimen_count(request)
 
 
-def test_a_request_that_makes_no_sense_is_refused() -> None:
+def test_an_invalid_request_is_refused() -> None:
     request = packed(_request())
     columns = request.specimen_columns
     columns.link_rates_packets_per_ms = (
@@ -80,6 +80,6 @@ def test_a_request_that_makes_no_sense_is_refused() -> None:
     asyncio.run(evaluate())
 
 
-def test_there_is_at_least_one_thread() -> None:
+def test_zero_threads_are_refused() -> None:
     with pytest.raises(ValueError, match="threads is 0, but must be at least 1"):
         ThreadPoolEvaluator(0)

@@ -1,4 +1,4 @@
-"""A fleet on a clock of its own, with workers that fail in every way, behind a scheduler."""
+"""Simulates workers that fail in many ways, on a simulated clock, for tests of the scheduler."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from remy_farm.evaluation.scheduler.workers import WorkerFacts
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator.columns import Slice, assemble
 
-#: CPU seconds of one expected packet here.
+#: CPU seconds that a packet takes in these simulations.
 SECONDS_PER_PACKET = 5e-8
 
 
 @dataclass
 class SimulatedWorker:
-    """What it has, and what is wrong with it."""
+    """A simulated worker and its faults."""
 
     facts: WorkerFacts
-    #: What it was given and has not answered, with the time at which it will be done.
+    #: By lease: unanswered tasks, each with the time at which it is done.
     tasks: dict[int, tuple[Assignment, float]] = field(default_factory=dict)
-    #: When each of its threads is free.
+    #: The time at which each thread becomes idle.
     free_at: list[float] = field(default_factory=list)
-    heard_at: float = 0.0
-    #: It neither works nor hears nor says anything.
+    last_seen_at: float = 0.0
+    #: Whether it neither works, sends nor receives.
     frozen: bool = False
-    #: What it has and nobody waits for, which it will learn when it is not frozen any more.
-    unwanted: set[int] = field(default_factory=set)
-    #: Its results are off by this much.
+    #: Cancelled leases that it has not given back. A frozen worker gives them back later.
+    cancelled: set[int] = field(default_factory=set)
+    #: Error that it adds to its results.
     off_by: int = 0
     slowness: float = 1.0
 
 
 class SimulatedFleet:
-    """Holds the scheduler to its duties while it delivers what the scheduler returns."""
+    """Carries out the scheduler's effects, and checks its guarantees at every step."""
 
     def __init__(self, settings: SchedulerSettings) -> None:
         self.scheduler = TaskScheduler(settings)
@@ -53,13 +53,13 @@ class SimulatedFleet:
         self.withdrawn: set[int] = set()
         self.ended: dict[int, Completion | Quarantine | Exception] = {}
         self.expelled: set[str] = set()
-        #: CPU seconds given out, by job.
+        #: CPU seconds of assigned tasks, by job.
         self.given: dict[str, float] = {}
-        #: By how much the first answer to each task was off.
+        #: The error in the first answer to each task.
         self.first_answers: dict[tuple[int, Slice], int] = {}
-        #: Jobs that were given answers which differ, and those that have not heard of it.
+        #: Jobs with answers that differ, and those of them that have not failed yet.
         self.contradicted: set[str] = set()
-        self.not_told: set[str] = set()
+        self.not_failed_yet: set[str] = set()
         self.jobs: dict[int, str] = {}
 
     # Evaluations.
@@ -73,8 +73,8 @@ class SimulatedFleet:
     def withdraw(self, number: int) -> None:
         if number not in self.ended:
             self.withdrawn.add(number)
-            # Whoever withdraws does not hear how it would have ended.
-            self.not_told.discard(self.jobs[number])
+            # The end of a withdrawn evaluation is not reported, not even a failure.
+            self.not_failed_yet.discard(self.jobs[number])
         self.scheduler.withdraw(number)
 
     # Workers.
@@ -87,23 +87,25 @@ class SimulatedFleet:
             assert name in self.expelled
             return
         assert name not in self.expelled
-        self.workers[name] = SimulatedWorker(facts, free_at=[self.now] * threads, heard_at=self.now)
+        self.workers[name] = SimulatedWorker(
+            facts, free_at=[self.now] * threads, last_seen_at=self.now
+        )
         self.scheduler.credit(name, threads + reserve, self.now)
 
     def end(self, name: str) -> None:
-        """The worker's process ends without a word."""
+        """Kills the worker's process."""
         del self.workers[name]
         self.scheduler.leave(name, self.now)
 
     def leave(self, name: str) -> None:
-        """The worker announces its end, answers all but the first of what it has, and goes."""
+        """Lets the worker say goodbye, answer all of its tasks but the first, and leave."""
         self.scheduler.say_goodbye(name)
         for lease_id in list(self.workers[name].tasks)[1:]:
             self.answer(name, lease_id)
         self.end(name)
 
     def reconnect(self, name: str) -> None:
-        """The connection was lost; the process goes on, and what it has done it sends late."""
+        """Breaks the worker's connection. It joins again, and sends its results late."""
         worker = self.workers[name]
         done = dict(worker.tasks)
         self.end(name)
@@ -127,13 +129,13 @@ class SimulatedFleet:
         self.scheduler.complete(name, lease_id, outcome, digest, seconds, self.now)
 
     def _compare(self, lease_id: int, assignment: Assignment, off_by: int) -> None:
-        """What the scheduler has to find out about this answer."""
+        """Records whether the scheduler must find that this answer differs from an earlier one."""
         if self.scheduler.task(lease_id) is None:
             return
         first = self.first_answers.setdefault((assignment.evaluation_id, assignment.slice), off_by)
         if first != off_by:
             self.contradicted.add(assignment.share.job_id)
-            self.not_told.add(assignment.share.job_id)
+            self.not_failed_yet.add(assignment.share.job_id)
 
     def _cpu_seconds(self, assignment: Assignment) -> float:
         columns = assignment.whole.specimen_columns
@@ -146,21 +148,21 @@ class SimulatedFleet:
     # Time.
 
     def advance(self, seconds: float = 0.0) -> None:
-        """Time passes; everybody who is well says so, and gets what there is."""
+        """Advances the time, sends heartbeats, carries out the effects and checks guarantees."""
         self.now += seconds
         for name, worker in self.workers.items():
             if not worker.frozen:
-                worker.heard_at = self.now
+                worker.last_seen_at = self.now
                 self.scheduler.heartbeat(name, self.now)
-                self._drop_unwanted(name)
+                self._return_cancelled(name)
         effects = self.scheduler.advance(self.now)
         for assignment in effects.assignments:
             self.give(assignment)
         for name, lease_ids in effects.cancelled.items():
             if name in self.workers:
-                self.workers[name].unwanted.update(lease_ids)
+                self.workers[name].cancelled.update(lease_ids)
                 if not self.workers[name].frozen:
-                    self._drop_unwanted(name)
+                    self._return_cancelled(name)
         for name in effects.expelled:
             self.expelled.add(name)
             self.workers.pop(name, None)
@@ -171,9 +173,9 @@ class SimulatedFleet:
             self._check_end(number, end)
 
         for worker in self.workers.values():
-            # Nobody has a task for longer than a lease after the last sign of life.
-            if worker.heard_at <= self.now - self.scheduler.settings.lease_seconds:
-                assert worker.tasks.keys() <= worker.unwanted
+            # A worker that has been silent for the length of a lease has lost its leases.
+            if worker.last_seen_at <= self.now - self.scheduler.settings.lease_seconds:
+                assert worker.tasks.keys() <= worker.cancelled
 
     def _check_end(self, number: int, end: Completion | Quarantine | Exception) -> None:
         request = self.requests[number]
@@ -185,14 +187,14 @@ class SimulatedFleet:
                 assert assemble(request, end.parts) == numbered_outcome(request)
         elif isinstance(end, ResultsDiffer):
             assert self.jobs[number] in self.contradicted
-            self.not_told.discard(self.jobs[number])
+            self.not_failed_yet.discard(self.jobs[number])
 
-    def _drop_unwanted(self, name: str) -> None:
+    def _return_cancelled(self, name: str) -> None:
         worker = self.workers[name]
-        for lease_id in worker.unwanted & worker.tasks.keys():
+        for lease_id in worker.cancelled & worker.tasks.keys():
             del worker.tasks[lease_id]
             self.scheduler.give_back(name, [lease_id], self.now)
-        worker.unwanted.clear()
+        worker.cancelled.clear()
 
     def give(self, assignment: Assignment) -> None:
         worker = self.workers[assignment.worker_id]
@@ -209,7 +211,7 @@ class SimulatedFleet:
         worker.tasks[assignment.lease_id] = (assignment, done_at)
 
     def run(self, until: float, *, step: float = 0.05) -> None:
-        """Time passes, and workers that are not frozen answer what they have done."""
+        """Advances the time in steps. Workers that are not frozen answer tasks that are done."""
         while self.now < until and not self.idle():
             self.advance(step)
             for name in list(self.workers):
@@ -223,17 +225,17 @@ class SimulatedFleet:
             else [lease_id for lease_id, (_, at) in worker.tasks.items() if at <= self.now]
         )
         for lease_id in done:
-            # An answer may get its worker expelled with the next advance.
+            # An answer may end other tasks of the worker.
             if lease_id in worker.tasks:
                 self.answer(name, lease_id)
 
     def idle(self) -> bool:
-        """Whether everything that was submitted has ended."""
+        """Whether all evaluations have ended."""
         return len(self.ended) + len(self.withdrawn) == len(self.requests)
 
 
 def settle(fleet: SimulatedFleet, *, within_seconds: float) -> None:
-    """Runs with nothing going wrong any more until all has ended."""
+    """Runs without further faults until all evaluations have ended."""
     for worker in fleet.workers.values():
         worker.frozen = False
         worker.slowness = 1.0
@@ -242,7 +244,7 @@ def settle(fleet: SimulatedFleet, *, within_seconds: float) -> None:
 
 
 def random_request(chance: random.Random) -> evaluation_pb2.EvaluationRequest:
-    """A request of up to 100 simulations, of costs that differ."""
+    """A request with up to 100 simulations and a random cost per simulation."""
     return numbered_request(
         chance.randint(1, 10), chance.randint(1, 10), [chance.choice([0.1, 1.0, 5.0])]
     )

@@ -1,4 +1,4 @@
-"""Who gets how much of the fleet."""
+"""Tests how CPU time is divided among jobs."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def _fleet(workers: int) -> SimulatedFleet:
     st.integers(1, 3),
     st.lists(st.sampled_from([1.0, 3.0, 10.0]), min_size=4, max_size=4),
 )
-def test_jobs_that_always_want_more_share_by_weight(
+def test_busy_jobs_share_cpu_time_by_weight(
     weights: list[float], workers: int, rates: list[float]
 ) -> None:
-    """Whatever their simulations cost, no job is further from its share than some tasks."""
+    """Whatever simulations cost, each job gets its share to within a few tasks."""
     fleet = _fleet(workers)
     for number, weight in enumerate(weights):
         request = numbered_request(400, 3, [rates[number]])
@@ -39,12 +39,12 @@ def test_jobs_that_always_want_more_share_by_weight(
 
     assert not fleet.ended
     served = [fleet.given[f"job-{number}"] / weight for number, weight in enumerate(weights)]
-    # What is under way counts as given, and a task may be one simulation too long.
+    # Running tasks count as served, and a task may be too long by one simulation.
     longest = _LONGEST_SECONDS + 3 * 10.0 * 1e6 * SECONDS_PER_PACKET
     assert max(served) - min(served) <= (2 * workers + 2) * longest / min(weights)
 
 
-def test_equal_jobs_end_together_however_their_costs_differ() -> None:
+def test_equal_jobs_get_equal_cpu_time_whatever_their_simulations_cost() -> None:
     fleet = _fleet(4)
     cheap = fleet.submit(Share("cheap"), numbered_request(600, 4, [0.5]))
     dear = fleet.submit(Share("dear"), numbered_request(60, 4, [5.0]))
@@ -53,7 +53,7 @@ def test_equal_jobs_end_together_however_their_costs_differ() -> None:
     assert fleet.given["cheap"] == pytest.approx(fleet.given["dear"], rel=0.2)
 
 
-def test_a_higher_priority_goes_first() -> None:
+def test_a_job_of_higher_priority_goes_first() -> None:
     fleet = _fleet(2)
     later = fleet.submit(Share("patient", priority=1), numbered_request(300, 4))
     fleet.run(5.0)
@@ -63,7 +63,7 @@ def test_a_higher_priority_goes_first() -> None:
     assert later not in fleet.ended
 
 
-def test_a_job_saves_nothing_up_while_it_wants_nothing() -> None:
+def test_a_paused_job_gains_no_credit() -> None:
     fleet = _fleet(2)
     fleet.submit(Share("resting"), numbered_request(1, 1))
     fleet.submit(Share("busy"), numbered_request(500, 4))
@@ -75,7 +75,7 @@ def test_a_job_saves_nothing_up_while_it_wants_nothing() -> None:
     assert gained["busy"] == pytest.approx(gained["resting"], rel=0.2)
 
 
-def test_a_worker_of_one_job_does_nothing_else() -> None:
+def test_a_worker_of_one_job_serves_only_that_job() -> None:
     fleet = _fleet(0)
     fleet.join("special", job_id="mine")
     other = fleet.submit(Share("other", priority=9), numbered_request(2, 2))

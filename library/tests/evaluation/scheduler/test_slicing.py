@@ -1,4 +1,4 @@
-"""Requests cut into slices."""
+"""Tests how requests are cut into slices, and how their cost is estimated."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_slices_of_any_sizes_cover_the_request_once(
     st.floats(1, 1e8),
     st.randoms(use_true_random=False),
 )
-def test_parts_in_any_order_make_the_whole(
+def test_outcomes_of_slices_assemble_in_any_order(
     candidates: int, specimens: int, size: float, order: random.Random
 ) -> None:
     request = numbered_request(candidates, specimens)
@@ -74,7 +74,7 @@ def test_parts_in_any_order_make_the_whole(
 
 
 @given(st.integers(1, 12), st.integers(1, 12), _RATES, st.floats(1, 1e8))
-def test_a_slice_is_as_large_as_asked_for_or_a_single_simulation_or_the_rest(
+def test_a_slice_has_at_most_the_requested_cost(
     candidates: int, specimens: int, rates: list[float], size: float
 ) -> None:
     request = numbered_request(candidates, specimens, rates)
@@ -84,44 +84,44 @@ def test_a_slice_is_as_large_as_asked_for_or_a_single_simulation_or_the_rest(
         weights = [expected[specimen] for _, specimen in _pairs(piece)]
         assert packets == pytest.approx(sum(weights))
         if piece.simulations > 1:
-            # What is left at the end goes with the last slice rather than being one by itself.
-            most = 2 * size if number == len(pieces) - 1 else size
-            assert packets <= most * (1 + 1e-9)
+            # A short remainder is part of the last slice.
+            limit = 2 * size if number == len(pieces) - 1 else size
+            assert packets <= limit * (1 + 1e-9)
 
 
-def test_two_candidates_on_many_specimens_stay_together() -> None:
-    """So that an antithetic pair is one task, and its specimen is sent once."""
+def test_slices_keep_two_candidates_together() -> None:
+    """An antithetic pair is then one task, and its specimen is sent once."""
     slicer = _slicer(numbered_request(2, 16))
     pieces = [piece for piece, _ in _cut_all(slicer, 6.5e6)]
     assert all(piece.candidates == range(2) for piece in pieces)
     assert [piece.specimens for piece in pieces[:2]] == [range(3), range(3, 6)]
 
 
-def test_many_candidates_on_few_specimens_keep_their_specimens_together() -> None:
+def test_slices_keep_few_specimens_together() -> None:
     slicer = _slicer(numbered_request(100, 4))
     piece, _ = slicer.cut(9.5e6)
     assert piece == Slice(range(2), range(4))
 
 
-def test_what_a_simulation_really_sends_is_learned_by_the_size_of_its_specimen() -> None:
-    """Half of a request's links are used for a hundredth of what they carry, or for all of it."""
+def test_the_cost_model_learns_packets_by_specimen_size() -> None:
+    """Half of the links are fully used, the other half for a hundredth of what they carry."""
     request = numbered_request(2, 4, [1.0, 1000.0])
     model = CostModel()
     guessed = _expected(model, request)
     assert guessed[1] > 500 * guessed[0]
-    stated, sent = nominal_packets(request), [1_000_000, 10_000_000] * 4
-    model.learn(stated, sent, float(2 * guessed.sum()), cpu_seconds=2.2)
+    nominal, sent = nominal_packets(request), [1_000_000, 10_000_000] * 4
+    model.learn(nominal, sent, float(2 * guessed.sum()), cpu_seconds=2.2)
 
     learned = _expected(model, request)
     assert learned[1] / learned[0] == pytest.approx(10, rel=0.01)
-    # A job's seconds are its packets' from then on.
-    model.learn(stated, sent, float(2 * learned.sum()), cpu_seconds=2.2)
+    # The CPU time per packet converges to the measured one.
+    model.learn(nominal, sent, float(2 * learned.sum()), cpu_seconds=2.2)
     for _ in range(200):
-        model.learn(stated, sent, float(2 * learned.sum()), cpu_seconds=2.2)
+        model.learn(nominal, sent, float(2 * learned.sum()), cpu_seconds=2.2)
     assert model.seconds_per_packet * 2 * learned.sum() == pytest.approx(2.2)
 
 
-def test_a_size_that_was_never_seen_is_expected_to_use_its_link_as_the_others_do() -> None:
+def test_unmeasured_sizes_are_estimated_from_the_utilization_of_others() -> None:
     seen, unseen = numbered_request(1, 1, [1.0]), numbered_request(1, 1, [64.0])
     model = CostModel()
     model.learn(nominal_packets(seen), [250_000], 1e6, cpu_seconds=1.0)

@@ -1,4 +1,4 @@
-"""Workers whose results are damaged, impossible, or differ from those of others."""
+"""Tests workers whose results are damaged, implausible, or different from those of others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _fleet(*names: str) -> SimulatedFleet:
 
 
 def _hedged(fleet: SimulatedFleet, first: str, second: str) -> int:
-    """An evaluation of one task that both workers have, the second because the first is late."""
+    """Submits an evaluation with one task that is assigned to both workers by hedging."""
     fleet.join(first, reserve=0)
     number = fleet.submit(Share("job"), numbered_request(1, 1))
     fleet.advance()
@@ -39,7 +39,7 @@ def _answer(fleet: SimulatedFleet, name: str) -> None:
         fleet.answer(name, lease_id)
 
 
-def test_two_answers_to_a_task_that_agree_are_a_duplicate() -> None:
+def test_a_second_equal_answer_counts_as_a_duplicate() -> None:
     fleet = _fleet()
     number = _hedged(fleet, "late", "quick")
     _answer(fleet, "quick")
@@ -53,21 +53,21 @@ def test_two_answers_to_a_task_that_agree_are_a_duplicate() -> None:
     assert all(isinstance(end, Completion) for end in fleet.ended.values())
 
 
-def test_two_answers_to_a_task_that_differ_fail_the_job_and_name_both_workers() -> None:
-    """The first made the evaluation complete: its job hears of the second with the next one."""
+def test_a_second_different_answer_fails_the_job_and_names_both_workers() -> None:
+    """The evaluation is complete with the first answer, so that the job's next evaluation fails."""
     fleet = _fleet()
     done = _hedged(fleet, "late", "quick")
     fleet.workers["late"].off_by = 1
     _answer(fleet, "quick")
     _answer(fleet, "late")
     of_another = fleet.submit(Share("other job"), numbered_request(1, 1))
-    concerned = fleet.submit(Share("job"), numbered_request(1, 1))
+    next_one = fleet.submit(Share("job"), numbered_request(1, 1))
     afterwards = fleet.submit(Share("job"), numbered_request(1, 1))
     fleet.workers["late"].frozen = False
     fleet.workers["late"].off_by = 0
     fleet.run(20.0)
 
-    end = fleet.ended[concerned]
+    end = fleet.ended[next_one]
     assert isinstance(end, ResultsDiffer)
     assert "worker quick (simulator 1.0 of quick)" in str(end)
     assert "worker late (simulator 1.0 of late)" in str(end)
@@ -76,7 +76,7 @@ def test_two_answers_to_a_task_that_differ_fail_the_job_and_name_both_workers() 
     assert not fleet.expelled
 
 
-def test_an_evaluation_that_is_open_fails_at_once_when_two_answers_differ() -> None:
+def test_an_open_evaluation_fails_at_once_if_answers_differ() -> None:
     fleet = _fleet("late", "quick")
     number = fleet.submit(Share("job"), numbered_request(8, 4))
     fleet.advance()
@@ -88,7 +88,7 @@ def test_an_evaluation_that_is_open_fails_at_once_when_two_answers_differ() -> N
     progress = fleet.scheduler.progress(number)
     assert progress is not None
     assert 0 < progress.simulations_done < progress.simulations
-    # What it had done when its connection was lost it sends now; others have done it meanwhile.
+    # It now sends results from before its connection was lost; others have done the tasks since.
     fleet.workers["late"].tasks |= lost
     fleet.workers["late"].off_by = 1
     for lease_id in lost:
@@ -97,19 +97,19 @@ def test_an_evaluation_that_is_open_fails_at_once_when_two_answers_differ() -> N
     assert isinstance(fleet.ended[number], ResultsDiffer)
 
 
-def test_who_refuses_what_another_can_do_fails_the_job() -> None:
+def test_a_refusal_after_a_result_fails_the_job() -> None:
     fleet = _fleet()
     number = _hedged(fleet, "late", "quick")
     _answer(fleet, "quick")
     _refuse_all(fleet, "late", "no such recording")
     fleet.contradicted.add("job")
-    concerned = fleet.submit(Share("job"), numbered_request(1, 1))
+    next_one = fleet.submit(Share("job"), numbered_request(1, 1))
     fleet.advance()
     assert isinstance(fleet.ended[number], Completion)
-    assert isinstance(fleet.ended[concerned], ResultsDiffer)
+    assert isinstance(fleet.ended[next_one], ResultsDiffer)
 
 
-def test_damaged_results_are_done_again_and_their_worker_is_quarantined_at_the_third() -> None:
+def test_a_worker_is_quarantined_after_its_third_damaged_result() -> None:
     fleet = _fleet("noisy", "clean")
     number = fleet.submit(Share("job"), numbered_request(10, 4))
     damaged = 0
@@ -130,7 +130,7 @@ def _refuse_all(fleet: SimulatedFleet, name: str, why: str) -> None:
         fleet.scheduler.refuse(name, lease_id, why, fleet.now)
 
 
-def test_what_the_simulator_refuses_makes_no_sense() -> None:
+def test_a_refused_task_fails_its_evaluation() -> None:
     fleet = _fleet("one", "two")
     number = fleet.submit(Share("job"), numbered_request(1, 1))
     fleet.advance()
@@ -141,7 +141,7 @@ def test_what_the_simulator_refuses_makes_no_sense() -> None:
     assert not fleet.expelled
 
 
-def test_impossible_results_are_done_again_and_their_worker_is_quarantined_at_the_third() -> None:
+def test_a_worker_is_quarantined_after_its_third_implausible_result() -> None:
     fleet = _fleet("wrong", "right")
     number = fleet.submit(Share("job"), numbered_request(10, 4))
     results = 0
@@ -160,9 +160,9 @@ def test_impossible_results_are_done_again_and_their_worker_is_quarantined_at_th
         fleet.scheduler.join(WorkerFacts("wrong", 1), fleet.now)
 
 
-def test_an_impossible_result_is_the_request_s_fault_if_it_comes_again() -> None:
+def test_a_repeated_implausible_result_fails_the_request() -> None:
     fleet = _fleet("one", "two")
-    # However often: whoever was the first to find it is not to blame.
+    # The count of the worker with the first result is corrected, so that none is quarantined.
     for _ in range(2 * fleet.scheduler.settings.bad_results):
         number = fleet.submit(Share("job"), numbered_request(1, 1))
         for _ in range(4):
@@ -178,7 +178,7 @@ def test_an_impossible_result_is_the_request_s_fault_if_it_comes_again() -> None
     assert not fleet.expelled
 
 
-def test_an_answer_of_another_worker_s_lease_means_nothing() -> None:
+def test_an_answer_to_another_worker_s_lease_is_ignored() -> None:
     fleet = _fleet("one", "two")
     number = fleet.submit(Share("job"), numbered_request(1, 1))
     fleet.advance()

@@ -1,4 +1,4 @@
-"""What is given to whom, how much of it, and when."""
+"""Tests which tasks are assigned to which workers, of which size, and when."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def _seconds(assignment: Assignment) -> float:
     return assignment.slice.simulations * 1e6 * SECONDS_PER_PACKET
 
 
-def _sizes(fleet: SimulatedFleet) -> list[float]:
-    """CPU seconds of all tasks given out, in the order in which they were."""
+def _record_sizes(fleet: SimulatedFleet) -> list[float]:
+    """A list to which the CPU seconds of each assigned task will be appended."""
     sizes: list[float] = []
     give = fleet.give
 
@@ -31,32 +31,33 @@ def _sizes(fleet: SimulatedFleet) -> list[float]:
     return sizes
 
 
-def test_tasks_take_about_a_second_once_costs_are_known() -> None:
+def test_tasks_take_about_a_second_once_costs_are_measured() -> None:
     fleet = SimulatedFleet(_SETTINGS)
     for name in ("one", "two"):
         fleet.join(name)
-    sizes = _sizes(fleet)
+    sizes = _record_sizes(fleet)
     fleet.submit(Share("job"), numbered_request(600, 4))
     fleet.run(25.0)
     assert all(0.5 <= size <= 1.1 for size in sizes[10:30])
 
 
-def test_a_small_step_is_spread_over_all_threads_and_ends_in_small_tasks() -> None:
-    """16 antithetic pairs: a step whose CPU time is a small part of one full task."""
+def test_a_short_step_is_spread_over_all_threads_in_shrinking_tasks() -> None:
+    """The step has 16 antithetic pairs, whose CPU time is that of little more than one full task.
+    """
     fleet = SimulatedFleet(SchedulerSettings(shortest_task_seconds=0.01))
     for name in ("one", "two"):
         fleet.join(name, threads=2)
     fleet.submit(Share("job"), numbered_request(2, 16))
-    sizes = _sizes(fleet)
+    sizes = _record_sizes(fleet)
     fleet.run(10.0, step=0.001)
     assert sum(sizes) == pytest.approx(32 * 0.05)
-    # Each of four threads does about its quarter of it.
+    # Each of four threads does about a quarter of the work.
     assert fleet.now < 1.5 * sum(sizes) / 4
     assert sizes[-1] <= sizes[0] / 2
     assert len(sizes) <= 6 * 4
 
 
-def test_idle_threads_come_before_reserves() -> None:
+def test_idle_threads_get_tasks_before_reserves() -> None:
     scheduler = TaskScheduler(_SETTINGS)
     for name in ("one", "two", "three"):
         scheduler.join(WorkerFacts(name, threads=1), 0.0)
@@ -66,7 +67,7 @@ def test_idle_threads_come_before_reserves() -> None:
     assert sorted(workers[:3]) == ["one", "three", "two"]
 
 
-def test_nobody_gets_more_than_it_has_credit_for() -> None:
+def test_a_worker_gets_no_more_tasks_than_its_credit() -> None:
     scheduler = TaskScheduler(_SETTINGS)
     scheduler.join(WorkerFacts("one", threads=1), 0.0)
     number = scheduler.submit(Share("job"), numbered_request(100, 100))
@@ -74,7 +75,7 @@ def test_nobody_gets_more_than_it_has_credit_for() -> None:
     scheduler.credit("one", 2, 0.0)
     first, second = scheduler.advance(0.0).assignments
     assert not scheduler.advance(0.0).assignments
-    # An answer, of whatever kind, makes room for one.
+    # An answer of any kind gives credit for one task.
     scheduler.complete(
         "one", first.lease_id, slice_outcome(first.whole, first.slice), b"", 0.1, 1.0
     )
@@ -88,7 +89,7 @@ def test_nobody_gets_more_than_it_has_credit_for() -> None:
     assert len(scheduler.advance(1.0).assignments) == 2
 
 
-def test_a_late_task_is_given_to_an_idle_worker_too_and_the_first_answer_counts() -> None:
+def test_a_late_task_is_hedged_and_the_first_answer_counts() -> None:
     fleet = SimulatedFleet(_SETTINGS)
     fleet.join("slow", reserve=0)
     number = fleet.submit(Share("job"), numbered_request(1, 1))
@@ -101,14 +102,14 @@ def test_a_late_task_is_given_to_an_idle_worker_too_and_the_first_answer_counts(
     assert number in fleet.ended
     counts = fleet.scheduler.snapshot().counts
     assert counts.hedged_tasks == 1
-    # Long before the lease of the slow one had ended.
+    # This is long before the slow worker's lease has expired.
     assert fleet.now < _SETTINGS.lease_seconds / 2
     fleet.workers["slow"].frozen = False
     fleet.advance(0.1)
     assert not fleet.workers["slow"].tasks
 
 
-def test_nothing_is_done_twice_while_there_is_something_new_to_do() -> None:
+def test_no_task_is_hedged_while_new_tasks_wait() -> None:
     fleet = SimulatedFleet(_SETTINGS)
     fleet.join("stuck", reserve=0)
     fleet.submit(Share("job"), numbered_request(200, 4))
@@ -119,7 +120,7 @@ def test_nothing_is_done_twice_while_there_is_something_new_to_do() -> None:
     assert fleet.scheduler.snapshot().counts.hedged_tasks == 0
 
 
-def test_a_joiner_is_used_at_once() -> None:
+def test_a_worker_that_joins_gets_tasks_at_once() -> None:
     fleet = SimulatedFleet(_SETTINGS)
     fleet.join("early")
     fleet.submit(Share("job"), numbered_request(400, 4))
@@ -129,7 +130,7 @@ def test_a_joiner_is_used_at_once() -> None:
     assert fleet.workers["late"].tasks
 
 
-def test_workers_that_join_and_leave_during_a_step_are_used_and_missed_by_nobody() -> None:
+def test_workers_may_join_and_leave_during_an_evaluation() -> None:
     fleet = SimulatedFleet(_SETTINGS)
     fleet.join("first")
     number = fleet.submit(Share("job"), numbered_request(40, 4))
@@ -141,5 +142,5 @@ def test_workers_that_join_and_leave_during_a_step_are_used_and_missed_by_nobody
     began = fleet.now
     fleet.run(60.0)
     assert isinstance(fleet.ended[number], Completion)
-    # The second did what was left, and waited for nothing that the first had.
+    # The second worker did all remaining work without waiting for the first one's lease.
     assert fleet.now - began < 160 * 1e6 * SECONDS_PER_PACKET

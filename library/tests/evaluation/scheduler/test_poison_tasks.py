@@ -1,4 +1,4 @@
-"""Tasks that end their workers."""
+"""Tests tasks whose workers are lost: poison tasks, and losses by chance."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from remy_farm.evaluation.interface import Share
 from remy_farm.evaluation.scheduler.records import Completion, Quarantine, SchedulerSettings
 from remy_simulator.columns import specimen_count, unpack_specimens
 
-_DEADLY_SPECIMEN = 3
+_POISON_SPECIMEN = 3
 _SETTINGS = SchedulerSettings(shortest_task_seconds=0.06, longest_task_seconds=0.06)
 
 
-def _end_whoever_has(fleet: SimulatedFleet, specimen: int, *, goodbye: bool = False) -> list[str]:
-    """Ends the workers whose first task has this specimen; their names."""
+def _kill_workers_with(fleet: SimulatedFleet, specimen: int, *, goodbye: bool = False) -> list[str]:
+    """Kills the workers that run a task with this specimen, and returns their names."""
     ended = []
     for name, worker in list(fleet.workers.items()):
         assignments = [assignment for assignment, _ in worker.tasks.values()]
@@ -37,7 +37,7 @@ def _run_with_restarts(
     seconds: float = 20.0,
     job_id: str = "",
 ) -> list[str]:
-    """A fleet whose workers end when they do the deadly task, and are replaced."""
+    """Runs with workers that are replaced when the poison task kills them; returns their names."""
     ended: list[str] = []
     while fleet.now < seconds and not fleet.idle():
         while len(fleet.workers) < 3:
@@ -47,13 +47,13 @@ def _run_with_restarts(
                 job_id=job_id,
             )
         fleet.advance(0.02)
-        ended += _end_whoever_has(fleet, _DEADLY_SPECIMEN, goodbye=goodbye)
+        ended += _kill_workers_with(fleet, _POISON_SPECIMEN, goodbye=goodbye)
         for name in list(fleet.workers):
             fleet.answer_what_is_done(name)
     return ended
 
 
-def test_a_task_that_ended_three_workers_is_given_up() -> None:
+def test_a_task_that_kills_three_workers_is_quarantined() -> None:
     fleet = SimulatedFleet(_SETTINGS)
     request = numbered_request(1, 12)
     number = fleet.submit(Share("job"), request)
@@ -63,15 +63,15 @@ def test_a_task_that_ended_three_workers_is_given_up() -> None:
     assert isinstance(end, Quarantine)
     assert sorted(end.workers) == sorted(ended)
     assert len(ended) == 3
-    # What is left reproduces it: the part of the request that those workers had.
+    # The reported request is the part of the request that the killed workers had.
     kept = [specimen.key for specimen in unpack_specimens(end.request.specimen_columns)]
-    assert _DEADLY_SPECIMEN in kept
+    assert _POISON_SPECIMEN in kept
     assert len(kept) < specimen_count(request)
     assert end.request.tables == request.tables
 
 
-def test_with_many_threads_the_innocent_are_cleared() -> None:
-    """All that ran on the first worker is suspected; it takes no more than two more to tell."""
+def test_tasks_that_ran_beside_a_poison_task_are_completed() -> None:
+    """All tasks of the first killed worker are suspected; two more losses identify the poison."""
     fleet = SimulatedFleet(_SETTINGS)
     number = fleet.submit(Share("job"), numbered_request(1, 40))
     other = fleet.submit(Share("other job"), numbered_request(40, 1))
@@ -82,8 +82,8 @@ def test_with_many_threads_the_innocent_are_cleared() -> None:
     assert isinstance(fleet.ended[other], Completion)
 
 
-def test_workers_that_vanish_together_were_not_ended_by_their_tasks() -> None:
-    """Their connections are found lost one after the other; until then they are given tasks."""
+def test_workers_that_vanish_together_quarantine_no_task() -> None:
+    """Their losses are noticed one after the other, and they get tasks until then."""
     fleet = SimulatedFleet(_SETTINGS)
     vanishing = [f"spot-{place}" for place in range(30)]
     for name in [*vanishing, "other"]:
@@ -91,7 +91,7 @@ def test_workers_that_vanish_together_were_not_ended_by_their_tasks() -> None:
     fleet.advance()
     for name in vanishing:
         fleet.workers[name].frozen = True
-    # Fewer tasks than workers: whoever has none is there for those that come back.
+    # There are fewer tasks than workers, so that idle workers can take over returned tasks.
     number = fleet.submit(Share("job"), numbered_request(1, 12))
     fleet.advance(0.01)
     for name in vanishing:
@@ -102,7 +102,7 @@ def test_workers_that_vanish_together_were_not_ended_by_their_tasks() -> None:
     assert fleet.scheduler.snapshot().counts.quarantined_tasks == 0
 
 
-def test_a_deadly_task_is_found_while_others_vanish_for_reasons_of_their_own() -> None:
+def test_a_poison_task_is_found_while_other_workers_vanish() -> None:
     fleet = SimulatedFleet(_SETTINGS)
     number = fleet.submit(Share("job"), numbered_request(1, 12))
     ended: list[str] = []
@@ -112,23 +112,25 @@ def test_a_deadly_task_is_found_while_others_vanish_for_reasons_of_their_own() -
             fleet.join(f"worker-{joined}")
             joined += 1
         fleet.advance(0.02)
-        ended += _end_whoever_has(fleet, _DEADLY_SPECIMEN)
+        ended += _kill_workers_with(fleet, _POISON_SPECIMEN)
         for name in list(fleet.workers):
             fleet.answer_what_is_done(name)
         if round(fleet.now / 0.02) % 25 == 0 and fleet.workers:
-            # Twice a second one goes that does nothing deadly.
+            # Twice a second, a worker vanishes that does not run the poison task.
             fleet.end(min(fleet.workers))
     assert isinstance(fleet.ended[number], Quarantine)
-    # Deaths in bad company count for nothing, but not for ever.
+    # Losses that may be a coincidence delay the quarantine a little.
     assert 3 <= len(ended) <= 6
 
 
 _LONG_TASKS = SchedulerSettings(shortest_task_seconds=10, longest_task_seconds=10)
 
 
-def _run_while_workers_vanish(fleet: SimulatedFleet, seed: int, deadly: int = -1) -> int:
-    """A worker is there for half a minute on average, or until it does the deadly task. Returns
-    how many that task ended."""
+def _run_while_workers_vanish(fleet: SimulatedFleet, seed: int, poison: int = -1) -> int:
+    """Runs with workers that stay for half a minute on average, or until the task kills them.
+
+    `poison` is the specimen that kills workers. Returns the number of killed workers.
+    """
     chance = random.Random(seed)
     joined = ended = 0
     while fleet.now < 3600.0 and not fleet.idle():
@@ -136,7 +138,7 @@ def _run_while_workers_vanish(fleet: SimulatedFleet, seed: int, deadly: int = -1
             fleet.join(f"worker-{joined}")
             joined += 1
         fleet.advance(0.5)
-        ended += len(_end_whoever_has(fleet, deadly))
+        ended += len(_kill_workers_with(fleet, poison))
         for name in list(fleet.workers):
             fleet.answer_what_is_done(name)
             if chance.random() < 0.5 / 30:
@@ -146,8 +148,8 @@ def _run_while_workers_vanish(fleet: SimulatedFleet, seed: int, deadly: int = -1
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_tasks_that_many_workers_vanish_from_by_chance_are_not_given_up(seed: int) -> None:
-    """A task takes 10 s: one of fifty is on three workers that vanish, whatever it does."""
+def test_tasks_that_lose_workers_by_chance_are_not_quarantined(seed: int) -> None:
+    """With tasks of 10 s, one in fifty loses three workers by chance."""
     fleet = SimulatedFleet(_LONG_TASKS)
     number = fleet.submit(Share("job"), numbered_request(1, 100, [200.0]))
     _run_while_workers_vanish(fleet, seed)
@@ -155,22 +157,22 @@ def test_tasks_that_many_workers_vanish_from_by_chance_are_not_given_up(seed: in
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_deadly_task_takes_twelve_workers_at_most_where_many_vanish(seed: int) -> None:
+def test_a_poison_task_kills_at_most_twelve_workers_while_many_vanish(seed: int) -> None:
     fleet = SimulatedFleet(_LONG_TASKS)
     number = fleet.submit(Share("job"), numbered_request(1, 100, [200.0]))
-    ended = _run_while_workers_vanish(fleet, seed, _DEADLY_SPECIMEN)
+    ended = _run_while_workers_vanish(fleet, seed, _POISON_SPECIMEN)
     assert isinstance(fleet.ended[number], Quarantine)
     assert 3 < ended <= _LONG_TASKS.maximum_poison_losses
 
 
-#: What was expected to take two seconds and a half takes three minutes.
+#: A task that was expected to take 2.5 s takes three minutes.
 _SLOWNESS = 70.0
 
 
 def _run_slowly(
     fleet: SimulatedFleet, workers: int, end_some: Callable[[SimulatedFleet], None]
 ) -> int:
-    """Runs for an hour at most with so many slow workers; how many were replaced."""
+    """Runs for at most an hour with slow workers, and returns how many were replaced."""
     joined = 0
     while fleet.now < 3600.0 and not fleet.idle():
         while len(fleet.workers) < workers:
@@ -186,7 +188,7 @@ def _run_slowly(
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.parametrize("parting", [SimulatedFleet.end, SimulatedFleet.leave])
-def test_what_takes_longer_than_workers_stay_is_done_in_pieces(
+def test_a_task_that_takes_longer_than_workers_stay_is_divided(
     workers: int, parting: Callable[[SimulatedFleet, str], None]
 ) -> None:
     fleet = SimulatedFleet(_LONG_TASKS)
@@ -200,25 +202,26 @@ def test_what_takes_longer_than_workers_stay_is_done_in_pieces(
     assert isinstance(fleet.ended[number], Completion)
 
 
-def test_what_ends_its_worker_late_is_found_in_pieces() -> None:
-    """The whole ends one worker, the piece that has it another; alone it ends three."""
+def test_a_task_that_kills_late_is_narrowed_down_by_division() -> None:
+    """The whole task kills one worker and the piece with the poison another; alone, the poisonous
+    simulation kills three."""
     fleet = SimulatedFleet(_LONG_TASKS)
     number = fleet.submit(Share("job"), numbered_request(1, 52))
 
     def end_who_is_late_with_it(fleet: SimulatedFleet) -> None:
         for name, worker in list(fleet.workers.items()):
             for assignment, done_at in list(worker.tasks.values())[:1]:
-                if _DEADLY_SPECIMEN in assignment.slice.specimens and fleet.now > done_at - 1.0:
+                if _POISON_SPECIMEN in assignment.slice.specimens and fleet.now > done_at - 1.0:
                     fleet.end(name)
 
-    # And one more, which had a copy of the whole and goes on with a piece of it at once.
+    # It may kill one more, which had a copy of the whole task and then gets a piece of it.
     assert 5 <= _run_slowly(fleet, 3, end_who_is_late_with_it) <= 6
     end = fleet.ended[number]
     assert isinstance(end, Quarantine)
     assert specimen_count(end.request) == 1
 
 
-def test_goodbyes_are_no_failures() -> None:
+def test_workers_that_say_goodbye_quarantine_no_task() -> None:
     fleet = SimulatedFleet(_SETTINGS)
     fleet.submit(Share("job"), numbered_request(1, 12))
     ended = _run_with_restarts(fleet, goodbye=True, seconds=3.0)
@@ -226,7 +229,7 @@ def test_goodbyes_are_no_failures() -> None:
     assert not fleet.ended
 
 
-def test_workers_that_come_back_had_not_ended() -> None:
+def test_workers_that_join_again_quarantine_no_task() -> None:
     fleet = SimulatedFleet(_SETTINGS)
     number = fleet.submit(Share("job"), numbered_request(1, 12))
     for name in ("one", "two", "three"):
@@ -240,14 +243,14 @@ def test_workers_that_come_back_had_not_ended() -> None:
     assert isinstance(fleet.ended[number], Completion)
 
 
-def test_losing_nodes_is_never_the_fault_of_the_task_that_was_on_them() -> None:
-    """Whoever started the workers says nothing of crashes: their connections ended with nodes."""
+def test_workers_lost_without_a_reported_crash_quarantine_no_task() -> None:
+    """If crashes are observed and none is reported, the machines were lost."""
     fleet = SimulatedFleet(_SETTINGS)
     fleet.scheduler.set_crashed_hosts(())
     number = fleet.submit(Share("job"), numbered_request(1, 12))
     ended = _run_with_restarts(fleet, job_id="job", seconds=1.0)
     assert len(ended) > 3
-    # Crashes of others are nothing to it.
+    # The crash of one worker, or of other workers, is not enough.
     fleet.scheduler.set_crashed_hosts(["host of somebody else", f"host of {ended[0]}"])
     fleet.run(fleet.now + 20.0)
     assert isinstance(fleet.ended[number], Completion)
@@ -255,8 +258,8 @@ def test_losing_nodes_is_never_the_fault_of_the_task_that_was_on_them() -> None:
 
 
 @pytest.mark.parametrize("told", ["before", "after"])
-def test_a_deadly_task_is_given_up_once_its_workers_are_known_to_have_crashed(told: str) -> None:
-    """What is said of a worker may come before its connection is found lost, or after."""
+def test_a_poison_task_is_quarantined_once_crashes_are_reported(told: str) -> None:
+    """A crash may be reported before or after the loss of the worker's connection is noticed."""
     fleet = SimulatedFleet(_SETTINGS)
     number = fleet.submit(Share("job"), numbered_request(1, 12))
     crashes = [f"host of worker-{place}" for place in range(200)]
@@ -272,22 +275,22 @@ def test_a_deadly_task_is_given_up_once_its_workers_are_known_to_have_crashed(to
     assert sorted(end.workers) == sorted(ended)
 
 
-def test_what_is_proven_of_a_worker_stays_when_its_pod_is_gone() -> None:
+def test_a_reported_crash_counts_after_its_host_is_forgotten() -> None:
     fleet = SimulatedFleet(_SETTINGS)
     number = fleet.submit(Share("job"), numbered_request(1, 12))
     fleet.scheduler.set_crashed_hosts(())
     known: set[str] = set()
     while len(known) < 3:
         fresh = set(_run_with_restarts(fleet, job_id="job", seconds=fleet.now + 0.1)) - known
-        # Nobody remembers the pods before.
+        # Hosts of earlier crashes are not reported again.
         fleet.scheduler.set_crashed_hosts([f"host of {name}" for name in fresh])
         known |= fresh
     fleet.advance()
     assert isinstance(fleet.ended[number], Quarantine)
 
 
-def test_others_are_not_waited_for() -> None:
-    """Workers of any job are not started by whoever watches those of one."""
+def test_losses_of_general_workers_count_without_reported_crashes() -> None:
+    """Crashes are only observed for workers that serve a single job."""
     fleet = SimulatedFleet(_SETTINGS)
     fleet.scheduler.set_crashed_hosts(())
     number = fleet.submit(Share("job"), numbered_request(1, 12))
@@ -295,7 +298,7 @@ def test_others_are_not_waited_for() -> None:
     assert isinstance(fleet.ended[number], Quarantine)
 
 
-def test_a_worker_that_was_long_silent_went_with_its_machine() -> None:
+def test_a_worker_that_was_silent_for_long_does_not_count_as_killed() -> None:
     fleet = SimulatedFleet(_SETTINGS)
     number = fleet.submit(Share("job"), numbered_request(1, 1))
     for name in ("one", "two", "three", "four"):

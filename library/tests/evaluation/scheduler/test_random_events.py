@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order: every evaluation ends once, with the right outcome."""
+"""Tests with random sequences of events that each evaluation ends once, with the right outcome."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _NAMES = [f"worker-{number}" for number in range(5)]
 _JOBS = ["fast", "slow"]
 
 
-class AnyOrder(RuleBasedStateMachine):
-    """Workers come, go, freeze and reconnect while evaluations come and go."""
+class RandomEvents(RuleBasedStateMachine):
+    """Workers join, leave, freeze and reconnect while evaluations are submitted and withdrawn."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class AnyOrder(RuleBasedStateMachine):
                 lease_seconds=_LEASE_SECONDS,
                 longest_task_seconds=1.0,
                 shortest_task_seconds=0.1,
-                # What ends workers is not the tasks here.
+                # Workers are lost at random here, not because of their tasks.
                 poison_losses=1_000,
             )
         )
@@ -53,16 +53,16 @@ class AnyOrder(RuleBasedStateMachine):
     def join(self, name: str, threads: int, job: str) -> None:
         self.fleet.join(name, threads=threads, job_id=job)
 
-    @precondition(lambda self: self._mortals())
+    @precondition(lambda self: self._ordinary_workers())
     @rule(data=st.data(), how=st.sampled_from(["end", "leave", "reconnect"]))
     def go(self, data: st.DataObject, how: str) -> None:
-        name = data.draw(st.sampled_from(self._mortals()))
+        name = data.draw(st.sampled_from(self._ordinary_workers()))
         getattr(self.fleet, how)(name)
 
-    @precondition(lambda self: self._mortals())
+    @precondition(lambda self: self._ordinary_workers())
     @rule(data=st.data(), frozen=st.booleans())
     def freeze(self, data: st.DataObject, frozen: bool) -> None:
-        self.fleet.workers[data.draw(st.sampled_from(self._mortals()))].frozen = frozen
+        self.fleet.workers[data.draw(st.sampled_from(self._ordinary_workers()))].frozen = frozen
 
     @rule(seconds=st.sampled_from([0.0, 0.1, 1.0, _LEASE_SECONDS]))
     def wait(self, seconds: float) -> None:
@@ -87,26 +87,26 @@ class AnyOrder(RuleBasedStateMachine):
                 self.fleet.scheduler.give_back(name, [lease_id], self.fleet.now)
 
     def _busy(self) -> list[str]:
-        """The workers that can answer something."""
+        """The workers that have tasks and are not frozen."""
         workers = self.fleet.workers.items()
         return [name for name, worker in workers if worker.tasks and not worker.frozen]
 
-    def _mortals(self) -> list[str]:
-        """The workers that anything may happen to."""
+    def _ordinary_workers(self) -> list[str]:
+        """The workers that may have faults, unlike those that `teardown` adds."""
         return sorted(set(_NAMES) & set(self.fleet.workers))
 
     @invariant()
     def the_scheduler_counts_what_is_there(self) -> None:
         snapshot = self.fleet.scheduler.snapshot()
         open_requests = len(self.fleet.requests) - len(self.fleet.ended) - len(self.fleet.withdrawn)
-        # Ends that were not delivered yet are not open any more.
+        # An evaluation is closed before its end is reported.
         assert snapshot.evaluations <= open_requests
         assert snapshot.tasks_running >= 0
 
     def teardown(self) -> None:
-        """Once nothing goes wrong any more and there are honest workers, everything ends."""
+        """Checks that all evaluations end once there are workers without faults."""
         self.fleet.advance()
-        for name in self._mortals():
+        for name in self._ordinary_workers():
             self.fleet.end(name)
         for number in range(3):
             self.fleet.join(f"late-{number}", threads=2)
@@ -116,38 +116,38 @@ class AnyOrder(RuleBasedStateMachine):
         assert self.fleet.scheduler.snapshot().tasks_waiting == 0
 
     def check_ends(self) -> None:
-        """The simulated fleet compares the outcomes with the right ones."""
+        """Checks that all evaluations completed; the simulated fleet checks their outcomes."""
         assert all(isinstance(end, Completion) for end in self.fleet.ended.values())
 
 
-class AnyOrderWithLies(AnyOrder):
-    """The same with workers whose results are wrong: a job fails if, and only if, two differ."""
+class RandomEventsWithWrongResults(RandomEvents):
+    """Also has workers with wrong results. A job fails if and only if two answers differ."""
 
     def __init__(self) -> None:
         super().__init__()
         self.lies = 0
 
-    @precondition(lambda self: self._mortals())
+    @precondition(lambda self: self._ordinary_workers())
     @rule(data=st.data())
     def lie(self, data: st.DataObject) -> None:
-        # Every lie is another one, so that no two of them agree.
+        # Each error is different, so that no two wrong results agree.
         self.lies += 1
-        self.fleet.workers[data.draw(st.sampled_from(self._mortals()))].off_by = self.lies
+        self.fleet.workers[data.draw(st.sampled_from(self._ordinary_workers()))].off_by = self.lies
 
     def check_ends(self) -> None:
-        """A job whose answers differ hears of it, with its next evaluation at the latest."""
+        """Checks that a job with different answers fails, at the latest in its next evaluation."""
         ends = self.fleet.ended.values()
         assert all(isinstance(end, Completion | ResultsDiffer) for end in ends)
-        for job in sorted(self.fleet.not_told):
+        for job in sorted(self.fleet.not_failed_yet):
             self.fleet.submit(Share(job), numbered_request(1, 1))
         settle(self.fleet, within_seconds=60.0)
-        assert not self.fleet.not_told
+        assert not self.fleet.not_failed_yet
 
 
 _SETTINGS = settings(
     max_examples=100, stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow]
 )
-AnyOrder.TestCase.settings = _SETTINGS
-AnyOrderWithLies.TestCase.settings = _SETTINGS
-TestAnyOrder = AnyOrder.TestCase
-TestAnyOrderWithLies = AnyOrderWithLies.TestCase
+RandomEvents.TestCase.settings = _SETTINGS
+RandomEventsWithWrongResults.TestCase.settings = _SETTINGS
+TestRandomEvents = RandomEvents.TestCase
+TestRandomEventsWithWrongResults = RandomEventsWithWrongResults.TestCase
