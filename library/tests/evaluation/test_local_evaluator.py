@@ -18,8 +18,7 @@ from remy_simulator.columns import packed, specimen_count
 
 
 def _requests() -> list[evaluation_pb2.EvaluationRequest]:
-    """The first two requests of a design: one that counts rule uses, and one with many candidates.
-    """
+    """The first two requests of a design: one counts rule uses, one has many candidates."""
     designer = Designer(small_spec(grid_steps=2))
     count = designer.next_request()
     assert count is not None

@@ -42,8 +42,7 @@ def test_tasks_take_about_a_second_once_costs_are_measured() -> None:
 
 
 def test_a_short_step_is_spread_over_all_threads_in_shrinking_tasks() -> None:
-    """The step has 16 antithetic pairs, whose CPU time is that of little more than one full task.
-    """
+    """The step has 16 antithetic pairs, whose CPU time is little more than that of one task."""
     fleet = SimulatedFleet(SchedulerSettings(shortest_task_seconds=0.01))
     for name in ("one", "two"):
         fleet.join(name, threads=2)
