@@ -40,7 +40,7 @@ def main() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     try:
-        begun = OutDirectory(out).is_begun
+        begun = OutDirectory(out).has_run
         run = DesignRun(SPEC, out, resume=begun, checkpoint_seconds=0)
         result = run.run(_Announcer(options.get("signal")))
     except FileError as error:

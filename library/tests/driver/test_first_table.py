@@ -52,5 +52,5 @@ def test_another_table_does_not_go_on_with_its_design(tmp_path: Path) -> None:
 
 def test_a_table_that_the_search_cannot_divide_is_refused(tmp_path: Path) -> None:
     nodes = [([(1, 1.5)], _NODE), ([], (0.9, 4.0, 2.0)), ([], (0.5, 8.0, 3.0))]
-    with pytest.raises(DesignerError, match="is divided on rec_ewma"):
+    with pytest.raises(DesignerError, match="is split on rec_ewma"):
         DesignRun(SPEC, tmp_path, first_table=RuleTable([0, 1], nodes)).run()

@@ -163,7 +163,7 @@ class NullSink:
     def step(self, request: evaluation_pb2.EvaluationRequest) -> Iterator[None]:
         yield
 
-    async def stepped(self, evaluation: Evaluation) -> None:
+    async def on_step(self, evaluation: Evaluation) -> None:
         pass
 
     async def finish(self, reason: progress_pb2.StopReason, spec: spec_pb2.DesignSpec) -> bool:

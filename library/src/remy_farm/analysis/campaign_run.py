@@ -69,7 +69,7 @@ def run_campaign(
         with told.member(member, position, is_finished=is_finished) as design_observer:
             if is_finished:
                 continue
-            goes_on = resume and folder.is_begun
+            goes_on = resume and folder.has_run
             run = DesignRun(member.spec, folder.path, threads=threads, resume=goes_on)
             result = run.run(design_observer)
         if result.reason is None:

@@ -27,7 +27,7 @@ from remy_farm.api.spec import Spec
 from remy_farm.api.table import Table
 from remy_farm.driver.directory import OutDirectory
 from remy_farm.driver.progress import DesignObserver, read_events
-from remy_farm.driver.run import DesignResult, DesignRun, kept_design, with_length
+from remy_farm.driver.run import DesignResult, DesignRun, stored_design, with_length
 from remy_farm.files import FileError
 from remy_farm.remycc import RemyCC, reference_config
 from remy_proto.v1 import progress_pb2, spec_pb2
@@ -303,7 +303,7 @@ def design(
         message,
         directory,
         threads=threads or allowed_cpus(),
-        resume=out.is_begun if resume is None else resume,
+        resume=out.has_run if resume is None else resume,
         first_table=None if first is None else first.rule_table,
     )
     if observer is not None:
@@ -329,7 +329,7 @@ def load_design(directory: str | os.PathLike[str], *, kept: PassingFolder | None
         FileError: There is no design, or a file is damaged.
     """
     out = OutDirectory(directory)
-    return Design(out, kept_design(out), kept)
+    return Design(out, stored_design(out), kept)
 
 
 class DesignTeller(DesignObserver):

@@ -1,8 +1,8 @@
-"""Driving a designer: one run loop, and the directory of a design on this machine.
+"""Drives a designer: has its requests evaluated, persists its results, and watches its budgets.
 
-`loop` carries requests to an evaluator and outcomes back, whatever keeps the design; `run` does so
-in one process, with files, clocks and signals around. The other sink, a store, is the
-coordinator's.
+`loop.py` is the run loop, which the command line and the coordinator share. `run.py` runs a design
+in one process, and `directory.py` stores it in a directory. The coordinator stores designs in Redis
+instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A design's directory: its files, kept in step with its designer."""
+"""Stores a design in a directory, and keeps the files consistent with the designer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DISTRIBUTIONS = ("remy-farm", "remy-farm-proto", "remy-simulator", "protobuf")
 
 
 def provenance_json(spec: spec_pb2.DesignSpec) -> str:
-    """Seed, digests and versions, as JSON."""
+    """Returns the seed, the digests and the versions that made a design, as JSON."""
     versions = {name: version(name) for name in _DISTRIBUTIONS}
     versions["python"] = platform.python_version()
     return (
@@ -53,37 +53,40 @@ _LOCK = ".lock"
 
 
 class OutDirectory:
-    """Names of a design's files, and the lock that keeps a second run away."""
+    """The paths of a design's files, and the lock that excludes a second run."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        #: The designer's state: all that a resume needs.
+        #: The designer's state, from which a design is resumed.
         self.checkpoint = self.path / "checkpoint.bin"
-        #: What happened, one event a line.
+        #: Progress events, one per line.
         self.progress = self.path / "progress.jsonl"
         #: Throughput and delay of each epoch's table.
         self.pareto = self.path / "pareto.csv"
         #: The best table so far.
         self.remycc_json = self.path / "remycc.json"
-        #: The same in the reference tool's format, which has absolute rules only.
+        #: The best table so far in the reference tool's format; absolute rules only.
         self.remycc_dna = self.path / "remycc.dna"
-        #: The table that the design was given to begin with; there is no file if it was none.
+        #: The given first table; missing if the design started with the search's own.
         self.first_table = self.path / "first.json"
         #: The specification in canonical form, with all defaults and the run's budgets.
         self.spec = self.path / "spec.yaml"
-        #: What links follow that are recorded, by the hashes that the specification names.
+        #: Folder of recorded links, whose file names are the hashes in the specification.
         self.traces = self.path / TRACES_FOLDER
-        #: Seed, digests and versions of what made the design.
+        #: Seed, digests and versions that made the design.
         self.provenance = self.path / "provenance.json"
 
     def table_file(self, spec: spec_pb2.DesignSpec, name: str, suffix: str = ".json") -> Path:
-        """The best table so far of a name: `remycc-NAME` where several are designed together."""
+        """Returns the path of the best table so far.
+
+        If several tables are designed together, the file's name is `remycc-NAME`.
+        """
         stem = self.remycc_json.stem
         together = len(designs(spec)) > 1
         return self.path / f"{stem}-{name}{suffix}" if together else self.path / f"{stem}{suffix}"
 
-    def keep_recordings(self, recordings: Iterable[RecordedLink]) -> None:
-        """Writes what the specification names of them and that is not here. Raises FileError."""
+    def write_recordings(self, recordings: Iterable[RecordedLink]) -> None:
+        """Writes the recorded links that the directory does not have yet. Raises FileError."""
         for recording in recordings:
             file = self.traces / f"{recording.sha256.hex()}.trace"
             if not file.exists():
@@ -91,22 +94,25 @@ class OutDirectory:
                 write_file(file, recording.text())
 
     @property
-    def is_begun(self) -> bool:
-        """Whether a run has been here, even if it was ended before its first checkpoint."""
+    def has_run(self) -> bool:
+        """Whether a run has used the directory, even if it ended before its first checkpoint."""
         return (self.path / _LOCK).exists()
 
     def check(self, *, resume: bool) -> None:
-        """Raises FileError unless a run may begin here, or go on, without losing what is here."""
+        """Raises FileError unless a run may start here without overwriting other files.
+
+        With `resume` the directory must hold a design.
+        """
         if self.checkpoint.exists():
             if not resume:
                 raise FileError(
                     f"{self.path} already holds a design; resume it, or choose another directory"
                 )
             return
-        if resume and not self.is_begun:
+        if resume and not self.has_run:
             raise FileError(
-                f"{self.path} holds no design to resume ({self.checkpoint.name} is missing); leave "
-                f"--resume away to begin one"
+                f"{self.path} holds no design to resume ({self.checkpoint.name} is missing); omit "
+                f"--resume to start one"
             )
         others = self._others()
         if others:
@@ -116,8 +122,8 @@ class OutDirectory:
                 f"directory that is new or empty"
             )
 
-    def remove_leftovers(self) -> None:
-        """Removes what a run was writing when it was killed. Raises FileError."""
+    def remove_temporary_files(self) -> None:
+        """Removes temporary files that a killed run has left. Raises FileError."""
         try:
             for file in self._written():
                 for leftover in self.path.glob(f".{file.name}.*.tmp"):
@@ -128,18 +134,18 @@ class OutDirectory:
             raise FileError(f"{self.path}: cannot be written ({reason(error)})") from error
 
     def _written(self) -> tuple[Path, ...]:
-        """The files that are replaced as a whole."""
+        """Returns the files that are written to a temporary file and then renamed."""
         return (
             *(self.checkpoint, self.pareto, self.remycc_json, self.remycc_dna),
             *(self.first_table, self.spec, self.provenance),
         )
 
     def _others(self) -> list[str]:
-        """Names of all files but those of a run that was ended before its first checkpoint."""
+        """Returns the names of the files that do not belong to a run without a checkpoint."""
         if not self.path.is_dir():
             return []
         ours = {_LOCK}
-        if self.is_begun and not (self.progress.exists() and self.progress.stat().st_size):
+        if self.has_run and not (self.progress.exists() and self.progress.stat().st_size):
             early = (self.first_table, self.spec, self.provenance, self.pareto, self.progress)
             ours.add(self.traces.name)
             ours.update(each.name for each in early)
@@ -149,10 +155,10 @@ class OutDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Makes the directory if need be, and keeps other runs out of it.
+        """Creates the directory if it is missing, and locks it against other runs.
 
-        The operating system frees the lock when this process ends, however it ends. Raises
-        FileError.
+        The operating system releases the lock when this process ends, even if it is killed. Raises
+        FileError if another run has the lock.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -174,18 +180,16 @@ class OutDirectory:
             raise FileError(f"{self.path}: cannot be locked ({reason(error)})") from error
 
 
-# A design's files, kept in step with its designer.
-#
-# The order of the writes is what makes a crash harmless: the lines of progress.jsonl and pareto.csv
-# first, then the checkpoint that counts them, then the table. A resume drops the lines that the
-# checkpoint does not count, makes the lost steps again, and writes the same lines again.
+# The order of the writes makes a crash harmless: first the lines of progress.jsonl and pareto.csv,
+# then the checkpoint that counts them, then the table. A resume drops the lines that the checkpoint
+# does not count, makes the lost steps again, and writes the same lines again.
 
 
-_CHECKPOINT_BYTES = 1 << 30
+_MAX_CHECKPOINT_BYTES = 1 << 30
 
 
 class DirectorySink:
-    """Keeps a session's design in its directory, and shows it to an observer. See `Sink`."""
+    """Stores the design of a session in a directory, and reports it to an observer. See `Sink`."""
 
     def __init__(
         self,
@@ -197,10 +201,10 @@ class DirectorySink:
         first_table: RuleTable | None,
         observer: DesignObserver,
     ) -> None:
-        """The design in the (locked and checked) directory, or a new one if it holds none.
+        """Resumes the design in the directory, or starts a new one if it holds none.
 
-        A new one begins with `first_table` if one is given. There will be at most one checkpoint
-        in `checkpoint_seconds`. Raises FileError.
+        The directory must be locked and checked. `first_table` replaces the search's own first
+        table. `checkpoint_seconds` is the minimum time between two checkpoints. Raises FileError.
         """
         resumed = out.checkpoint.exists()
         if first_table is None and resumed and out.first_table.exists():
@@ -209,15 +213,14 @@ class DirectorySink:
             designer = resumed_designer(spec, out, first_table)
         else:
             designer = Designer(spec, first_table=first_table)
-        out.remove_leftovers()
-        #: What the design goes by.
+        out.remove_temporary_files()
+        #: Specification of the design, with this run's budgets.
         self.spec = spec
-        #: What the design was given to begin with; None if it was nothing.
+        #: The given first table; None if the design started with the search's own.
         self.first_table = first_table
         self._out = out
         self._pareto = ParetoFile(out.pareto, designer.steps)
         self._log = ProgressLog(out.progress, designer.event_sequence)
-        #: The designer at work.
         self.session = DesignSession(
             designer, spec, Stopwatch(self._log.elapsed, clock), first_table=first_table
         )
@@ -228,11 +231,11 @@ class DirectorySink:
         self._written: dict[str, RuleTable] = {}
         self._shown: RuleTable | None = None
         try:
-            # The checkpoint last: it makes the directory this design's, and a resume may ask the
-            # specification beside it how long the design is.
+            # The checkpoint is written last. Once it exists, a resume reads the length of the
+            # schedule from the specification beside it.
             if first_table is not None:
                 write_remycc(out.first_table, RemyCC(first_table))
-            out.keep_recordings(recordings_of(spec))
+            out.write_recordings(recordings_of(spec))
             write_file(out.spec, to_yaml(spec))
             write_file(out.provenance, provenance_json(spec))
             self.save()
@@ -242,7 +245,7 @@ class DirectorySink:
         observer.started(designer.steps, resumed=resumed)
 
     def close(self) -> None:
-        """Writes no more."""
+        """Closes the progress log."""
         self._log.close()
 
     @contextmanager
@@ -272,7 +275,7 @@ class DirectorySink:
 
         yield report
 
-    async def stepped(self, evaluation: Evaluation) -> None:
+    async def on_step(self, evaluation: Evaluation) -> None:
         if time.monotonic() - self._saved_at >= self._checkpoint_seconds:
             self.save()
 
@@ -284,7 +287,7 @@ class DirectorySink:
         self.save()
 
     def save(self) -> None:
-        """Writes a checkpoint, and the table if it is a new one. Raises FileError."""
+        """Writes a checkpoint, and the tables that have changed. Raises FileError."""
         designer = self.session.designer
         self._log.sync()
         self._pareto.save()
@@ -305,7 +308,7 @@ class DirectorySink:
         request: evaluation_pb2.EvaluationRequest | None,
         outcome: evaluation_pb2.EvaluationOutcome | None,
     ) -> None:
-        """Writes events, and then shows them."""
+        """Writes events to the progress log, and then reports them to the observer."""
         if request is not None and outcome is not None:
             self._pareto.observe(request, outcome, events)
         self._log.append(events)
@@ -320,8 +323,8 @@ class DirectorySink:
 def resumed_designer(
     spec: spec_pb2.DesignSpec, out: OutDirectory, first_table: RuleTable | None
 ) -> Designer:
-    """The designer of a directory at its last checkpoint. Raises FileError."""
-    data = read_file(out.checkpoint, limit=_CHECKPOINT_BYTES)
+    """Resumes the designer of a directory from its last checkpoint. Raises FileError."""
+    data = read_file(out.checkpoint, limit=_MAX_CHECKPOINT_BYTES)
     try:
         return Designer.resume(spec, data, first_table=first_table)
     except CheckpointError as error:

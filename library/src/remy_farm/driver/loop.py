@@ -1,10 +1,10 @@
-"""The run loop: one design, step by step, whoever evaluates for it and whatever keeps it.
+"""The run loop of a design, which the command line and the coordinator share.
 
-A step is: ask the designer what to evaluate, have it evaluated, have the designer receive the
-outcome, keep what it says, and only then show it. Around the steps the loop measures what a budget
-of CPU time buys, stops the design when a budget is used up, has it make the evaluation that it
-closes with, and hears what somebody asks for meanwhile. What differs between the command line and a
-coordinator is where a design is kept: a `Sink` is a directory, or a job in a store.
+In each step the loop asks the designer for a request, has it evaluated, passes the outcome to the
+designer, and has the result persisted before it is reported. The loop also measures how many steps
+a budget of CPU time allows, stops the design when a budget is used up, makes the closing
+evaluation, and reacts to requests to stop. A design is persisted by a `Sink`: a directory, or a job
+in a store.
 """
 
 from __future__ import annotations
@@ -35,12 +35,15 @@ from remy_farm.evaluation.interface import (
 from remy_proto.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_simulator import RuleTable
 
-#: Tells seconds, and never goes back.
+#: A monotonic clock, in seconds.
 Clock = Callable[[], float]
 
 
 class Stopwatch:
-    """Goes on from what earlier runs have used; CPU time is what evaluators say that it took."""
+    """Measures the time that a design has used, including its earlier runs.
+
+    CPU time is the sum that evaluators report.
+    """
 
     def __init__(self, before: Elapsed, clock: Clock = time.monotonic) -> None:
         self._clock = clock
@@ -48,11 +51,11 @@ class Stopwatch:
         self._cpu_seconds = before.cpu_seconds
 
     def add_cpu(self, seconds: float) -> None:
-        """An evaluation took so much CPU time."""
+        """Adds the CPU time of an evaluation."""
         self._cpu_seconds += seconds
 
     def elapsed(self) -> Elapsed:
-        """Time used up to now."""
+        """Returns the time used so far."""
         return Elapsed(
             wall_seconds=self._clock() - self._wall_origin, cpu_seconds=self._cpu_seconds
         )
@@ -60,10 +63,10 @@ class Stopwatch:
 
 _Result = TypeVar("_Result")
 
-#: Carries out a call, here or in a thread.
+#: Runs a function, in the event loop or in a thread, and returns its result.
 Compute = Callable[[Callable[[], Any]], Awaitable[Any]]
-#: Is told of the events that a call of the designer returned, with the times on them, before its
-#: next call; after an evaluation also of the request and its outcome.
+#: Receives the events that a call of the designer returned, with their times set, before the next
+#: call. After an evaluation it also receives the request and the outcome.
 OnEvents = Callable[
     [
         Sequence[progress_pb2.ProgressEvent],
@@ -75,12 +78,12 @@ OnEvents = Callable[
 
 
 async def compute_here(call: Callable[[], Any]) -> Any:
-    """Carries out a call in the event loop."""
+    """Runs a function in the event loop."""
     return call()
 
 
 class DesignSession:
-    """A designer, what it goes by, and the time that it has used; computes one thing at a time."""
+    """A designer with its specification and stopwatch; runs one computation at a time."""
 
     def __init__(
         self,
@@ -91,63 +94,62 @@ class DesignSession:
         first_table: RuleTable | None = None,
         compute: Compute = compute_here,
     ) -> None:
-        #: Another one after `reconsider`; to be asked, not to be moved.
+        #: Read-only; `reconsider` replaces it.
         self.designer = designer
-        #: What the designer goes by.
+        #: The designer's current specification.
         self.spec = spec
         self.stopwatch = stopwatch
-        #: Whether the design was told to stop for good.
+        #: Whether the design was cancelled.
         self.is_cancelled = False
-        #: Whoever keeps the design, called while nothing else is computed.
+        #: Called with the events of each computation, before another one starts.
         self.on_events: OnEvents = lambda events, request, outcome: None
         self._first_table = first_table
         self._compute = compute
         self._one_at_a_time = asyncio.Lock()
 
     async def compute(self, call: Callable[[], _Result]) -> _Result:
-        """The result of a call that finds the designer between two steps."""
+        """Runs a function while no other one uses the designer, and returns its result."""
         async with self._one_at_a_time:
             result: _Result = await self._compute(call)
         return result
 
     async def next_request(self) -> evaluation_pb2.EvaluationRequest | None:
-        """What to evaluate next; None if the design is finished."""
+        """Returns the next request; None if the design is finished."""
         return await self.compute(self.designer.next_request)
 
     async def requests_ahead(self) -> Sequence[evaluation_pb2.EvaluationRequest]:
-        """What to evaluate after it, as far as that is known and worth beginning."""
+        """Returns the requests to evaluate in advance; none unless `steps_in_flight` allows it."""
         if self.spec.search.joint.steps_in_flight <= 1:
             return ()
         return await self.compute(self.designer.requests_ahead)
 
     async def set_worker_threads(self, threads: int) -> None:
-        """Tells the designer who is there, before a request."""
+        """Sets the number of worker threads that the next step is sized for."""
         await self.compute(lambda: self.designer.set_worker_threads(threads))
 
     async def receive(
         self, request: evaluation_pb2.EvaluationRequest, evaluation: Evaluation
     ) -> None:
-        """Makes a step. Raises OutcomeError."""
+        """Makes a step from an evaluation. Raises OutcomeError."""
         self.stopwatch.add_cpu(evaluation.cpu_seconds)
         outcome = evaluation.outcome
-        await self.compute(lambda: self._tell(self.designer.receive(outcome), request, outcome))
+        await self.compute(lambda: self._emit(self.designer.receive(outcome), request, outcome))
 
     async def stop(self, reason: progress_pb2.StopReason) -> None:
-        """Stops the design; one more evaluation may be due."""
+        """Stops the design. A closing evaluation may follow."""
         self.is_cancelled = reason == progress_pb2.STOP_REASON_CANCELLED
-        await self.compute(lambda: self._tell(self.designer.stop(reason)))
+        await self.compute(lambda: self._emit(self.designer.stop(reason)))
 
     async def reconsider(self, spec: spec_pb2.DesignSpec) -> None:
-        """Goes on with a specification that may have other budgets, or stops for what holds now.
+        """Continues or stops the design according to the budgets of a specification.
 
-        Raises CheckpointError.
+        Raises CheckpointError if the specification differs in more than its budgets.
         """
         self.is_cancelled = False
         await self.compute(lambda: self._reconsider(spec))
 
-    async def heed_budgets(self, spec: spec_pb2.DesignSpec) -> None:
-        """Goes by another specification from now on if it is one, and stops the design if a budget
-        that needs a clock is used up."""
+    async def apply_budgets(self, spec: spec_pb2.DesignSpec) -> None:
+        """Reconsiders the design if the specification changed, and stops it if time is used up."""
         if spec != self.spec:
             await self.reconsider(spec)
         spent = exhausted_budget(spec.stop, self.stopwatch.elapsed())
@@ -155,8 +157,10 @@ class DesignSession:
             await self.stop(spent)
 
     def eta_seconds(self, stop: spec_pb2.Stop, share_of_step: float) -> float | None:
-        """A guess at the wall time left when so much of the running step is done; None where there
-        is nothing to go by."""
+        """Estimates the remaining wall time in seconds; None if no budget allows an estimate.
+
+        `share_of_step` is the finished share of the running step.
+        """
         return estimate_seconds_left(
             stop,
             self.stopwatch.elapsed(),
@@ -171,9 +175,9 @@ class DesignSession:
             self.designer = Designer.resume(spec, data, first_table=self._first_table)
             self.spec = spec
         spent = exhausted_budget(spec.stop, self.stopwatch.elapsed())
-        self._tell(self.designer.reconsider(spent))
+        self._emit(self.designer.reconsider(spent))
 
-    def _tell(
+    def _emit(
         self,
         events: Sequence[progress_pb2.ProgressEvent],
         request: evaluation_pb2.EvaluationRequest | None = None,
@@ -187,52 +191,55 @@ class DesignSession:
 
 
 class Directive(Enum):
-    """Listed by urgency, the most urgent first."""
+    """An instruction to the run loop; the most urgent is listed first."""
 
-    #: Somebody else has the design: touch nothing.
+    #: Return at once and persist nothing: another process owns the design.
     ABANDON = auto()
-    #: Keep what there is, and end here.
+    #: Persist the design and return.
     SUSPEND = auto()
-    #: Stop the design for good, after the evaluation that a stopped design closes with.
+    #: Stop the design, make its closing evaluation, and finish it.
     CANCEL = auto()
     CONTINUE = auto()
 
 
 class Control(Protocol):
-    """Is asked between two steps, and during one when it says that something has changed."""
+    """Gives the run loop its directives."""
 
     @property
     def changed(self) -> asyncio.Event:
-        """Set when there may be another directive; cleared by the loop."""
+        """Set when the directive may have changed; the loop clears it."""
 
     def directive(self) -> Directive:
-        """What to do now."""
+        """Returns the current directive. The loop calls it between steps and after a change."""
 
 
 class Sink(Protocol):
-    """Keeps a design; is the session's `on_events` besides."""
+    """Persists a design. It also sets the session's `on_events`."""
 
     @property
     def spec(self) -> spec_pb2.DesignSpec:
-        """What the design is to go by; its budgets may change while it runs."""
+        """The current specification; its budgets may change while the design runs."""
 
     def step(
         self, request: evaluation_pb2.EvaluationRequest
     ) -> AbstractContextManager[OnProgress | None]:
-        """Surrounds a request's evaluation and the step that it makes; told how far it is."""
+        """Returns a context for a request's evaluation and step.
 
-    async def stepped(self, evaluation: Evaluation) -> None:
-        """A step was made. Raises what has become of keeping it, and of those before."""
+        The context's value receives the progress of the evaluation, unless it is None.
+        """
+
+    async def on_step(self, evaluation: Evaluation) -> None:
+        """Is called after each step. Raises errors of persisting this step or an earlier one."""
 
     async def finish(self, reason: progress_pb2.StopReason, spec: spec_pb2.DesignSpec) -> bool:
-        """The design that went by `spec` is finished, and is kept; False if it is to go on."""
+        """Persists a finished design, made with `spec`. Returns False if it must continue."""
 
     async def suspend(self) -> None:
-        """The design is not finished; what there is of it is kept."""
+        """Persists a design that is not finished."""
 
 
-# A step that took no time would buy any number of them.
-_SHORTEST_STEP_SECONDS = 1e-6
+# Lower limit of the measured CPU time of a step; with 0 any budget would allow infinitely many.
+_MIN_STEP_SECONDS = 1e-6
 
 
 async def changed_or_done(
@@ -240,7 +247,7 @@ async def changed_or_done(
     tasks: Iterable[asyncio.Future[Any]],
     timeout_seconds: float | None = None,
 ) -> None:
-    """Returns when `changed` is set, one of the tasks is done, or time is up; clears `changed`."""
+    """Waits until `changed` is set, one of the tasks is done, or time is up; clears `changed`."""
     change = asyncio.create_task(changed.wait())
     try:
         await asyncio.wait(
@@ -251,8 +258,8 @@ async def changed_or_done(
     changed.clear()
 
 
-class _UnderWay:
-    """An evaluation that was begun."""
+class _RunningEvaluation:
+    """An evaluation that was started."""
 
     def __init__(
         self,
@@ -261,11 +268,11 @@ class _UnderWay:
         request: evaluation_pb2.EvaluationRequest,
         check: Callable[[], None],
     ) -> None:
-        """`check` is called whenever more packets were sent."""
+        """`check` is called at each report of progress."""
         self.request = request
-        #: Sent in it so far.
+        #: Packets sent so far.
         self.packets = 0
-        #: Told how far it is, once somebody waits for it.
+        #: Receives the progress of the evaluation; None while it is evaluated in advance.
         self.on_progress: OnProgress | None = None
         self._check = check
         self.task = asyncio.ensure_future(evaluator.evaluate(share, request, self._report))
@@ -278,7 +285,7 @@ class _UnderWay:
 
 
 class RunLoop:
-    """Carries requests to an evaluator and outcomes back, as long as its control lets it."""
+    """Runs designs on an evaluator until they are finished or the control ends the run."""
 
     def __init__(
         self,
@@ -288,46 +295,46 @@ class RunLoop:
         *,
         compute: Compute = compute_here,
     ) -> None:
-        """`share` says, before each evaluation, what part of the evaluator the design may have."""
+        """`share` is called before each evaluation, and returns the design's share of workers."""
         self._evaluator = evaluator
         self._control = control
         self._share = share
         self._compute = compute
-        # The next step's, and those of the steps behind it.
-        self._under_way: list[_UnderWay] = []
+        # The evaluation of the current step, and those of later steps.
+        self._running: list[_RunningEvaluation] = []
 
     async def rehearse(
         self, spec: spec_pb2.DesignSpec, on_progress: OnProgress | None = None
     ) -> spec_pb2.DesignSpec | None:
-        """The specification with `search.joint.steps` in place of a budget of CPU time or packets,
-        and itself if it has none; None if the run was to end meanwhile.
+        """Converts a budget of CPU time or packets into `search.joint.steps`, by a rehearsal.
 
-        The CPU time of a step is what its evaluation took, as evaluators say.
+        Returns the specification unchanged if it has no such budget, and None if the control ended
+        the run.
         """
         if not is_by_budget(spec):
             return spec
         rehearsal: Rehearsal = await self._compute(lambda: Rehearsal(spec))
         while (request := await self._compute(rehearsal.next_request)) is not None:
-            evaluation = await self._evaluated(
+            evaluation = await self._evaluate(
                 request, on_progress, lambda: self._control.directive() is Directive.CONTINUE
             )
             if evaluation is None:
                 return None
-            seconds = max(evaluation.cpu_seconds, _SHORTEST_STEP_SECONDS)
+            seconds = max(evaluation.cpu_seconds, _MIN_STEP_SECONDS)
             outcome = evaluation.outcome
             await self._compute(lambda: rehearsal.receive(outcome, seconds))  # noqa: B023
         resolved: spec_pb2.DesignSpec = await self._compute(rehearsal.spec_with_steps)
         return resolved
 
     async def run(self, session: DesignSession, sink: Sink) -> None:
-        """Returns when the design is finished, or its control has the run end.
+        """Runs the design until it is finished or the control ends the run.
 
-        Raises what the sink and the evaluator raise, and DesignerError.
+        Raises DesignerError, and the errors of the sink and of the evaluator.
         """
         try:
             await self._run(session, sink)
         finally:
-            await self._withdraw_others([])
+            await self._cancel_except([])
 
     async def _run(self, session: DesignSession, sink: Sink) -> None:
         was_cancelled = session.designer.finished == progress_pb2.STOP_REASON_CANCELLED
@@ -340,7 +347,7 @@ class RunLoop:
             if directive is Directive.CANCEL:
                 await session.stop(progress_pb2.STOP_REASON_CANCELLED)
             else:
-                await session.heed_budgets(sink.spec)
+                await session.apply_budgets(sink.spec)
             if session.spec.search.follow_workers:
                 await session.set_worker_threads(self._evaluator.status().threads)
             request = await session.next_request()
@@ -351,73 +358,75 @@ class RunLoop:
                     return
                 continue
             with sink.step(request) as on_progress:
-                self._begin(request)
+                self._start(request)
                 ahead = await session.requests_ahead()
                 for following in ahead:
-                    self._begin(following)
-                await self._withdraw_others([request, *ahead])
-                evaluation = await self._evaluated(
-                    request, on_progress, lambda: self._is_wanted(session)
+                    self._start(following)
+                await self._cancel_except([request, *ahead])
+                evaluation = await self._evaluate(
+                    request, on_progress, lambda: self._is_needed(session)
                 )
                 if evaluation is None:
                     continue
                 await session.receive(request, evaluation)
-            await sink.stepped(evaluation)
+            await sink.on_step(evaluation)
 
-    def _is_wanted(self, session: DesignSession) -> bool:
-        """Whether the evaluation under way is."""
+    def _is_needed(self, session: DesignSession) -> bool:
+        """Tells whether the outcome of the running evaluation is still needed."""
         directive = self._control.directive()
         return directive is Directive.CONTINUE or (
             directive is Directive.CANCEL and session.is_cancelled
         )
 
-    def _begin(self, request: evaluation_pb2.EvaluationRequest) -> _UnderWay:
-        """The request's evaluation, begun now if it is not under way."""
-        for each in self._under_way:
+    def _start(self, request: evaluation_pb2.EvaluationRequest) -> _RunningEvaluation:
+        """Returns the evaluation of a request, which it starts unless it is running."""
+        for each in self._running:
             if each.request is request:
                 return each
-        begun = _UnderWay(self._evaluator, self._share(), request, self._check_limit)
-        self._under_way.append(begun)
-        return begun
+        started = _RunningEvaluation(self._evaluator, self._share(), request, self._check_limit)
+        self._running.append(started)
+        return started
 
     def _check_limit(self) -> None:
-        """Raises PacketLimitReached where those under way have sent more packets together than the
-        design may; that none does alone is the evaluator's to check."""
+        """Raises PacketLimitReached if all running evaluations together exceed the packet limit.
+
+        The evaluator checks each evaluation by itself.
+        """
         limit = self._share().packet_limit
-        packets = sum(each.packets for each in self._under_way)
+        packets = sum(each.packets for each in self._running)
         if limit is not None and packets > limit:
             raise PacketLimitReached(
-                f"the steps in flight send more packets than the {limit} that are left to them"
+                f"the steps in flight have sent {packets} packets; {limit} are left to them"
             )
 
-    async def _withdraw_others(self, wanted: Sequence[evaluation_pb2.EvaluationRequest]) -> None:
-        """Withdraws what is under way and not wanted."""
-        for each in [*self._under_way]:
-            if not any(each.request is request for request in wanted):
-                await self._withdraw(each)
+    async def _cancel_except(self, needed: Sequence[evaluation_pb2.EvaluationRequest]) -> None:
+        """Cancels all running evaluations but those of the given requests."""
+        for each in [*self._running]:
+            if not any(each.request is request for request in needed):
+                await self._cancel(each)
 
-    async def _withdraw(self, evaluation: _UnderWay) -> None:
-        self._under_way.remove(evaluation)
+    async def _cancel(self, evaluation: _RunningEvaluation) -> None:
+        self._running.remove(evaluation)
         evaluation.task.cancel()
         await asyncio.gather(evaluation.task, return_exceptions=True)
 
-    async def _evaluated(
+    async def _evaluate(
         self,
         request: evaluation_pb2.EvaluationRequest,
         on_progress: OnProgress | None,
-        is_wanted: Callable[[], bool],
+        is_needed: Callable[[], bool],
     ) -> Evaluation | None:
-        """The request's evaluation; None, and it is withdrawn, once it is not wanted.
+        """Evaluates a request. Cancels the evaluation, and returns None, once it is not needed.
 
-        Raises what the evaluator does.
+        Raises the errors of the evaluator.
         """
-        evaluation = self._begin(request)
+        evaluation = self._start(request)
         evaluation.on_progress = on_progress
         try:
             while not evaluation.task.done():
-                if not is_wanted():
+                if not is_needed():
                     return None
-                tasks = [each.task for each in self._under_way]
+                tasks = [each.task for each in self._running]
                 for task in tasks:
                     if task.done() and isinstance(task.exception(), PacketLimitReached):
                         task.result()
@@ -425,4 +434,4 @@ class RunLoop:
                 await changed_or_done(self._control.changed, running)
             return evaluation.task.result()
         finally:
-            await self._withdraw(evaluation)
+            await self._cancel(evaluation)

@@ -1,7 +1,7 @@
-"""pareto.csv: throughput and delay of each epoch's table, whatever the design's objective.
+"""Writes and reads pareto.csv: throughput and delay of each epoch's table.
 
-Epochs end with a validation, and its outcome holds what every sender received and how long it took:
-the points of a throughput-delay plot come without simulating anything again.
+Each epoch ends with a validation, whose outcome holds the throughput and delay of every sender. The
+points of a throughput-delay plot therefore need no further simulation.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from remy_farm.evaluation.measures import (
 from remy_farm.files import FileError, read_file, write_file
 from remy_proto.v1 import evaluation_pb2, progress_pb2
 
-_MOST_BYTES = 64 << 20
+_MAX_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
 class ParetoPoint:
-    """One epoch's table on the specimens that it was validated on.
+    """Throughput and delay of one epoch's table on the validation specimens.
 
-    Each specimen counts with its mean over the senders that received packets; None if no sender did
-    on any specimen.
+    The value of a specimen is the mean over its senders that received packets. Medians and means
+    are over specimens; None if no sender received packets on any specimen.
     """
 
     epoch: int
@@ -47,17 +47,17 @@ class ParetoPoint:
     delay_over_rtt_mean: float | None
     #: The objective; None if no sender could be scored.
     score: float | None
-    #: Whether the table was better than the one before, and took its place.
+    #: Whether the table beat the best one so far and replaced it.
     accepted: bool
 
 
-_HEAD = [field.name for field in fields(ParetoPoint)]
+_COLUMNS = [field.name for field in fields(ParetoPoint)]
 
 
 def _measured(
     request: evaluation_pb2.EvaluationRequest, outcome: evaluation_pb2.EvaluationOutcome
 ) -> dict[str, float | None]:
-    """What the request's last candidate came to, by the names of points' and epochs' fields."""
+    """Returns throughput and delay of the request's last candidate, by name of the field."""
     measured = [
         measure_specimen(specimen, measure_senders(result))
         for specimen, result in by_specimen(request, outcome)
@@ -75,7 +75,7 @@ def _measured(
 def throughput_delay(
     request: evaluation_pb2.EvaluationRequest, outcome: evaluation_pb2.EvaluationOutcome
 ) -> progress_pb2.ThroughputDelay:
-    """As a job's epoch keeps it, of the request's last candidate."""
+    """Returns the throughput and delay of the request's last candidate, for an epoch of a job."""
     return progress_pb2.ThroughputDelay(**_measured(request, outcome))
 
 
@@ -84,7 +84,10 @@ def pareto_point(
     outcome: evaluation_pb2.EvaluationOutcome,
     record: progress_pb2.EpochRecord,
 ) -> ParetoPoint:
-    """The point of the epoch that `outcome` ended; its table is the request's last candidate."""
+    """Returns the point of the epoch that ended with `outcome`.
+
+    The epoch's table is the request's last candidate.
+    """
     after = record.comparison.after
     return ParetoPoint(
         epoch=record.epoch,
@@ -97,14 +100,16 @@ def pareto_point(
 
 
 class ParetoFile:
-    """The file, with the points of all epochs that the design's checkpoint knows of."""
+    """The file pareto.csv of a running design."""
 
     def __init__(self, path: Path, steps: int) -> None:
-        """Takes over the points of a design that has made `steps` steps; later ones are dropped, as
-        their steps will be made again. A file that is missing begins anew. Raises FileError."""
+        """Reads the points of the first `steps` steps from the file, if it exists.
+
+        Later points are dropped, because their steps will be made again. Raises FileError.
+        """
         self._path = path
-        found = read_points(path) if steps > 0 and path.exists() else []
-        self._points = [point for point in found if point.step <= steps]
+        points = read_points(path) if steps > 0 and path.exists() else []
+        self._points = [point for point in points if point.step <= steps]
         self._is_saved = False
 
     def observe(
@@ -113,39 +118,42 @@ class ParetoFile:
         outcome: evaluation_pb2.EvaluationOutcome,
         events: Sequence[progress_pb2.ProgressEvent],
     ) -> None:
-        """Takes note of an outcome, if `events` say that it ended an epoch."""
+        """Adds the point of an outcome if `events` contain the end of an epoch."""
         for event in events:
             if event.HasField("epoch_finished"):
                 self._points.append(pareto_point(request, outcome, event.epoch_finished.record))
                 self._is_saved = False
 
     def save(self) -> None:
-        """Writes the file, if it says anything new. Raises FileError."""
+        """Writes the file if it has changed. Raises FileError."""
         if not self._is_saved:
             write_file(self._path, to_csv(self._points))
             self._is_saved = True
 
 
 def to_csv(points: Sequence[ParetoPoint]) -> str:
-    """A line with the names of the columns, then one a point; None is empty, numbers are exact."""
+    """Returns the points as CSV: a header, then one line per point.
+
+    None becomes an empty cell. Numbers have enough digits to be read back exactly.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_HEAD)
+    writer.writerow(_COLUMNS)
     for point in points:
         writer.writerow([_cell(value) for value in astuple(point)])
     return text.getvalue()
 
 
 def read_points(path: Path) -> list[ParetoPoint]:
-    """The points in a file. Raises FileError."""
-    text = read_file(path, limit=_MOST_BYTES).decode(errors="replace")
+    """Reads the points in a file. Raises FileError."""
+    text = read_file(path, limit=_MAX_BYTES).decode(errors="replace")
     head, *rows = [*csv.reader(io.StringIO(text))] or [[]]
-    if head != _HEAD:
+    if head != _COLUMNS:
         raise _damaged(path, 1)
     points = []
     for line, row in enumerate(rows, start=2):
         try:
-            cells = {name: cell or None for name, cell in zip(_HEAD, row, strict=True)}
+            cells = {name: cell or None for name, cell in zip(_COLUMNS, row, strict=True)}
             points.append(msgspec.convert(cells, ParetoPoint, strict=False))
         except ValueError as error:
             raise _damaged(path, line) from error
@@ -153,7 +161,7 @@ def read_points(path: Path) -> list[ParetoPoint]:
 
 
 def _damaged(path: Path, line: int) -> FileError:
-    return FileError(f"{path}: line {line} does not hold the columns {', '.join(_HEAD)}")
+    return FileError(f"{path}: line {line} does not hold the columns {', '.join(_COLUMNS)}")
 
 
 def _cell(value: object) -> str:

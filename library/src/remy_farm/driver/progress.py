@@ -1,4 +1,4 @@
-"""Progress: what a run shows, and its events as lines of JSON, through crashes and resumes."""
+"""Reports a run's progress to an observer, and writes its events to progress.jsonl."""
 
 from __future__ import annotations
 
@@ -19,35 +19,46 @@ from remy_simulator import RuleTable
 
 
 class DesignObserver:
-    """Is called in the thread that called `DesignRun.run`, and should return at once. This one
-    shows nothing."""
+    """Base class of observers of a run; its methods do nothing.
+
+    Methods are called in the thread that called `DesignRun.run`, and should return at once.
+    """
 
     def started(self, steps: int, *, resumed: bool) -> None:
-        """Before the first step of this run: how many earlier runs have made, and whether there was
-        a checkpoint to resume from."""
+        """Is called before the first step of this run.
+
+        Args:
+            steps: Number of steps that earlier runs have made.
+            resumed: Whether the run continues from a checkpoint.
+        """
 
     def progress(self, progress: progress_pb2.JobProgress) -> None:
-        """Some ten times a second while a step is evaluated. As far as it is known here, and of the
-        running step: `step` is its number, from 1, and packets are those of its simulations."""
+        """Is called about ten times a second while a step is evaluated.
+
+        `progress` describes the running step: `step` is its number, from 1, and
+        `simulated_packets` counts its packets only. Fields that a run does not know are absent.
+        """
 
     def event(self, event: progress_pb2.ProgressEvent) -> None:
-        """The line was added to progress.jsonl; its checkpoint may not have been written yet."""
+        """Is called after an event was added to progress.jsonl, possibly before its checkpoint."""
 
     def published(self, table: RuleTable, steps: int) -> None:
-        """From now on `table` is the one to publish, `steps` steps after the design began; told at
-        a run's first event and whenever it changes."""
+        """Is called at a run's first event, and whenever the table to publish changes.
+
+        `steps` is the number of steps since the design began.
+        """
 
 
 def to_line(event: progress_pb2.ProgressEvent) -> str:
-    """One line, with the newline: fields by name, in the order of their declaration.
+    """Returns an event as a line of JSON, with fields by name in the order of their declaration.
 
-    Numbers are numbers, also those of 64 bits; zeros are written; what is absent is left out.
+    Integers of 64 bits are written as numbers. Zeros are written; absent fields are left out.
     """
-    return json.dumps(_tree(event), allow_nan=False) + "\n"
+    return json.dumps(_to_dict(event), allow_nan=False) + "\n"
 
 
 def from_line(line: str | bytes) -> progress_pb2.ProgressEvent:
-    """The inverse. Raises ValueError."""
+    """Reads what `to_line` wrote. Raises ValueError."""
     tree = json.loads(line)
     if not isinstance(tree, dict):
         raise ValueError("an event is a JSON object")
@@ -57,27 +68,27 @@ def from_line(line: str | bytes) -> progress_pb2.ProgressEvent:
         raise ValueError(str(error)) from error
 
 
-def _tree(message: Message) -> dict[str, Any]:
-    told = (field for field in fields_of(message) if not is_unset(message, field))
-    return {field.name: convert_value(message, field, _value) for field in told}
+def _to_dict(message: Message) -> dict[str, Any]:
+    present = (field for field in fields_of(message) if not is_unset(message, field))
+    return {field.name: convert_value(message, field, _value) for field in present}
 
 
 def _value(field: Any, value: Any) -> Any:
     if field.message_type is not None:
-        return _tree(value)
+        return _to_dict(value)
     if field.enum_type is not None:
         return field.enum_type.values_by_number[value].name
     return value
 
 
 class ProgressLog:
-    """The file, open behind the last line that the design's checkpoint knows of."""
+    """The file progress.jsonl of a running design, open for appending."""
 
     def __init__(self, path: Path, sequence: int) -> None:
-        """Opens the file (a new one if there is none) and drops its lines above event `sequence`.
+        """Opens or creates the file, and removes its lines after event `sequence`.
 
-        What was written after the checkpoint that a design resumes from will be written again.
-        Raises FileError.
+        `sequence` is the last event of the checkpoint that the design resumes from; later events
+        will be written again. Raises FileError.
         """
         self._path = path
         size, self.elapsed = _lines_up_to(path, sequence)
@@ -89,7 +100,7 @@ class ProgressLog:
             raise self._failure(error) from error
 
     def append(self, events: Iterable[progress_pb2.ProgressEvent]) -> None:
-        """Adds lines. They are safe after `sync`. Raises FileError."""
+        """Appends events. They are durable only after `sync`. Raises FileError."""
         data = "".join(to_line(event) for event in events).encode()
         try:
             while data:
@@ -98,7 +109,7 @@ class ProgressLog:
             raise self._failure(error) from error
 
     def sync(self) -> None:
-        """Forces all lines to the disk. Raises FileError."""
+        """Flushes all lines to the disk. Raises FileError."""
         try:
             os.fsync(self._descriptor)
         except OSError as error:
@@ -113,19 +124,19 @@ class ProgressLog:
 
 
 def read_events(path: Path) -> Iterator[progress_pb2.ProgressEvent]:
-    """The events of a progress.jsonl, in order. Raises FileError."""
+    """Yields the events of a progress.jsonl, in order. Raises FileError."""
     return (event for event, _ in _events(path))
 
 
 def elapsed_up_to(path: Path, sequence: int) -> Elapsed:
-    """The time used up to event `sequence` of a progress.jsonl. Raises FileError."""
+    """Returns the time used up to event `sequence` of a progress.jsonl. Raises FileError."""
     return _lines_up_to(path, sequence)[1]
 
 
 def _lines_up_to(path: Path, sequence: int) -> tuple[int, Elapsed]:
-    """Size in bytes of the file up to event `sequence`, and the time used up to it.
+    """Returns the size in bytes of the file up to event `sequence`, and the time used up to it.
 
-    A file that is missing or empty is a fresh start: somebody has taken the lines away.
+    Returns zeros for a missing or empty file, which the user may have deleted.
     """
     if sequence == 0 or not path.exists() or path.stat().st_size == 0:
         return 0, Elapsed()
@@ -133,13 +144,13 @@ def _lines_up_to(path: Path, sequence: int) -> tuple[int, Elapsed]:
         if event.sequence == sequence:
             return end, Elapsed(event.wall_seconds, event.cpu_seconds)
     raise FileError(
-        f"{path} ends before event {sequence}, where the checkpoint is; restore the file, or "
-        f"remove it to go on without its lines"
+        f"{path} ends before event {sequence}, the last one of the checkpoint; restore the file, "
+        f"or remove it to continue without its events"
     )
 
 
 def _events(path: Path) -> Iterator[tuple[progress_pb2.ProgressEvent, int]]:
-    """Each line's event, and the position behind it."""
+    """Yields the event of each line, and the file position after it."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(iter(file.readline, b""), start=1):

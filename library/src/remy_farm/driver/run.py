@@ -1,4 +1,4 @@
-"""One run of a design on this machine: from its directory's last checkpoint to its end."""
+"""Runs a design on this machine, from the last checkpoint in its directory to its end."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def with_budget(
     max_cpu_seconds: float | None = None,
     max_wall_seconds: float | None = None,
 ) -> spec_pb2.DesignSpec:
-    """The specification with other budgets where they are given.
+    """Returns the specification with the given budgets; None leaves a budget unchanged.
 
-    All of them count from the beginning of the design, through every resume.
+    Budgets count from the start of the design, not from its last resume.
     """
     changed = spec_pb2.DesignSpec()
     changed.CopyFrom(spec)
@@ -58,19 +58,18 @@ def with_length(
     steps: int | None = None,
     seed: int | None = None,
 ) -> spec_pb2.DesignSpec:
-    """The specification with another length and seed where they are given.
+    """Returns the specification with the given length and seed; None leaves a value unchanged.
 
-    `seconds` are CPU time of its simulations: a joint search is planned for so many, as a number of
-    steps that is measured when the design begins, and others are cut off after them. `steps` are
-    those of the whole schedule. Raises SpecError, and DesignerError where the search has no
-    schedule.
+    `seconds` is the CPU time of all simulations. A joint search is planned for it: when the design
+    starts, a rehearsal measures how many steps it allows. Other searches stop after it. `steps` is
+    the length of the schedule. Raises SpecError, and DesignerError if the search has no schedule.
     """
     changed = spec_pb2.DesignSpec()
     changed.CopyFrom(spec)
     if seed is not None:
         changed.search.seed = seed
     if seconds is not None and steps is not None:
-        problem = f"is {seconds:g}, but must be left out where steps is given ({steps})"
+        problem = f"is {seconds:g}, but must be left out because steps is given ({steps})"
         raise SpecError("the length of a design", [Violation("seconds", problem)])
     if steps is not None:
         changed = with_steps(changed, steps)
@@ -90,10 +89,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def signals_call(function: Callable[[], None]) -> Iterator[None]:
-    """Has Ctrl-C and SIGTERM call `function` instead of ending the process.
+    """Makes the first Ctrl-C or SIGTERM call `function` instead of ending the process.
 
-    A second signal does what it did before, so that nobody is kept waiting. Signals are left alone
-    in any but the main thread, where Python does not deliver them.
+    A second signal has its usual effect, so that a user need not wait. Does nothing outside of the
+    main thread, because Python delivers signals only there.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -117,7 +116,7 @@ def signals_call(function: Callable[[], None]) -> Iterator[None]:
 
 
 class Interrupt:
-    """Suspends a run, from any thread. See `Control`."""
+    """A `Control` that suspends a run. It can be set from any thread."""
 
     def __init__(self) -> None:
         self.changed = asyncio.Event()
@@ -125,7 +124,7 @@ class Interrupt:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def attach(self) -> None:
-        """The run is in the running event loop."""
+        """Attaches the control to the running event loop, which is the run's."""
         self._loop = asyncio.get_running_loop()
 
     def set(self) -> None:
@@ -140,21 +139,23 @@ class Interrupt:
 
 @dataclass(frozen=True)
 class DesignResult:
-    """How a run ended."""
+    """The result of a run."""
 
-    #: The specification as it was followed: with steps in place of a budget of CPU time.
+    #: The effective specification, with steps in place of a budget of CPU time.
     spec: spec_pb2.DesignSpec
-    #: The tables that the design began with, as its search may publish them.
+    #: The first tables of the design, with actions that the search could publish.
     first: list[RuleTable]
-    #: The published tables by name; there is one unless several were designed together.
+    #: The published tables by name; more than one only if several were designed together.
     tables: dict[str, RuleTable]
-    #: Why the design is finished; None if the run was interrupted and the design may go on.
+    #: Why the design finished; None if the run was interrupted and the design can be resumed.
     reason: progress_pb2.StopReason | None
-    #: Steps made and epochs completed since the design began.
+    #: Steps made since the design began.
     steps: int
+    #: Epochs completed since the design began.
     epochs: list[progress_pb2.EpochRecord]
-    #: Time used since the design began; CPU time is that of its evaluations.
+    #: Time used since the design began, without pauses between runs.
     wall_seconds: float
+    #: CPU time of the evaluations since the design began.
     cpu_seconds: float
 
     @property
@@ -164,42 +165,42 @@ class DesignResult:
 
 
 class _Relay(DesignObserver):
-    """Calls an observer in the thread that started the design, and waits until it returns."""
+    """Forwards calls to an observer in the thread that started the design, and waits for them."""
 
     def __init__(self, calls: SimpleQueue[Callable[[DesignObserver], None] | None]) -> None:
-        """`calls` are made in the observer's thread."""
+        """The observer's thread takes the calls from `calls` and makes them."""
         self._calls = calls
 
     def started(self, steps: int, *, resumed: bool) -> None:
-        self._tell(lambda observer: observer.started(steps, resumed=resumed))
+        self._forward(lambda observer: observer.started(steps, resumed=resumed))
 
     def progress(self, progress: progress_pb2.JobProgress) -> None:
-        self._tell(lambda observer: observer.progress(progress))
+        self._forward(lambda observer: observer.progress(progress))
 
     def event(self, event: progress_pb2.ProgressEvent) -> None:
-        self._tell(lambda observer: observer.event(event))
+        self._forward(lambda observer: observer.event(event))
 
     def published(self, table: RuleTable, steps: int) -> None:
-        self._tell(lambda observer: observer.published(table, steps))
+        self._forward(lambda observer: observer.published(table, steps))
 
-    def _tell(self, tell: Callable[[DesignObserver], None]) -> None:
-        """Raises what the observer raises."""
-        told: Future[None] = Future()
+    def _forward(self, method: Callable[[DesignObserver], None]) -> None:
+        """Waits for the call. Raises the error that the observer raised."""
+        done: Future[None] = Future()
 
         def call(observer: DesignObserver) -> None:
             try:
-                tell(observer)
+                method(observer)
             except BaseException as error:
-                told.set_exception(error)
+                done.set_exception(error)
             else:
-                told.set_result(None)
+                done.set_result(None)
 
         self._calls.put(call)
-        told.result()
+        done.result()
 
 
 class DesignRun:
-    """Drives a designer with files, clocks and signals around."""
+    """One run of a design: drives a designer, with a directory, a clock and signal handlers."""
 
     def __init__(
         self,
@@ -213,16 +214,20 @@ class DesignRun:
         first_table: RuleTable | None = None,
         clock: Clock = time.monotonic,
     ) -> None:
-        """A run of the design that `spec` (complete, with the run's budgets) describes.
+        """Prepares a run.
 
-        The design begins with `first_table` in place of the search's own if one is given; a resumed
-        one need not be given it again.
-
-        `out` is the directory for its files: new or empty, or with `resume` one that a run has
-        left. What `search.joint.cpu_seconds` buys is measured when a design begins, and never
-        again. `evaluator` makes, in the run's event loop, what takes the place of `threads`
-        threads. A checkpoint is written at most once in `checkpoint_seconds`, and whenever a run
-        ends; how often changes nothing but what a crash costs. `clock` measures wall time.
+        Args:
+            spec: Specification, with all defaults and with the budgets of this run.
+            out: Directory of the design's files: new or empty, or with `resume` one that an earlier
+                run used.
+            threads: Number of threads that simulate.
+            resume: Whether to continue the design in `out`. How many steps a budget of CPU time
+                allows is measured only when a design starts.
+            evaluator: Makes the evaluator, in the run's event loop; replaces `threads`.
+            checkpoint_seconds: Minimum time between two checkpoints. A run always ends with one.
+                The number of checkpoints changes only how many steps a crash loses.
+            first_table: Replaces the search's own first table; not needed again with `resume`.
+            clock: Measures wall time.
         """
         self._spec = spec
         self._out = OutDirectory(out)
@@ -234,29 +239,33 @@ class DesignRun:
         self._interrupt = Interrupt()
 
     def interrupt(self) -> None:
-        """Asks the run to abandon its step, leave a checkpoint and return. From any thread."""
+        """Makes the run drop its current step, write a checkpoint and return.
+
+        May be called from any thread.
+        """
         self._interrupt.set()
 
     def run(self, observer: DesignObserver | None = None) -> DesignResult:
         """Runs until the design is finished, or until `interrupt`, Ctrl-C or SIGTERM.
 
-        The first such signal takes effect at once; a second one ends the process as usual, which
-        harms nothing. Where an event loop runs in this thread, as in a notebook, the run has one of
-        its own in another thread.
+        A second signal ends the process at once, without harm to the last checkpoint. If an event
+        loop is running in this thread, as in a notebook, the run uses another thread.
 
-        Raises FileError if a file cannot be read or written, if the directory holds another design,
-        other files or, to resume, no design, or is in use, or if its checkpoint is damaged;
-        DesignerError if the specification asks for what there is not. What the last checkpoint held
-        is safe in every case.
+        Raises:
+            FileError: A file cannot be read or written, the checkpoint is damaged, or the directory
+                is in use, holds another design or other files, or has no design to resume.
+            DesignerError: The search does not support the specification.
         """
         self._out.check(resume=self._resume)
         with self._out.locked(), signals_call(self._interrupt.set):
             self._out.check(resume=self._resume)
-            told = observer or DesignObserver()
-            return self._run_apart(told) if in_event_loop() else asyncio.run(self._run(told))
+            observer = observer or DesignObserver()
+            if in_event_loop():
+                return self._run_in_thread(observer)
+            return asyncio.run(self._run(observer))
 
-    def _run_apart(self, observer: DesignObserver) -> DesignResult:
-        """Runs in another thread, since an event loop runs in this one, as in a notebook."""
+    def _run_in_thread(self, observer: DesignObserver) -> DesignResult:
+        """Runs in another thread, because this thread's event loop is in use."""
         calls: SimpleQueue[Callable[[DesignObserver], None] | None] = SimpleQueue()
         with ThreadPoolExecutor(1, thread_name_prefix="design") as other:
             run = other.submit(asyncio.run, self._run(_Relay(calls)))
@@ -276,7 +285,7 @@ class DesignRun:
         evaluator = self._new_evaluator()
         loop = RunLoop(evaluator, self._interrupt, lambda: Share(self._spec.name))
         try:
-            spec = await self._resolved(loop)
+            spec = await self._spec_with_steps(loop)
             if spec is None:
                 return _result(self._spec, Designer(self._spec, first_table=self._first_table))
             sink = DirectorySink(
@@ -296,10 +305,11 @@ class DesignRun:
         finally:
             await evaluator.close()
 
-    async def _resolved(self, loop: RunLoop) -> spec_pb2.DesignSpec | None:
-        """The specification with steps in place of CPU time; None if the run was interrupted.
+    async def _spec_with_steps(self, loop: RunLoop) -> spec_pb2.DesignSpec | None:
+        """Returns the specification with steps in place of a budget; None if interrupted.
 
-        Raises FileError or SpecError if what was measured before cannot be read.
+        A resumed design uses the steps in its directory's specification. Raises FileError or
+        SpecError if that cannot be read.
         """
         if is_by_budget(self._spec) and self._out.checkpoint.exists():
             return with_steps(self._spec, load_spec(self._out.spec).search.joint.steps)
@@ -325,8 +335,8 @@ def _result(
     )
 
 
-def kept_design(out: OutDirectory) -> DesignResult:
-    """A design as its directory has it, without going on. Raises FileError."""
+def stored_design(out: OutDirectory) -> DesignResult:
+    """Returns the result of the design in a directory, without running it. Raises FileError."""
     if not out.checkpoint.exists():
         raise FileError(f"{out.path} holds no design ({out.checkpoint.name} is missing)")
     spec = load_spec(out.spec)

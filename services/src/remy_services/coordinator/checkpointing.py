@@ -184,7 +184,7 @@ class StoreCheckpointer:
 
         `refused` are the revisions of damaged snapshots that the history tells of; `why_suspended`
         is a sentence for people. `on_failure` is called when a commit beside the steps has failed
-        for good; `stepped` raises what went wrong.
+        for good; `on_step` raises what went wrong.
         """
         self._environment = environment
         self._handle = handle
@@ -216,7 +216,7 @@ class StoreCheckpointer:
             self._live.began(request, self._session.designer)
             yield self._live.reported
 
-    async def stepped(self, evaluation: Evaluation) -> None:
+    async def on_step(self, evaluation: Evaluation) -> None:
         """Has the step committed when it is time.
 
         Returns at once, unless a commit takes so long that the next one is due: then waits for it,
