@@ -1,9 +1,9 @@
-"""A world simple enough to know: designers can be tested in milliseconds.
+"""An evaluator with an analytic score in place of the simulator: designer tests take milliseconds.
 
-Every specimen comes with a handful of memory points. At each of them an action is the better the
-nearer it lies to the best one for that point, which changes smoothly over memory space, so that
-splitting a rule pays. What a specimen adds to the score is the same for all candidates; noise that
-is not can be switched on, to tempt the search into gains that are none.
+Every specimen has a few memory points. The score falls with the distance of each point's action
+from the point's best action, which changes smoothly over memory space, so that splitting a rule
+helps. Each specimen also adds a term that is the same for all candidates. `noise` adds a term that
+is different for each candidate, to test that a search rejects spurious gains.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MemoryPoint = tuple[float, ...]
 
 
 class AnalyticEvaluator:
-    """An evaluator without a simulator. Remembers all that it was asked for, and its answers."""
+    """An evaluator without a simulator. Records its requests and caches the outcomes."""
 
     def __init__(self, *, noise: float = 0.0) -> None:
         self.noise = noise
@@ -44,12 +44,12 @@ class AnalyticEvaluator:
     def evaluate(
         self, request: evaluation_pb2.EvaluationRequest
     ) -> evaluation_pb2.EvaluationOutcome:
-        """The outcome of the request: candidate-major, a pure function."""
+        """Returns the outcome, which depends on the request and `noise` only."""
         self.requests.append(request)
-        name = (self.noise, request.SerializeToString(deterministic=True))
-        if name not in self._known:
-            self._known[name] = self._evaluate(request)
-        return self._known[name]
+        key = (self.noise, request.SerializeToString(deterministic=True))
+        if key not in self._known:
+            self._known[key] = self._evaluate(request)
+        return self._known[key]
 
     def _evaluate(
         self, request: evaluation_pb2.EvaluationRequest
@@ -90,8 +90,8 @@ class AnalyticEvaluator:
         for point, rule in lookups:
             utility -= _loss(actions[rule], point) / _POINTS
             if self.noise:
-                name = [_bits(component) for component in actions[rule]]
-                draw = remy_simulator.normal(request.seed, specimen.key, *name)
+                key = [_bits(component) for component in actions[rule]]
+                draw = remy_simulator.normal(request.seed, specimen.key, *key)
                 utility += self.noise * draw / _POINTS
         packets = int(_PACKETS * remy_simulator.exp(utility))
         return evaluation_pb2.SpecimenOutcome(
@@ -106,13 +106,13 @@ class AnalyticEvaluator:
 
 
 def best_action(point: MemoryPoint) -> Action:
-    """The best action at a memory point."""
-    nearness = 1 / (1 + point[0] / 100)
-    return (0.5 + 0.4 * nearness, 10 - 8 * nearness, 1.5 - nearness)
+    """Returns the best action at a memory point, which depends on send_ewma only."""
+    weight = 1 / (1 + point[0] / 100)
+    return (0.5 + 0.4 * weight, 10 - 8 * weight, 1.5 - weight)
 
 
 def memory_points(specimen: evaluation_pb2.Specimen) -> list[MemoryPoint]:
-    """The memory values that trigger rules on a specimen; the first is a fresh memory's."""
+    """Returns a specimen's memory points; the first is the initial memory, all zeros."""
     return [(0.0,) * USUAL_AXES] + [
         tuple(
             1000 * remy_simulator.uniform(specimen.key, number, axis) ** 2
@@ -126,8 +126,8 @@ def _loss(action: Action, point: MemoryPoint) -> float:
     best = best_action(point)
     scales = (0.2, 5.0, 1.0)
     return sum(
-        ((present - wanted) / scale) * ((present - wanted) / scale)
-        for present, wanted, scale in zip(action, best, scales, strict=True)
+        ((actual - ideal) / scale) * ((actual - ideal) / scale)
+        for actual, ideal, scale in zip(action, best, scales, strict=True)
     )
 
 
@@ -157,7 +157,10 @@ def _record(
     lookups: list[list[tuple[MemoryPoint, int]]],
     rules: int,
 ) -> None:
-    """What the request asks for of rules; candidates differ in their actions alone."""
+    """Adds the recording that the request asks for.
+
+    Candidates differ in their actions only, so their look-ups are the same.
+    """
     if request.recording == evaluation_pb2.RECORDING_USED:
         for each in lookups:
             mask = sum(1 << rule for rule in {rule for _, rule in each})
@@ -166,7 +169,7 @@ def _record(
         counts = Counter(rule for each in lookups for _, rule in each)
         times = _LOOKUPS_PER_POINT * len(request.candidates)
         outcome.rule_uses.extend(times * counts[rule] for rule in range(rules))
-    # Every specimen has as many look-ups: shares are uses.
+    # All specimens have the same number of look-ups, so shares of look-ups are uses.
     if request.recording in (evaluation_pb2.RECORDING_MEMORY, evaluation_pb2.RECORDING_SHARES):
         axes = [axis_of(signal) for signal in request.tables[0].signals]
         outcome.memory.CopyFrom(
@@ -185,23 +188,23 @@ def _record(
 def memory_columns(
     counts: Mapping[tuple[int, int, int], int], rules: int = 0
 ) -> evaluation_pb2.MemoryColumns:
-    """Counts of memory values by (rule, axis, bucket) as an outcome has them.
+    """Encodes counts of memory values by (rule, axis, bucket) as an outcome holds them.
 
     Axes beyond the usual ones come behind those of all `rules`.
     """
 
-    def place_of(rule: int, axis: int, bucket: int) -> int:
+    def index_of(rule: int, axis: int, bucket: int) -> int:
         row = rule * USUAL_AXES + axis
         if axis >= USUAL_AXES:
             row = rules * USUAL_AXES + rule * (AXES - USUAL_AXES) + axis - USUAL_AXES
         return row * _BUCKETS + bucket
 
     columns = evaluation_pb2.MemoryColumns()
-    before = 0
-    for place, count in sorted((place_of(*key), count) for key, count in counts.items()):
-        columns.places.append(place - before)
+    previous = 0
+    for index, count in sorted((index_of(*key), count) for key, count in counts.items()):
+        columns.places.append(index - previous)
         columns.counts.append(count)
-        before = place
+        previous = index
     return columns
 
 
@@ -222,12 +225,12 @@ def _doubles(values: Iterable[float]) -> bytes:
 
 
 def bucket_of(axis: int, value: float) -> int:
-    """A bucket of the simulator's scale near a memory value."""
-    return min(bisect_left(_scale(axis), value), _BUCKETS - 1)
+    """Returns the first histogram bucket whose median is at least `value`."""
+    return min(bisect_left(_bucket_medians(axis), value), _BUCKETS - 1)
 
 
 @cache
-def _scale(axis: int) -> list[float]:
+def _bucket_medians(axis: int) -> list[float]:
     return [remy_simulator.summary_median(axis, [bucket], [1]) for bucket in range(_BUCKETS)]
 
 

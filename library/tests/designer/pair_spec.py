@@ -1,4 +1,4 @@
-"""A pair of tables that are designed together in some seconds."""
+"""A specification that designs two tables together, in a few seconds."""
 
 from remy_farm.specification import parse_spec
 from remy_proto.v1 import spec_pb2
@@ -10,15 +10,15 @@ models:
       rate_mbps: 12
       rtt_ms: 40
       senders:
-        - {design: swift, count: {integer_uniform: [1, 2]}, objective: {delta: 0.1}}
-        - {design: calm, objective: {delta: 10}}
+        - {design: fast, count: {integer_uniform: [1, 2]}, objective: {delta: 0.1}}
+        - {design: low-delay, objective: {delta: 10}}
       traffic:
         exponential_time: {mean_ms: 300}
         mean_off_ms: 300
   - network:
       rate_mbps: 12
       rtt_ms: 40
-      senders: [{design: calm, count: 2, objective: {delta: 10}}]
+      senders: [{design: low-delay, count: 2, objective: {delta: 10}}]
       traffic:
         exponential_time: {mean_ms: 300}
         mean_off_ms: 300
@@ -29,9 +29,9 @@ search:
 """
 
 
-def pair_spec(**changes: str) -> spec_pb2.DesignSpec:
-    """With some of its words changed."""
+def pair_spec(**replacements: str) -> spec_pb2.DesignSpec:
+    """Parses the specification after replacing text in it: `pair_spec(**{old: new})`."""
     text = _TEXT
-    for before, after in changes.items():
-        text = text.replace(before, after)
+    for old, new in replacements.items():
+        text = text.replace(old, new)
     return parse_spec(text)

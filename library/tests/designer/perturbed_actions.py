@@ -1,4 +1,4 @@
-"""The simulator's perturbations of a table, written down in Python."""
+"""Perturbs the actions of a table as the simulator does, in Python."""
 
 from __future__ import annotations
 
@@ -26,8 +26,11 @@ def perturbed_actions(
     perturbation: evaluation_pb2.Perturbation,
     specimen_key: int,
 ) -> list[Action]:
-    """The actions on one specimen. Increments are rounded up or down by a draw that antithetic
-    perturbations share; it is not the simulator's draw."""
+    """Returns the perturbed actions on one specimen.
+
+    Window increments are rounded up or down at random. Both perturbations of an antithetic pair
+    share that draw, which is not the simulator's.
+    """
     native = native_bounds(bounds)
     noise = iter(perturbation_noise(seed, specimen_key, table.rule_count))
     scale = perturbation.scale

@@ -1,21 +1,20 @@
-"""Scripts for the designer: commands in, what must happen out.
+"""Runs scripts of designer commands and prints their output.
 
-A script is text: blocks of one command line, a line "----", the expected output, and an empty line.
-Lines that begin with "#" are for readers. With REWRITE_SCRIPTS=1 in the environment the tests write
-what happened in place of what was expected; read the difference before you commit it.
+A script is a text file of blocks: one command line, a line "----", the expected output, and an
+empty line. Lines that start with "#" are comments. With REWRITE_SCRIPTS=1 in the environment the
+tests replace the expected output by the actual one; read the difference before you commit it.
 
-    design KEY=VALUE ...    begins a design of small_spec(...), or with search=joint of
-                            small_joint_spec(...), a key with a dot being a stop rule
-    noise X                 has the evaluator draw noise of this size for every candidate
-    request                 shows the request that the designer waits for
-    step [N]                makes N steps (default 1) and shows their events
-    until EVENT             makes steps up to the first with this event, and shows that one's events
-    run                     makes all steps left, and shows the ends of epochs and of the design
-    stop REASON             stops the design
-    resume [KEY=VALUE ...]  goes through a checkpoint, with other stop rules
-    reconsider              applies the stop rules anew
-    table                   shows the table that is published
-    regions                 shows it with the regions of its rules
+    design KEY=VALUE ...    starts a design of small_spec(...), or with search=joint of
+                            small_joint_spec(...); a key with a dot is a stop rule
+    noise X                 adds noise of this size to the score of every candidate
+    request                 prints the outstanding request
+    step [N]                makes N steps (default 1) and prints their events
+    until EVENT             makes steps until this event occurs, and prints the last step's events
+    run                     makes all remaining steps; prints splits and the ends of epochs and
+    design stop REASON             stops the design resume [KEY=VALUE ...]  checkpoints and resumes
+    the design, with other stop rules reconsider              applies the stop rules again table
+    prints the published table regions                 prints the published table with the regions
+    of its rules
 """
 
 from __future__ import annotations
@@ -37,17 +36,17 @@ _REASON = progress_pb2.StopReason
 
 
 def replay(path: Path) -> str:
-    """The script with what happens in place of what is expected."""
-    world = _World()
+    """Runs a script. Returns it with the actual output in place of the expected one."""
+    interpreter = _Interpreter()
     parts = []
     for comment, command in _blocks(path.read_text()):
-        output = "\n".join(world.execute(command)) or "ok"
+        output = "\n".join(interpreter.execute(command)) or "ok"
         parts.append(f"{comment}{command}\n----\n{output}\n")
     return "\n".join(parts)
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
-    """(comment lines, command line) of each block."""
+    """Yields the comment lines and the command line of each block."""
     for block in text.strip().split("\n\n"):
         lines = block.split("\n")
         comment = [line for line in lines if line.startswith("#")]
@@ -58,7 +57,7 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
 
 
 @dataclass
-class _World:
+class _Interpreter:
     evaluator: AnalyticEvaluator
     designer: Designer
     options: dict[str, str]

@@ -1,8 +1,7 @@
-"""The paper's search again: slow, obvious, in one piece, with an evaluator to call.
+"""A second, simple implementation of the paper's search, to check the designer against.
 
-It follows section 4.3 from top to bottom as one would write it down at first reading. It shares
-the names of the random streams with the designer, the simulator's table and its score, and nothing
-else.
+It follows section 4.3 from top to bottom, in plain loops that call an evaluator. It shares only the
+names of the random streams with the designer, and the simulator's table and score.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ _BUCKETS = 1538
 
 
 class SecondSearch:
-    """Runs the whole search at once."""
+    """The paper's search as a program that calls its evaluator."""
 
     def __init__(self, spec: spec_pb2.DesignSpec, evaluator: AnalyticEvaluator) -> None:
         self.spec = spec
         self.evaluator = evaluator
 
     def run(self, epochs: int) -> tuple[RuleTable, list[tuple[float, float, bool]]]:
-        """The table after so many epochs, and (score before, score after, accepted) of each."""
+        """Returns the table after `epochs` epochs, and (score before, after, accepted) of each."""
         paper = self.spec.search.paper
         axes = [axis_of(signal) for signal in self.spec.signals]
         first = (
@@ -98,11 +97,11 @@ class SecondSearch:
 
     def median(self, outcome: evaluation_pb2.EvaluationOutcome, rule: int, axis: int) -> float:
         values: list[int] = []
-        place = 0
-        for step, count in zip(outcome.memory.places, outcome.memory.counts, strict=True):
-            place += step
-            if place // _BUCKETS == 4 * rule + axis:
-                values.extend([place % _BUCKETS] * count)
+        index = 0
+        for delta, count in zip(outcome.memory.places, outcome.memory.counts, strict=True):
+            index += delta
+            if index // _BUCKETS == 4 * rule + axis:
+                values.extend([index % _BUCKETS] * count)
         buckets = sorted(set(values))
         counts = [values.count(bucket) for bucket in buckets]
         return remy_simulator.summary_median(axis, buckets, counts) if values else nan
@@ -120,7 +119,7 @@ class SecondSearch:
         path: tuple[int, ...],
         validation: bool = False,
     ) -> list[list[float]]:
-        """Scores of tables (rows) on those specimens where all of them have one."""
+        """Returns the scores of each table on the specimens on which all tables have one."""
         count = self.spec.search.specimens
         if validation:
             count = self.spec.search.paper.validation_specimens
@@ -139,7 +138,7 @@ class SecondSearch:
         recording: evaluation_pb2.Recording = evaluation_pb2.RECORDING_UNSPECIFIED,
         count: int | None = None,
     ) -> evaluation_pb2.EvaluationOutcome:
-        """The outcome of a whole table: no sparse candidates here."""
+        """Evaluates a whole table, not a change of one."""
         search, seed, mix = self.spec.search, self.spec.search.seed, remy_simulator.mix
         request = evaluation_pb2.EvaluationRequest(
             tables=[from_native(table)],
@@ -156,7 +155,7 @@ class SecondSearch:
 
 
 def every_action(paper: spec_pb2.PaperSearch, current: Action) -> list[Action]:
-    """All actions around `current`, in order, in decimal arithmetic and without a clever line."""
+    """Returns all actions around `current`, in order, computed in decimal arithmetic."""
     actions = []
     for multiple in _values(paper.window_multiple, current[0], whole=False):
         for increment in _values(paper.window_increment, current[1], whole=True):

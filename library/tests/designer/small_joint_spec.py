@@ -47,7 +47,7 @@ def small_joint_spec(
     edition: int = 3,
     **joint: float | str,
 ) -> spec_pb2.DesignSpec:
-    """The specification with the given options of `search.joint`, and of `stop`."""
+    """Returns the specification with these options of `search.joint` and these stop rules."""
     text = (
         _TEXT.replace("SIGNALS", signals)
         .replace("SEED", str(seed))

@@ -39,7 +39,7 @@ def small_pattern_spec(
     simulated_seconds: float = 10,
     **pattern: float,
 ) -> spec_pb2.DesignSpec:
-    """The specification with the given options of `search.pattern`."""
+    """Returns the specification with these options of `search.pattern`."""
     options = {**_PATTERN, **pattern}
     return parse_spec(
         _TEXT.replace("SIGNALS", signals)

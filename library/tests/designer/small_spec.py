@@ -1,4 +1,4 @@
-"""A specification whose design takes a fraction of a second."""
+"""A specification of the paper's search that takes a fraction of a second."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def small_spec(
     simulated_seconds: float = 10,
     **stop: float,
 ) -> spec_pb2.DesignSpec:
-    """The specification with the given stop rules (by default six epochs)."""
+    """Returns the specification with these stop rules; by default it stops after six epochs."""
     rules = stop or {"epochs": 6}
     text = (
         _TEXT.replace("SIGNALS", signals)

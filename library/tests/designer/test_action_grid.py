@@ -1,4 +1,4 @@
-"""The grid of actions around the present one."""
+"""Tests the paper search's grid of candidate actions."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +9,7 @@ from remy_farm.designer.paper import ActionGrid
 from remy_proto.v1 import spec_pb2
 from remy_simulator.messages import Action
 
-# The reference tool's.
+# The reference tool's grid.
 DEFAULT = spec_pb2.PaperSearch(
     window_increment=spec_pb2.ActionGrid(
         minimum=0, maximum=256, first_step=1, factor=4, steps=3, initial=1
@@ -24,7 +24,7 @@ DEFAULT = spec_pb2.PaperSearch(
 
 
 def _decimals(low: int, high: int, scale: int = 100) -> st.SearchStrategy[float]:
-    """Doubles nearest to low/scale, ..., high/scale."""
+    """Draws one of the values low/scale, ..., high/scale."""
     return st.integers(low, high).map(lambda number: number / scale)
 
 
@@ -53,21 +53,21 @@ def _searches(draw: st.DrawFn) -> tuple[spec_pb2.PaperSearch, Action]:
 
 
 @given(_searches())
-def test_same_actions_as_the_slow_obvious_way(
+def test_grid_has_the_actions_of_the_simple_implementation(
     search: tuple[spec_pb2.PaperSearch, Action],
 ) -> None:
     paper, action = search
     assert ActionGrid(paper).neighbours(action) == every_action(paper, action)
 
 
-def test_a_specification_brings_the_reference_tool_s_grid() -> None:
+def test_default_grid_has_the_reference_tools_bounds() -> None:
     paper = small_spec().search.paper
     assert paper.window_increment.maximum == DEFAULT.window_increment.maximum
     assert paper.intersend_ms.minimum == DEFAULT.intersend_ms.minimum
     assert ActionGrid(DEFAULT).initial == (1, 1, 3)
 
 
-def test_increments_grow_geometrically_on_both_sides() -> None:
+def test_distances_grow_geometrically_on_both_sides() -> None:
     neighbours = ActionGrid(DEFAULT).neighbours(Action(0.5, 100, 1.5))
 
     assert len(neighbours) == 7 * 7 * 7 - 1
@@ -76,7 +76,7 @@ def test_increments_grow_geometrically_on_both_sides() -> None:
     assert sorted({r for _, _, r in neighbours}) == [0.7, 1.3, 1.45, 1.5, 1.55, 1.7, 2.3]
 
 
-def test_what_lies_outside_the_bounds_is_left_out() -> None:
+def test_actions_outside_the_bounds_are_left_out() -> None:
     neighbours = ActionGrid(DEFAULT).neighbours(Action(1, 0, 3))
 
     assert sorted({m for m, _, _ in neighbours}) == [0.84, 0.96, 0.99, 1]
@@ -84,7 +84,7 @@ def test_what_lies_outside_the_bounds_is_left_out() -> None:
     assert sorted({r for _, _, r in neighbours}) == [2.2, 2.8, 2.95, 3]
 
 
-def test_the_present_action_is_not_among_its_neighbours() -> None:
+def test_an_action_is_not_its_own_neighbour() -> None:
     assert (1, 1, 3) not in ActionGrid(DEFAULT).neighbours(Action(1, 1, 3))
 
 
@@ -98,7 +98,7 @@ def test_steps_down_and_up_cancel() -> None:
     assert value == 1
 
 
-def test_increments_stay_whole_packets() -> None:
+def test_window_increments_are_whole_packets() -> None:
     paper = spec_pb2.PaperSearch()
     paper.CopyFrom(DEFAULT)
     paper.window_increment.first_step = 0.3

@@ -1,4 +1,4 @@
-"""Checkpoints that are damaged, or not this design's, are refused."""
+"""Tests that damaged checkpoints, and those of other designs, are refused."""
 
 import hashlib
 
@@ -31,41 +31,41 @@ _DATA = _checkpoint()
 
 
 def _resealed(change: dict[str, object]) -> bytes:
-    """The checkpoint with other fields, sealed as if it had been written so."""
+    """Returns the checkpoint with changed fields and a valid hash."""
     checkpoint = sealing.unseal(_DATA)
     for name, value in change.items():
         setattr(checkpoint, name, value)
     return sealing.seal(checkpoint)
 
 
-def test_every_byte_matters() -> None:
-    for place in range(len(_DATA)):
+def test_a_checkpoint_with_any_flipped_bit_is_refused() -> None:
+    for index in range(len(_DATA)):
         for bit in range(8):
             damaged = bytearray(_DATA)
-            damaged[place] ^= 1 << bit
+            damaged[index] ^= 1 << bit
             with pytest.raises(CheckpointError):
                 Designer.resume(SPEC, bytes(damaged))
 
 
-def test_every_byte_is_needed() -> None:
+def test_a_truncated_checkpoint_is_refused() -> None:
     for length in range(len(_DATA)):
         with pytest.raises(CheckpointError, match=f"{length} bytes"):
             Designer.resume(SPEC, _DATA[:length])
 
 
 @given(st.binary(min_size=1, max_size=40))
-def test_nothing_may_follow(tail: bytes) -> None:
+def test_a_checkpoint_with_trailing_bytes_is_refused(tail: bytes) -> None:
     with pytest.raises(CheckpointError):
         Designer.resume(SPEC, _DATA + tail)
 
 
 @given(st.binary(max_size=200))
-def test_any_other_bytes_are_refused(data: bytes) -> None:
+def test_random_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(CheckpointError, match=r"damaged|format version"):
         Designer.resume(SPEC, data)
 
 
-def test_another_format_version_is_named() -> None:
+def test_another_format_version_is_refused() -> None:
     sealed = checkpoint_pb2.SealedCheckpoint.FromString(_DATA)
     sealed.format_version = 7
     with pytest.raises(
@@ -74,15 +74,13 @@ def test_another_format_version_is_named() -> None:
         Designer.resume(SPEC, sealed.SerializeToString())
 
 
-def test_another_simulator_is_refused() -> None:
+def test_a_checkpoint_of_another_simulator_version_is_refused() -> None:
     with pytest.raises(CheckpointError, match=r"made with simulator 99\.1; this is simulator"):
         Designer.resume(SPEC, _resealed({"simulator_version": "99.1"}))
 
 
 @pytest.mark.parametrize(("digest", "words"), [("0" * 64, "0" * 12), ("", "unknown")])
-def test_a_simulator_of_the_same_version_with_other_results_is_refused(
-    digest: str, words: str
-) -> None:
+def test_a_checkpoint_of_a_simulator_with_other_results_is_refused(digest: str, words: str) -> None:
     this = fingerprint()[:12]
     with pytest.raises(
         OtherVersionError, match=rf"results differ .* \(digest {words}, not {this}\)"
@@ -90,15 +88,15 @@ def test_a_simulator_of_the_same_version_with_other_results_is_refused(
         Designer.resume(SPEC, _resealed({"simulator_digest": digest}))
 
 
-def test_what_counts_is_what_the_simulator_makes_of_the_design_s_kind_of_rules() -> None:
+def test_simulator_digest_depends_on_the_kind_of_rules() -> None:
     scale_free = rule_table_pb2.RULES_SCALE_FREE
     spec = small_joint_spec(edition=2, signals="send_ratio, rtt_ratio")
     for each, digest in ((SPEC, fingerprint()), (spec, fingerprint(scale_free))):
-        begun = sealing.unseal(Designer(each).checkpoint())
-        assert begun.simulator_digest == digest
-    begun.simulator_digest = fingerprint()
+        checkpoint = sealing.unseal(Designer(each).checkpoint())
+        assert checkpoint.simulator_digest == digest
+    checkpoint.simulator_digest = fingerprint()
     with pytest.raises(OtherVersionError, match=r"results differ"):
-        Designer.resume(spec, sealing.seal(begun))
+        Designer.resume(spec, sealing.seal(checkpoint))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +109,7 @@ def test_what_counts_is_what_the_simulator_makes_of_the_design_s_kind_of_rules()
     ],
     ids=["seed", "grid", "signals", "epochs per split"],
 )
-def test_another_specification_is_refused(spec: spec_pb2.DesignSpec) -> None:
+def test_a_checkpoint_of_another_specification_is_refused(spec: spec_pb2.DesignSpec) -> None:
     with pytest.raises(CheckpointError, match="another specification"):
         Designer.resume(spec, _DATA)
 
@@ -122,7 +120,7 @@ def test_name_and_budgets_may_change() -> None:
     assert Designer.resume(spec, _DATA).steps == 9
 
 
-def test_a_checkpoint_of_no_strategy_is_refused() -> None:
+def test_a_checkpoint_without_a_strategys_state_is_refused() -> None:
     checkpoint = sealing.unseal(_DATA)
     checkpoint.ClearField("paper")
     with pytest.raises(CheckpointError, match="selects search 'paper'"):
@@ -130,7 +128,7 @@ def test_a_checkpoint_of_no_strategy_is_refused() -> None:
 
 
 @pytest.mark.parametrize("field", ["epoch_table", "rule_epochs", "purpose"])
-def test_a_state_that_no_search_reaches_is_refused(field: str) -> None:
+def test_an_incomplete_state_of_the_paper_search_is_refused(field: str) -> None:
     checkpoint = sealing.unseal(_DATA)
     checkpoint.paper.ClearField(field)
     with pytest.raises(CheckpointError):

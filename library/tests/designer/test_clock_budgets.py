@@ -1,4 +1,4 @@
-"""Budgets that need a clock."""
+"""Tests budgets of CPU time and wall time."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_a_budget_is_used_up_when_it_is_reached(
     [
         (spec_pb2.Stop(), None),
         (spec_pb2.Stop(wall_seconds=15), 5),
-        # Twice as fast as the wall clock.
+        # 20 s of CPU time took 10 s of wall time.
         (spec_pb2.Stop(cpu_seconds=50), 15),
         # 5 steps and 2 epochs took 10 s.
         (spec_pb2.Stop(steps=6), 2),
@@ -39,19 +39,19 @@ def test_a_budget_is_used_up_when_it_is_reached(
         (spec_pb2.Stop(rules=5, epochs_without_gain=2), None),
     ],
 )
-def test_the_first_budget_to_run_out_tells_the_time_left(
+def test_time_left_is_that_of_the_first_budget_to_run_out(
     stop: spec_pb2.Stop, seconds: float | None
 ) -> None:
     elapsed = Elapsed(wall_seconds=10, cpu_seconds=20)
     assert estimate_seconds_left(stop, elapsed, steps=5, epochs=2, share_done=None) == seconds
 
 
-def test_there_is_nothing_to_go_by_at_the_beginning() -> None:
+def test_time_left_is_unknown_before_the_first_step() -> None:
     stop = spec_pb2.Stop(cpu_seconds=50, steps=6, epochs=5)
     assert estimate_seconds_left(stop, Elapsed(), steps=0, epochs=0, share_done=None) is None
 
 
-def test_a_search_of_fixed_length_lets_the_end_be_guessed() -> None:
+def test_time_left_of_a_search_of_fixed_length_follows_from_its_finished_share() -> None:
     elapsed = Elapsed(wall_seconds=30.0, cpu_seconds=60.0)
-    guess = estimate_seconds_left(spec_pb2.Stop(), elapsed, steps=5, epochs=2, share_done=0.25)
-    assert guess == 90.0
+    seconds = estimate_seconds_left(spec_pb2.Stop(), elapsed, steps=5, epochs=2, share_done=0.25)
+    assert seconds == 90.0

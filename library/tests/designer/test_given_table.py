@@ -1,4 +1,4 @@
-"""Designs that begin with a table that they were given, whatever the search."""
+"""Tests designs with a given first table, for every search."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from remy_simulator import RuleTable
 
 _EVALUATE = AnalyticEvaluator(noise=2.0).evaluate
 _NODE = (0.0, 0.0, 0.0)
-#: Divided on the last signal of all the specifications.
+#: Split on rtt_ratio, the last signal of all the specifications.
 _GIVEN = RuleTable([0, 2], [([(2, 1.5)], _NODE), ([], (0.9, 4.0, 2.0)), ([], (0.5, 8.0, 3.0))])
 
 _SPECS = {
@@ -44,13 +44,15 @@ def test_the_first_step_works_on_the_given_table(spec: spec_pb2.DesignSpec) -> N
     assert not designer.share_done
 
 
-def test_it_leads_elsewhere_than_the_search_s_own_beginning(spec: spec_pb2.DesignSpec) -> None:
+def test_a_given_table_leads_to_another_result(spec: spec_pb2.DesignSpec) -> None:
     assert table_bytes(_finish(Designer(spec, first_table=_GIVEN))) != table_bytes(
         _finish(Designer(spec))
     )
 
 
-def test_resumed_at_every_step_by_turns(spec: spec_pb2.DesignSpec) -> None:
+def test_a_design_resumed_before_every_step_has_the_same_result(
+    spec: spec_pb2.DesignSpec,
+) -> None:
     expected = _finish(Designer(spec, first_table=_GIVEN))
     designer = Designer(spec, first_table=_GIVEN)
     while (request := designer.next_request()) is not None:
@@ -61,7 +63,7 @@ def test_resumed_at_every_step_by_turns(spec: spec_pb2.DesignSpec) -> None:
     assert designer.checkpoint() == expected.checkpoint()
 
 
-def test_a_joint_search_does_not_try_starts_beside_it() -> None:
+def test_a_joint_search_makes_no_short_climbs_with_a_given_table() -> None:
     designer = _finish(Designer(_SPECS["joint"], first_table=_GIVEN))
     assert not any(record.HasField("start") for record in designer.epochs)
     assert designer.share_done == 1
@@ -75,13 +77,13 @@ def test_a_checkpoint_belongs_to_its_first_table(spec: spec_pb2.DesignSpec) -> N
             Designer.resume(spec, data, first_table=given)
 
 
-def test_signals_that_no_rule_is_divided_on_do_not_matter(spec: spec_pb2.DesignSpec) -> None:
+def test_unused_signals_of_the_given_table_do_not_matter(spec: spec_pb2.DesignSpec) -> None:
     wider = RuleTable([0, 1, 2, 3], _GIVEN.nodes())
     expected = Designer(spec, first_table=_GIVEN).checkpoint()
     assert Designer(spec, first_table=wider).checkpoint() == expected
 
 
-def test_a_table_that_is_divided_on_another_signal_is_refused(spec: spec_pb2.DesignSpec) -> None:
+def test_a_table_split_on_another_signal_is_refused(spec: spec_pb2.DesignSpec) -> None:
     nodes = [([(3, 1.5)], _NODE), ([], (0.9, 4.0, 2.0)), ([], (0.5, 8.0, 3.0))]
     with pytest.raises(
         DesignerError, match="split on slow_rec_ewma; the specification's signals are send_ewma"

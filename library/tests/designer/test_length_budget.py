@@ -1,4 +1,4 @@
-"""The number of steps that a budget comes to."""
+"""Tests the number of steps that a budget allows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from remy_proto.v1 import progress_pb2, spec_pb2
 
 
 def search(**joint: float) -> spec_pb2.Search:
-    """Steps of 16 pairs alone, with a comparison as dear as one of them after each 100."""
+    """Returns a search without splits and refining steps, unless `joint` says otherwise.
+
+    A step has 16 pairs. An epoch has 100 steps, and its validation costs as much as one step.
+    """
     changed = joint_spec().search
     changed.joint.steps_per_epoch, changed.joint.validation_specimens = 100, 32
     changed.joint.maximum_rules, changed.joint.fine_share = 1, 0
@@ -26,64 +29,64 @@ def search(**joint: float) -> spec_pb2.Search:
     return changed
 
 
-def test_steps_and_comparisons_fill_the_time() -> None:
-    # One comparison at the beginning, 494 steps, 5 comparisons.
+def test_steps_and_validations_fill_the_budget() -> None:
+    # One validation at the start, 494 steps, and 5 validations.
     assert steps_within(search(), 1000, [2.0]) == 494
     assert expected_cost(search(), 494, [2.0]) == 1000
 
 
-def test_refining_steps_count_twice() -> None:
+def test_a_refining_step_costs_two_steps() -> None:
     assert expected_cost(search(fine_share=0.25), 100, [1.0]) == 1 + 75 + 2 * 25 + 1
 
 
-def test_every_start_makes_the_first_steps() -> None:
-    # And is compared after the last of them.
+def test_cost_includes_all_short_climbs() -> None:
+    # Each of 4 climbs makes 10 steps and a validation.
     assert expected_cost(search(starts=4, start_steps=10), 50, [1.0]) == 1 + 4 * 11 + 40 + 1
     assert expected_cost(search(starts=4, start_steps=60), 50, [1.0]) == 1 + 4 * 51
 
 
 def test_steps_cost_more_as_the_table_grows() -> None:
     growing = search(maximum_rules=50, first_split=10, steps_per_split=5)
-    # 10 steps with one rule, 5 with the first division, the others with the second.
+    # 10 steps before the first split, 5 before the second, 25 after it.
     assert expected_cost(growing, 40, [1.0, 2.0, 4.0]) == 1 + 10 + 5 * 2 + 25 * 4 + 4
 
 
-def test_a_budget_knows_how_large_the_table_of_its_edition_grows() -> None:
+def test_cost_uses_the_editions_default_rule_limit() -> None:
     growing, limited = search(), search(maximum_rules=64)
     growing.joint.ClearField("maximum_rules")
-    costs = [1.0 + divisions for divisions in range(100)]
+    costs = [1.0 + splits for splits in range(100)]
     third = expected_cost(growing, 9000, costs, edition=3)
     assert third == expected_cost(limited, 9000, costs)
     assert third < expected_cost(growing, 9000, costs, edition=2)
 
 
-def test_trials_of_divisions_cost_four_steps() -> None:
+def test_a_trial_of_splits_costs_four_steps() -> None:
     growing = search(
         maximum_rules=3,
         first_split=10,
         steps_per_split=5,
         splits=spec_pb2.JOINT_SPLITS_DISAGREEMENT,
     )
-    # The second division may be the last.
+    # The second split reaches the rule limit.
     cost = expected_cost(growing, 40, [1.0, 2.0, 4.0])
     assert cost == 1 + 10 + (4 + 5) * 2 + (4 + 25) * 4 + 4
 
 
-def test_wide_steps_are_fewer() -> None:
+def test_a_design_with_more_specimens_a_step_has_fewer_steps() -> None:
     plan = search(steps_per_epoch=50, tuned_for_specimens=16)
     plan.specimens, plan.joint.validation_specimens = 64, 128
-    # One comparison at the beginning, 100 steps in place of 400, a comparison after each 12 of them
+    # One validation at the start; 100 steps in place of 400; a validation after every 12 steps
     # (50 / 4, rounded) and at the end.
     assert expected_cost(plan, 400, [3.0]) == 3 * (1 + 100 + 9)
     assert 400 <= steps_within(plan, 330, [3.0]) < 404
 
 
-def test_there_is_always_a_step() -> None:
+def test_the_smallest_budget_allows_one_step() -> None:
     assert steps_within(search(), 1e-9, [1.0]) == 1
 
 
 @pytest.mark.parametrize("cost", [0.0, -1.0])
-def test_steps_that_cost_nothing_are_refused(cost: float) -> None:
+def test_costs_that_are_not_positive_are_refused(cost: float) -> None:
     with pytest.raises(ValueError, match="costs must be positive"):
         steps_within(search(), 1, [1.0, cost])
 
@@ -95,7 +98,7 @@ def test_steps_that_cost_nothing_are_refused(cost: float) -> None:
     starts=st.integers(1, 8),
     start_steps=st.integers(1, 200),
 )
-def test_one_step_more_would_be_too_long(
+def test_one_more_step_would_exceed_the_budget(
     budget: float,
     step_costs: list[float],
     fine_share: float,
@@ -109,8 +112,8 @@ def test_one_step_more_would_be_too_long(
     assert expected_cost(plan, steps + 1, step_costs) > budget
 
 
-def test_the_expected_steps_are_those_that_a_design_makes() -> None:
-    """Counts the simulations of a whole design; those of divisions are left out on both sides."""
+def test_expected_cost_is_that_of_a_real_design() -> None:
+    """Counts the simulations of a whole design, without those of splits."""
     spec = with_steps(joint_spec(), 23)
     spec.search.joint.starts, spec.search.joint.start_steps = 3, 4
     designer = Designer(spec)

@@ -1,4 +1,4 @@
-"""Outcomes that do not answer the request change nothing."""
+"""Tests that outcomes that do not fit the request are refused and change nothing."""
 
 import math
 from array import array

@@ -1,4 +1,4 @@
-"""Section 4.3 of "TCP ex Machina", sentence by sentence."""
+"""Tests the paper's search sentence by sentence of section 4.3 of "TCP ex Machina"."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -27,7 +27,7 @@ SPEC = small_spec(epochs_per_split=_K, epochs=5)
 
 @dataclass(frozen=True)
 class Step:
-    """What was asked for, what the answer was, and what came of it."""
+    """One step of a design: its request, its outcome and its events."""
 
     purpose: progress_pb2.StepPurpose
     epoch: int
@@ -46,13 +46,13 @@ class Step:
         return list(self.outcome.rule_uses)
 
     def scores(self) -> list[list[float]]:
-        """By candidate, on the specimens that all of them have one on."""
+        """Returns scores by candidate, on the specimens on which all candidates have one."""
         return paired(scores(self.request, self.outcome, SPEC.objective))
 
 
 @cache
 def walk() -> list[Step]:
-    """All steps of a design."""
+    """Returns all steps of a design."""
     designer, evaluator = Designer(SPEC), AnalyticEvaluator(noise=1.0)
     steps = []
     while (request := designer.next_request()) is not None:
@@ -68,7 +68,7 @@ def steps_for(purpose: progress_pb2.StepPurpose) -> list[Step]:
 
 
 def visits() -> list[list[Step]]:
-    """The rounds of improving one rule, by rule taken up."""
+    """Returns the rounds of improving a rule, for each rule that was chosen."""
     rounds: list[list[Step]] = []
     for step in walk():
         if step.purpose == COUNT and step.event("rule_chosen"):
@@ -78,7 +78,7 @@ def visits() -> list[list[Step]]:
     return rounds
 
 
-def test_the_walk_is_worth_looking_at() -> None:
+def test_the_design_has_splits_improvements_and_rollbacks() -> None:
     assert len(steps_for(SPLIT)) == 2
     assert max(step.table.rule_count for step in walk()) >= 15
     assert max(len(rounds) for rounds in visits()) > 2
@@ -122,7 +122,7 @@ def test_the_global_epoch_is_initialized_to_0() -> None:
 
 
 def test_set_all_rules_to_the_current_epoch() -> None:
-    """After step 1 any rule may be taken up again: the most-used one comes first in every epoch."""
+    """In a new epoch any rule may be chosen again, so the most-used one comes first."""
     for epoch in range(5):
         first = next(step for step in steps_for(COUNT) if step.epoch == epoch)
         chosen = first.event("rule_chosen")
@@ -144,7 +144,7 @@ def test_see_which_rule_in_the_current_epoch_receives_the_most_use() -> None:
 
 
 def test_simulate_the_current_remycc() -> None:
-    """Rules are counted with all that the epoch has improved so far."""
+    """Uses are counted in the table with the epoch's improvements so far."""
     for step in steps_for(COUNT):
         assert len(step.request.candidates) == 1
         assert not step.request.candidates[0].actions.changes
@@ -160,15 +160,15 @@ def test_if_no_such_rules_were_used_go_to_step_4() -> None:
             assert following.purpose == (IMPROVE if step.event("rule_chosen") else VALIDATE)
 
 
-def test_rules_that_nothing_uses_stay_as_they_are() -> None:
+def test_unused_rules_are_not_improved() -> None:
     for step in steps_for(COUNT):
         if step.event("rule_chosen") is None:
-            taken_up = {
+            improved = {
                 s.request.candidates[1].actions.changes[0].rule
                 for s in steps_for(IMPROVE)
                 if s.epoch == step.epoch
             }
-            assert all(rule in taken_up for rule, uses in enumerate(step.uses()) if uses)
+            assert all(rule in improved for rule, uses in enumerate(step.uses()) if uses)
 
 
 def test_focus_on_this_rule() -> None:
@@ -180,7 +180,7 @@ def test_focus_on_this_rule() -> None:
         assert len({changes[0].rule for changes in changed[1:]}) == 1
 
 
-def test_draw_at_least_16_network_specimens_for_each_rule_taken_up() -> None:
+def test_draw_at_least_16_network_specimens_for_each_chosen_rule() -> None:
     keys = [key for rounds in visits() for key in specimen_keys(rounds[0].request)]
     assert len(keys) == len(set(keys)) == 16 * len(visits())
 
@@ -226,13 +226,13 @@ def test_otherwise_increment_the_epoch_of_the_rule_and_go_back_to_step_2() -> No
         assert walk()[walk().index(last) + 1].purpose == COUNT
 
 
-def test_each_rule_is_taken_up_once_an_epoch() -> None:
-    taken_up = [
+def test_each_rule_is_chosen_once_an_epoch() -> None:
+    chosen = [
         (step.epoch, event.rule_chosen.rule)
         for step in steps_for(COUNT)
         if (event := step.event("rule_chosen"))
     ]
-    assert len(taken_up) == len(set(taken_up))
+    assert len(chosen) == len(set(chosen))
 
 
 def test_if_we_run_out_of_rules_increment_the_global_epoch() -> None:
@@ -288,7 +288,7 @@ def test_then_return_to_step_1() -> None:
             assert following.purpose == COUNT
 
 
-def test_each_epoch_s_table_meets_specimens_that_had_no_part_in_its_making() -> None:
+def test_validation_specimens_are_not_used_by_other_steps() -> None:
     """Not in the paper: the validation at the end of every epoch."""
     seen: set[int] = set()
     for step in walk():
@@ -299,7 +299,7 @@ def test_each_epoch_s_table_meets_specimens_that_had_no_part_in_its_making() -> 
         seen |= keys
 
 
-def test_an_epoch_that_does_not_hold_up_is_rolled_back() -> None:
+def test_an_epoch_without_gain_in_validation_is_rolled_back() -> None:
     for step in steps_for(VALIDATE):
         event = step.event("epoch_finished")
         assert event is not None

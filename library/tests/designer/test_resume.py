@@ -1,4 +1,4 @@
-"""A design that is stopped and resumed is the same design, whatever the search."""
+"""Tests that stopping and resuming does not change a design, for every search."""
 
 from functools import cache
 
@@ -86,13 +86,13 @@ def walk(request: pytest.FixtureRequest) -> Walk:
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_the_walk_visits_every_kind_of_step(name: str) -> None:
+def test_the_design_makes_every_kind_of_step(name: str) -> None:
     walk = _walk(name)
     assert set(walk.purposes) == _STEPS[name]
     assert walk.steps == len(walk.checkpoints) - 1 > 20
 
 
-def test_resumed_at_every_step_by_turns(walk: Walk) -> None:
+def test_a_design_resumed_before_every_step_has_the_same_result(walk: Walk) -> None:
     designer = Designer(walk.spec)
     events = []
     while (request := designer.next_request()) is not None:
@@ -105,7 +105,7 @@ def test_resumed_at_every_step_by_turns(walk: Walk) -> None:
     assert events == walk.events
 
 
-def test_resumed_once_from_any_step(walk: Walk) -> None:
+def test_a_design_resumed_after_any_step_has_the_same_result(walk: Walk) -> None:
     for number, data in enumerate(walk.checkpoints):
         designer = Designer.resume(walk.spec, data)
         assert designer.checkpoint() == data, f"after {number} steps"
@@ -117,8 +117,8 @@ def test_resumed_once_from_any_step(walk: Walk) -> None:
 @pytest.mark.parametrize("name", _NAMES)
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
-def test_a_budget_that_ran_out_leaves_no_trace(name: str, data: st.DataObject) -> None:
-    """Stopped by a budget at random steps, closed, and continued with a larger one."""
+def test_a_stop_by_a_budget_does_not_change_the_result(name: str, data: st.DataObject) -> None:
+    """A budget stops the design at random steps; each time it continues with a larger one."""
     walk = _walk(name)
     stops = data.draw(
         st.lists(st.integers(1, walk.steps - 1), max_size=4, unique=True).map(sorted), label="stops"
@@ -150,7 +150,7 @@ def _continued(designer: Designer, spec: spec_pb2.DesignSpec) -> Designer:
     return resumed
 
 
-def test_events_are_numbered_without_a_gap(walk: Walk) -> None:
+def test_events_have_consecutive_numbers(walk: Walk) -> None:
     assert [event.sequence for event in walk.events] == list(range(1, len(walk.events) + 1))
 
 

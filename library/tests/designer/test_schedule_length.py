@@ -1,4 +1,4 @@
-"""The length of a schedule can be given anew, where there is a schedule."""
+"""Tests changing the length of a search's schedule."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from remy_farm.designer.search import with_steps
 from remy_proto.v1 import spec_pb2
 
 
-def test_steps_take_the_place_of_steps_and_of_cpu_time() -> None:
+def test_new_steps_replace_steps_and_cpu_time() -> None:
     spec = small_joint_spec(cpu_seconds=5)
     changed = with_steps(spec, 7)
     assert changed == small_joint_spec(steps=7)
@@ -22,11 +22,11 @@ def test_steps_take_the_place_of_steps_and_of_cpu_time() -> None:
 @pytest.mark.parametrize(
     "spec", [small_joint_spec(), small_pattern_spec()], ids=["joint", "pattern"]
 )
-def test_a_design_may_go_on_with_another_length(spec: spec_pb2.DesignSpec) -> None:
+def test_length_is_not_part_of_the_search_digest(spec: spec_pb2.DesignSpec) -> None:
     assert search_digest(with_steps(spec, 1000)) == search_digest(spec)
 
 
-def test_the_paper_s_search_has_no_schedule() -> None:
+def test_the_papers_search_has_no_schedule() -> None:
     with pytest.raises(
         DesignerError, match=r"search\.mode is paper, .* could be set to 7 steps; .*--max-steps"
     ):

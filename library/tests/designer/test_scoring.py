@@ -1,4 +1,4 @@
-"""Paired scores and their means."""
+"""Tests paired scores, their means and standard errors, and comparisons."""
 
 import math
 import statistics
@@ -23,7 +23,7 @@ _VALUES = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=50)
 
 
 def _scores(rows: list[list[float | None]]) -> list[list[float]]:
-    """Paired scores where candidate i has rows[i][j] on specimen j."""
+    """Returns paired scores if candidate i has the score rows[i][j] on specimen j."""
     request = _request(len(rows), len(rows[0]))
     request.objective.SetInParent()
     values = [math.nan if value is None else value for row in rows for value in row]
@@ -48,7 +48,7 @@ def test_a_specimen_that_cannot_be_scored_is_left_out_for_all_candidates() -> No
     assert _scores([[1, None, 3], [4, 5, 6]]) == [[1, 3], [4, 6]]
 
 
-def test_no_specimen_may_be_left() -> None:
+def test_without_common_specimens_nothing_is_accepted() -> None:
     assert _scores([[1, None], [None, 2]]) == [[], []]
     assert scoring.estimate([]) is None
     assert not scoring.compare([], []).accepted
@@ -56,7 +56,7 @@ def test_no_specimen_may_be_left() -> None:
 
 
 def _senders(delays_ms: list[float]) -> evaluation_pb2.EvaluationOutcome:
-    """Simulations of one sender each, whose ten packets took so long together."""
+    """Returns simulations of one sender each; its ten packets have these delays in total."""
     ones = array("d", [1000.0] * len(delays_ms)).tobytes()
     return evaluation_pb2.EvaluationOutcome(
         packets_sent=[10] * len(delays_ms),
@@ -75,19 +75,19 @@ def _senders(delays_ms: list[float]) -> evaluation_pb2.EvaluationOutcome:
 _OBJECTIVE = spec_pb2.Objective(alpha=1, beta=1, delta=1)
 
 
-def test_senders_results_are_scored_like_the_simulator_does() -> None:
+def test_results_of_senders_have_the_simulators_scores() -> None:
     specimens = unpack_specimens(_request(2, 2).specimen_columns)
     outcome = _senders([1000.0, 2000.0, 3000.0, 4000.0])
     results = specimen_outcomes(_request(2, 2), outcome)
-    wanted = [
+    expected = [
         [
-            specimen_score(_OBJECTIVE, specimens[place], results[2 * row + place], 1000)
-            for place in range(2)
+            specimen_score(_OBJECTIVE, specimens[column], results[2 * row + column], 1000)
+            for column in range(2)
         ]
         for row in range(2)
     ]
-    assert scoring.scores(_request(2, 2), outcome, _OBJECTIVE) == wanted
-    assert None not in wanted[0] + wanted[1]
+    assert scoring.scores(_request(2, 2), outcome, _OBJECTIVE) == expected
+    assert None not in expected[0] + expected[1]
 
 
 @pytest.mark.parametrize("delay_ms", [math.nan, math.inf, 0.0])
@@ -98,7 +98,7 @@ def test_a_score_that_is_not_finite_is_refused(delay_ms: float) -> None:
 
 
 @given(_VALUES)
-def test_mean_and_standard_error_are_those_of_the_textbook(values: list[float]) -> None:
+def test_estimate_is_the_sample_mean_and_its_standard_error(values: list[float]) -> None:
     estimate = scoring.estimate(values)
 
     assert estimate is not None
@@ -122,7 +122,7 @@ def test_the_order_of_specimens_does_not_change_a_mean(values: list[float], rand
     assert scoring.mean(shuffled) == scoring.mean(values)
 
 
-def test_what_all_specimens_have_in_common_does_not_blur_a_gain() -> None:
+def test_spread_between_specimens_does_not_widen_the_error_of_a_gain() -> None:
     before = [-100.0, 0.0, 100.0, 200.0]
     after = [value + 1 for value in before]
 

@@ -1,4 +1,4 @@
-"""The state machine against the same search written down in one piece."""
+"""Compares the paper's search in the designer with a second, simple implementation."""
 
 import pytest
 
@@ -20,7 +20,9 @@ _EPOCHS = 4
         ("rtt_ratio", 4, 2.0, 1),
     ],
 )
-def test_same_table_and_same_scores(signals: str, seed: int, noise: float, grid_steps: int) -> None:
+def test_designer_and_second_search_have_the_same_table_and_scores(
+    signals: str, seed: int, noise: float, grid_steps: int
+) -> None:
     spec = small_spec(signals=signals, seed=seed, grid_steps=grid_steps, epochs=_EPOCHS)
 
     table, history = SecondSearch(spec, AnalyticEvaluator(noise=noise)).run(_EPOCHS)

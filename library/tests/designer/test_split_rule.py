@@ -1,4 +1,4 @@
-"""Step 5 where the most-used rule is too small to be divided."""
+"""Tests step 5 of the paper's search if the most-used rule is too small to be split."""
 
 from library.tests.designer.analytic_evaluator import AnalyticEvaluator
 from library.tests.designer.small_spec import small_spec
@@ -13,7 +13,7 @@ STRATEGY = PaperStrategy(SPEC)
 
 
 def _split(table: RuleTable, uses: list[int]) -> tuple[PaperState, list[str | None]]:
-    """The state after the split, with these uses; and the events."""
+    """Returns the state after the split of a table with these uses, and the events."""
     state = PaperState.first(table, 1, progress_pb2.STEP_PURPOSE_SPLIT)
     request = SplitRule().request(STRATEGY, state)
     outcome = evaluation_pb2.EvaluationOutcome()
@@ -23,8 +23,8 @@ def _split(table: RuleTable, uses: list[int]) -> tuple[PaperState, list[str | No
     return after, [event.WhichOneof("event") for event in report.events]
 
 
-def test_the_next_most_used_rule_takes_its_turn() -> None:
-    # Rule 1 lies between two neighbouring doubles.
+def test_the_next_most_used_rule_is_split_instead() -> None:
+    # Rule 1 has no double strictly inside its region.
     nodes = [
         ([(0, 1.0)], _NODE),
         ([], _ACTION),
@@ -43,7 +43,7 @@ def test_the_next_most_used_rule_takes_its_turn() -> None:
     assert state.purpose == progress_pb2.STEP_PURPOSE_COUNT_USES
 
 
-def test_a_table_that_cannot_be_divided_stays_as_it_is() -> None:
+def test_a_table_that_cannot_be_split_is_unchanged() -> None:
     table = RuleTable([0], [([], _ACTION)], 5e-324)
 
     state, events = _split(table, [5])

@@ -1,4 +1,4 @@
-"""Where rules are divided."""
+"""Tests where rules are split, and how they are merged."""
 
 from collections import Counter
 from random import Random
@@ -27,7 +27,7 @@ _NODE = (0.0, 0.0, 0.0)
 
 
 def _outcome(rules: dict[int, dict[int, dict[float, int]]]) -> evaluation_pb2.EvaluationOutcome:
-    """A simulation where rules were triggered by rules[rule][axis][value] memory values."""
+    """Returns an outcome in which rules[rule][axis][value] look-ups had this memory value."""
     counts: Counter[tuple[int, int, int]] = Counter()
     for rule, axes in rules.items():
         for axis, values in axes.items():
@@ -45,7 +45,7 @@ def _memory(rules: dict[int, dict[int, dict[float, int]]]) -> Memory:
     return memory_summaries(_outcome(rules))
 
 
-def test_the_point_is_the_median_on_every_signal_of_the_table() -> None:
+def test_a_rule_is_split_at_the_median_of_every_signal() -> None:
     table = RuleTable([0, 3], [([], _ACTION)])
     memory = _memory({0: {0: {1: 10, 50: 1, 900: 10}, 3: {7: 1}}})
 
@@ -55,7 +55,7 @@ def test_the_point_is_the_median_on_every_signal_of_the_table() -> None:
     assert [value for _, value in thresholds] == pytest.approx([50, 7], rel=0.03)
 
 
-def test_outcomes_of_all_specimens_count_in_any_order() -> None:
+def test_medians_do_not_depend_on_the_order_of_specimens() -> None:
     table = RuleTable([0], [([], _ACTION)])
     request = evaluation_pb2.EvaluationRequest(
         candidates=[evaluation_pb2.Candidate()],
@@ -64,8 +64,8 @@ def test_outcomes_of_all_specimens_count_in_any_order() -> None:
         recording=evaluation_pb2.RECORDING_MEMORY,
     )
     parts = [
-        (Slice(range(1), range(place, place + 1)), _outcome({0: {0: values}}))
-        for place, values in enumerate(({10.0: 3}, {20.0: 3}, {30.0: 4}))
+        (Slice(range(1), range(specimen, specimen + 1)), _outcome({0: {0: values}}))
+        for specimen, values in enumerate(({10.0: 3}, {20.0: 3}, {30.0: 4}))
     ]
 
     memory = memory_summaries(assemble(request, parts))
@@ -77,7 +77,7 @@ def test_outcomes_of_all_specimens_count_in_any_order() -> None:
     )
 
 
-def test_only_the_rule_s_own_memory_counts() -> None:
+def test_only_memory_values_of_the_rule_itself_count() -> None:
     table = RuleTable([0], [([(0, 100.0)], _NODE), ([], _ACTION), ([], _ACTION)])
     memory = _memory({0: {0: {5: 1}}, 1: {0: {500: 9}}})
 
@@ -89,7 +89,7 @@ def test_only_the_rule_s_own_memory_counts() -> None:
     )
 
 
-def test_a_median_at_the_lower_end_gives_way_to_the_middle() -> None:
+def test_like_the_reference_a_median_outside_the_region_is_replaced_by_the_middle() -> None:
     table = RuleTable([2], [([(2, 1.0)], _NODE), ([], _ACTION), ([], _ACTION)])
     lower, upper = table.region(1)
     assert lower[2] == 1
@@ -99,7 +99,7 @@ def test_a_median_at_the_lower_end_gives_way_to_the_middle() -> None:
     assert thresholds == [(2, (1 + upper[2]) / 2)]
 
 
-def test_an_axis_too_narrow_to_be_divided_is_left_out() -> None:
+def test_an_axis_too_narrow_to_be_split_is_left_out() -> None:
     low = 1.0
     high = low + 2**-52
     nodes = [
@@ -121,7 +121,7 @@ def test_an_axis_too_narrow_to_be_divided_is_left_out() -> None:
     assert [axis for axis, _ in thresholds] == [1]
 
 
-def test_the_split_is_one_that_the_table_takes() -> None:
+def test_a_table_can_be_split_at_its_medians() -> None:
     table = RuleTable([0, 1, 2, 3], [([], _ACTION)])
     values = {axis: {remy_simulator.uniform(1, axis, n): 1 for n in range(50)} for axis in range(4)}
 
@@ -131,34 +131,36 @@ def test_the_split_is_one_that_the_table_takes() -> None:
     assert [split.action(rule) for rule in range(16)] == [_ACTION] * 16
 
 
-# Where nothing lies inside of a rule's region
+# Rules that are not split on some signal
 
-_STARTING = RuleTable([0, 2], [([(2, 0.5)], _NODE), ([], _ACTION), ([], _ACTION)])
+_WITH_START_RULE = RuleTable([0, 2], [([(2, 0.5)], _NODE), ([], _ACTION), ([], _ACTION)])
 
 
-def test_the_rule_of_senders_that_have_measured_nothing_is_not_divided() -> None:
+def test_the_start_rule_is_not_split() -> None:
     memory = _memory({0: {0: {0: 9}, 2: {0: 9}}, 1: {0: {5: 1}, 2: {1.5: 1}}})
-    assert has_start_rule(_STARTING)
-    assert median_thresholds(_STARTING, 0, memory) == []
-    # Without a boundary below every measured value it is a rule like any other.
+    assert has_start_rule(_WITH_START_RULE)
+    assert median_thresholds(_WITH_START_RULE, 0, memory) == []
+    # With a boundary above measured values, rule 0 is not a start rule.
     other = RuleTable([0, 2], [([(2, 1.5)], _NODE), ([], _ACTION), ([], _ACTION)])
     assert not has_start_rule(other)
     assert [axis for axis, _ in median_thresholds(other, 0, _memory({0: {0: {5: 1}}}))]
 
 
-def test_a_signal_that_stands_still_is_not_divided_on() -> None:
-    """An RTT ratio of 1, as where no queue builds up, has nothing below it that ever occurs."""
+def test_a_rule_is_not_split_on_an_rtt_ratio_that_is_mostly_1() -> None:
+    """An RTT ratio is never below 1, so a threshold of 1 would separate nothing."""
     memory = _memory({1: {0: {5: 9}, 2: {1.0: 5, 1.5: 4}}})
-    assert [axis for axis, _ in median_thresholds(_STARTING, 1, memory)] == [0]
-    assert [axis for axis, _ in median_thresholds(_STARTING, 1, memory, like_reference=True)] == [
+    assert [axis for axis, _ in median_thresholds(_WITH_START_RULE, 1, memory)] == [0]
+    assert [
+        axis for axis, _ in median_thresholds(_WITH_START_RULE, 1, memory, like_reference=True)
+    ] == [
         0,
         2,
     ]
     queueing = _memory({1: {0: {5: 9}, 2: {1.0: 4, 1.5: 5}}})
-    assert dict(median_thresholds(_STARTING, 1, queueing))[2] > 1.0
+    assert dict(median_thresholds(_WITH_START_RULE, 1, queueing))[2] > 1.0
 
 
-def test_a_signal_without_a_median_inside_is_left_out_rather_than_halved() -> None:
+def test_a_signal_whose_median_is_outside_the_region_is_left_out() -> None:
     table = RuleTable([2], [([(2, 1.0)], _NODE), ([], _ACTION), ([], _ACTION)])
     memory = _memory({1: {2: {0.5: 9}}})
     assert median_thresholds(table, 1, memory) == []
@@ -167,15 +169,15 @@ def test_a_signal_without_a_median_inside_is_left_out_rather_than_halved() -> No
     ]
 
 
-def test_a_table_grows_by_no_more_than_there_is_room_for() -> None:
+def test_a_split_adds_at_most_room_rules() -> None:
     table = RuleTable([0, 2, 3], [([], _ACTION)])
     outcome = _outcome({0: {0: {5: 9}, 2: {1.5: 9}, 3: {7: 9}}})
-    divided_on = {
+    split_axes = {
         room: [axis for axis, _ in split.thresholds] if split else None
         for room in (0, 1, 2, 3, 6, 7, None)
         for split in [split_most_used(table, outcome, room=room)]
     }
-    assert divided_on == {
+    assert split_axes == {
         0: None,
         1: [2],
         2: [2],
@@ -187,8 +189,8 @@ def test_a_table_grows_by_no_more_than_there_is_room_for() -> None:
 
 
 @given(st.randoms(use_true_random=False))
-def test_a_merge_gives_up_one_rule_to_its_neighbours_alone(random: Random) -> None:
-    table = _divided(random)
+def test_a_merge_assigns_a_rules_region_to_its_neighbours_only(random: Random) -> None:
+    table = _random_table(random)
     possible = possible_merges(table)
     assert START_RULE not in {merge.rule for merge in possible}
     merge = random.choice(possible)
@@ -206,28 +208,30 @@ def test_a_merge_gives_up_one_rule_to_its_neighbours_alone(random: Random) -> No
 
 
 @given(st.randoms(use_true_random=False))
-def test_merges_lead_to_the_start_rule_and_one_other(random: Random) -> None:
-    table = _divided(random)
+def test_all_merges_leave_the_start_rule_and_one_other(random: Random) -> None:
+    table = _random_table(random)
     while possible := possible_merges(table):
         table = merged(table, random.choice(possible))[0]
     assert table.rule_count == 2
 
 
-def _divided(random: Random) -> RuleTable:
-    """A start rule, and others divided at random on up to three signals."""
+def _random_table(random: Random) -> RuleTable:
+    """Returns a table with a start rule, and others split at random on up to three signals."""
     action = (1.0, 0.0, 1.0)
     table = RuleTable([0, 2, 3], [([], action)]).split(0, [(2, 0.5)])
     for _ in range(random.randint(1, 6)):
         rule = random.randrange(1, table.rule_count)
         lower, upper = table.region(rule)
         axes = sorted(random.sample([0, 2, 3], random.randint(1, 3)))
-        places = [(axis, (lower[axis] + min(upper[axis], lower[axis] + 3)) / 2) for axis in axes]
-        table = table.split(rule, places)
+        thresholds = [
+            (axis, (lower[axis] + min(upper[axis], lower[axis] + 3)) / 2) for axis in axes
+        ]
+        table = table.split(rule, thresholds)
     return table.with_actions([(1.0, float(rule), 1.0) for rule in range(table.rule_count)])
 
 
 @pytest.mark.parametrize("last", [8, 9])
-def test_many_signals_are_divided_on_three_at_a_time_those_first_that_bound_the_rule_least(
+def test_with_many_signals_a_rule_is_split_on_the_three_that_bound_it_least(
     last: int,
 ) -> None:
     table = RuleTable([0, 2, 3, 6, last], [([], _ACTION)])

@@ -1,4 +1,4 @@
-"""Strategies: for each mode of a specification there is one, and messages hold what is its own."""
+"""Tests that every mode of a specification has a strategy, and a field in checkpoints."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def test_every_mode_has_a_strategy() -> None:
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
 def test_a_checkpoint_holds_the_state_of_every_mode(mode: Mode) -> None:
-    own = STRATEGIES[mode.name].state.message.DESCRIPTOR
+    state = STRATEGIES[mode.name].state.message.DESCRIPTOR
     fields = checkpoint_pb2.Checkpoint.DESCRIPTOR.oneofs_by_name["strategy"].fields
-    assert {field.name: field.message_type for field in fields}[mode.name] is own
+    assert {field.name: field.message_type for field in fields}[mode.name] is state
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-def test_several_tables_are_designed_by_what_validates_them(mode: Mode) -> None:
+def test_modes_that_design_several_tables_have_a_validating_strategy(mode: Mode) -> None:
     assert mode.designs_together == issubclass(STRATEGIES[mode.name], ValidatingStrategy)

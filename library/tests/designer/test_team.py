@@ -1,4 +1,4 @@
-"""Tables that are designed together: whose turn it is, what a request holds, what is accepted."""
+"""Tests designs of several tables: turns, requests, comparisons and files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from remy_simulator.messages import to_native
 
 @cache
 def _whole() -> tuple[list[bytes], list[bytes], dict[str, RuleTable], list[int]]:
-    """A design's requests and checkpoints by step, its tables, and its accepted epochs' numbers."""
+    """Returns a design's requests and checkpoints, its tables and the numbers of its epochs."""
     designer, requests, checkpoints = (
         Designer(pair_spec()),
         [],
@@ -33,15 +33,15 @@ def _whole() -> tuple[list[bytes], list[bytes], dict[str, RuleTable], list[int]]
     return requests, checkpoints, designer.tables, [each.epoch for each in designer.epochs]
 
 
-def test_they_take_turns_among_each_other() -> None:
+def test_tables_take_turns() -> None:
     requests, _, tables, epochs = _whole()
-    assert list(tables) == ["swift", "calm"]
-    found = [evaluation_pb2.EvaluationRequest.FromString(each) for each in requests]
-    assert all(len(request.tables) == 2 for request in found)
-    # Swift's senders are the ones that are perturbed in every second step: beside one of calm's.
-    firsts = [request.specimen_columns.kinds for request in found]
+    assert list(tables) == ["fast", "low-delay"]
+    parsed = [evaluation_pb2.EvaluationRequest.FromString(each) for each in requests]
+    assert all(len(request.tables) == 2 for request in parsed)
+    # Table 0 of a request is the one that is searched: alternately that of the first group of
+    # senders, "fast", and that of the second group.
     owners = []
-    for kinds in firsts:
+    for kinds in (request.specimen_columns.kinds for request in parsed):
         [both] = {
             tuple(group.table for group in kind.senders) for kind in kinds if len(kind.senders) > 1
         }
@@ -52,7 +52,7 @@ def test_they_take_turns_among_each_other() -> None:
     assert epochs == list(range(len(epochs)))
 
 
-def test_resumed_after_any_step_it_is_the_same_design() -> None:
+def test_a_design_resumed_after_any_step_has_the_same_result() -> None:
     requests, checkpoints, tables, _ = _whole()
     for step in range(0, len(requests), 3):
         designer = Designer.resume(pair_spec(), checkpoints[step])
@@ -66,22 +66,22 @@ def test_resumed_after_any_step_it_is_the_same_design() -> None:
         assert designer.tables == tables
 
 
-def test_what_is_accepted_is_better_for_all_tables_together() -> None:
+def test_a_table_is_compared_with_all_published_tables_together() -> None:
     designer = Designer(pair_spec())
     published = None
     while (request := designer.next_request()) is not None:
         for event in designer.receive(remy_simulator.evaluate_columns(request)):
             if not event.HasField("epoch_finished"):
                 continue
-            told = event.epoch_finished.record.comparison
+            comparison = event.epoch_finished.record.comparison
             if published is not None:
-                assert told.before.mean == pytest.approx(published)
-            published = told.after.mean if told.accepted else told.before.mean
-            assert told.accepted == (told.gain.mean > 0)
+                assert comparison.before.mean == pytest.approx(published)
+            published = (comparison.after if comparison.accepted else comparison.before).mean
+            assert comparison.accepted == (comparison.gain.mean > 0)
     assert published is not None
 
 
-def test_a_stopped_pair_closes_with_all_that_both_have_come_to() -> None:
+def test_a_closing_evaluation_compares_the_contenders_of_all_tables() -> None:
     designer = Designer(pair_spec())
     for _ in range(6):
         request = designer.next_request()
@@ -100,20 +100,20 @@ def test_a_stopped_pair_closes_with_all_that_both_have_come_to() -> None:
     assert again.tables == designer.tables
 
 
-def test_a_checkpoint_of_one_table_is_none_of_two() -> None:
-    one = pair_spec(**{"design: calm": "design: swift"})
+def test_a_checkpoint_of_a_design_of_one_table_is_refused() -> None:
+    one = pair_spec(**{"design: low-delay": "design: fast"})
     with pytest.raises(CheckpointError, match="another specification"):
         Designer.resume(pair_spec(), Designer(one).checkpoint())
 
 
-def test_a_table_to_begin_with_is_refused() -> None:
+def test_a_given_first_table_is_refused() -> None:
     table = next(iter(Designer(pair_spec()).tables.values()))
     with pytest.raises(DesignerError, match="a design of several tables"):
         Designer(pair_spec(), first_table=table)
 
 
 @pytest.mark.parametrize(("turn", "numbers"), [(0, [0, 1, 2]), (1, [1, 0, 2]), (2, [1, 2, 0])])
-def test_the_first_table_of_a_request_is_the_one_that_is_searched(
+def test_senders_keep_their_tables_when_the_searched_table_becomes_the_first(
     turn: int, numbers: list[int]
 ) -> None:
     tables = [RuleTable([2], [([], (1.0, float(number), 1.0))]) for number in range(3)]
@@ -129,7 +129,7 @@ def test_the_first_table_of_a_request_is_the_one_that_is_searched(
         assert to_native(changed.tables[kind.senders[number].table]) == tables[number]
 
 
-def test_each_has_a_file_of_its_own(tmp_path: Path) -> None:
+def test_each_table_has_its_own_file(tmp_path: Path) -> None:
     result = DesignRun(pair_spec(), tmp_path, threads=1).run()
     assert result.tables == _whole()[2]
     for name, table in result.tables.items():

@@ -1,4 +1,4 @@
-"""A whole design, step by step, for tests that take it apart."""
+"""Runs a whole design step by step, and records its events and checkpoints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Evaluate = Callable[[evaluation_pb2.EvaluationRequest], evaluation_pb2.Evaluatio
 
 
 class Walk:
-    """A design from beginning to end: what it ends with, and its checkpoint before every step."""
+    """A finished design, with its events and its checkpoint before every step."""
 
     def __init__(self, spec: spec_pb2.DesignSpec, evaluate: Evaluate) -> None:
         self.spec = spec
@@ -29,18 +29,18 @@ class Walk:
 
     @property
     def purposes(self) -> list[progress_pb2.StepPurpose]:
-        """What the steps were for, in order."""
+        """Purposes of the steps, in order."""
         steps = [event for event in self.events if event.HasField("step_finished")]
         return [event.step_finished.purpose for event in steps]
 
 
 def table_bytes(designer: Designer) -> bytes:
-    """The published table."""
+    """Returns the published table as bytes."""
     return from_native(designer.table).SerializeToString(deterministic=True)
 
 
 def finish(designer: Designer, evaluate: Evaluate) -> list[progress_pb2.ProgressEvent]:
-    """Makes all the steps that are left; returns their events."""
+    """Makes all remaining steps and returns their events."""
     events = []
     while (request := designer.next_request()) is not None:
         events += designer.receive(evaluate(request))
@@ -48,7 +48,7 @@ def finish(designer: Designer, evaluate: Evaluate) -> list[progress_pb2.Progress
 
 
 def make_steps(designer: Designer, evaluate: Evaluate, count: int) -> None:
-    """Makes `count` steps of a design that has as many left."""
+    """Makes `count` steps of a design that is not finished before."""
     for _ in range(count):
         request = designer.next_request()
         assert request is not None
@@ -56,5 +56,5 @@ def make_steps(designer: Designer, evaluate: Evaluate, count: int) -> None:
 
 
 def specimen_keys(request: evaluation_pb2.EvaluationRequest) -> list[int]:
-    """What names the random numbers of each of a request's specimens."""
+    """Returns the random-stream key of each specimen of a request."""
     return memoryview(request.specimen_columns.keys).cast("Q").tolist()

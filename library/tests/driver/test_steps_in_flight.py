@@ -194,7 +194,7 @@ async def _send_within(limit: int) -> bool:
 
 def test_all_steps_in_flight_are_together_within_the_limit_of_packets() -> None:
     assert asyncio.run(_send_within(300 * _IN_FLIGHT))
-    with pytest.raises(PacketLimitReached, match=f"more packets than the {300 * _IN_FLIGHT - 1} "):
+    with pytest.raises(PacketLimitReached, match=rf"packets; {300 * _IN_FLIGHT - 1} are left"):
         asyncio.run(_send_within(300 * _IN_FLIGHT - 1))
 
 

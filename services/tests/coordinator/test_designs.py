@@ -70,11 +70,11 @@ def test_tables_that_are_designed_together_are_fetched_by_name(
     job = client.until_final(client.submit(pair_spec()).id)
     assert job.state == SUCCEEDED
     last = job.progress.epoch - 1
-    for name in ("swift", "calm"):
+    for name in ("fast", "low-delay"):
         expected = (tmp_path / "pair" / f"remycc-{name}.json").read_bytes()
         for epoch in (None, last):
             request = messages.GetRemyCCRequest(job=job.id, table=name, epoch=epoch)
             assert client.call("GetRemyCC", request).content == expected
-    assert client.remycc(job.id) == (tmp_path / "pair" / "remycc-swift.json").read_bytes()
-    with pytest.raises(grpc.RpcError, match="must be one of swift, calm"):
+    assert client.remycc(job.id) == (tmp_path / "pair" / "remycc-fast.json").read_bytes()
+    with pytest.raises(grpc.RpcError, match="must be one of fast, low-delay"):
         client.call("GetRemyCC", messages.GetRemyCCRequest(job=job.id, table="brisk"))

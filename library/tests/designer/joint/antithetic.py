@@ -1,4 +1,4 @@
-"""Requests of one antithetic pair, and differences that any function of the coordinates makes."""
+"""Makes requests and outcomes of antithetic pairs, and score differences of a given function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from remy_simulator import perturbation_noise
 
 
 def pair_request(seed: int, scale: float, keys: Sequence[int]) -> evaluation_pb2.EvaluationRequest:
-    """Both perturbations of a size, on specimens with these keys."""
+    """Returns a request for a pair with perturbations of `scale`, on specimens with these keys."""
     return evaluation_pb2.EvaluationRequest(
         candidates=[
             evaluation_pb2.Candidate(perturbation=evaluation_pb2.Perturbation(scale=sign * scale))
@@ -27,7 +27,7 @@ def pair_request(seed: int, scale: float, keys: Sequence[int]) -> evaluation_pb2
 def pair_outcome(
     up: Sequence[Sequence[int]], down: Sequence[Sequence[int]]
 ) -> evaluation_pb2.EvaluationOutcome:
-    """Outcomes with these uses, by specimen and rule, under either perturbation."""
+    """Returns an outcome with these uses, by specimen and rule, of the two tables of a pair."""
     used = np.array(up, bool) | np.array(down, bool)
     return evaluation_pb2.EvaluationOutcome(
         used_rules=np.packbits(used, axis=1, bitorder="little").tobytes()
@@ -35,7 +35,7 @@ def pair_outcome(
 
 
 def noise_of(seed: int, key: int, rules: int) -> Coordinates:
-    """The direction of a perturbation on one specimen."""
+    """Returns the direction of the perturbation on one specimen."""
     return np.array(perturbation_noise(seed, key, rules)).reshape(rules, 3)
 
 
@@ -44,7 +44,7 @@ def half_differences(
     at: Coordinates,
     score: Callable[[Coordinates], float],
 ) -> list[float]:
-    """(score(x + sigma epsilon) - score(x - sigma epsilon)) / 2 on each of the specimens."""
+    """Returns (score(x + sigma epsilon) - score(x - sigma epsilon)) / 2 for each specimen."""
     scale = request.candidates[0].perturbation.scale
     differences = []
     for key in memoryview(request.specimen_columns.keys).cast("Q"):

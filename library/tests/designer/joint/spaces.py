@@ -1,4 +1,4 @@
-"""Action spaces, and climbs in them."""
+"""Makes action spaces, and climbs in them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def action_space(
     window_increment: Range = (0, 256),
     intersend_ms: Range = (0.25, 40),
 ) -> ActionSpace:
-    """The space of the actions between these bounds, by default the specification's."""
+    """Returns the action space with these bounds, by default those of specifications."""
     search = spec_pb2.JointSearch()
     for component, (minimum, maximum) in (
         (search.window_multiple, window_multiple),
@@ -29,8 +29,10 @@ def action_space(
 
 
 def chain_of(actions: list[Action]) -> RuleTable:
-    """A table with these actions: rule 0 is divided from the others on send_ewma at 1, rule 1 from
-    those behind it at 2, and so on."""
+    """Returns a table of rules with these actions, split on send_ewma at 1, 2, 3 and so on.
+
+    Its tree is a chain: each inner node has one rule, and the other rules below its second child.
+    """
     table = RuleTable([0], [([], actions[0])])
     for number in range(1, len(actions)):
         table = table.split(number - 1, [(0, float(number))])
@@ -38,5 +40,5 @@ def chain_of(actions: list[Action]) -> RuleTable:
 
 
 def climb_of(actions: list[Action], space: ActionSpace) -> Climb:
-    """A climb from the chain of these actions."""
+    """Returns a climb that starts from the chain of these actions."""
     return Climb.start(chain_of(actions), space)

@@ -1,4 +1,4 @@
-"""One step uphill."""
+"""Tests one step of gradient ascent."""
 
 import math
 from dataclasses import replace
@@ -22,18 +22,18 @@ from remy_farm.designer.joint.schedule import Settings
 _SPACE = action_space()
 _SETTINGS = Settings(perturbation=0.15, step_size=0.03, specimens=16, average_decay=0.97)
 _MIDDLE: Action = (0.5, 10.0, 3.0)
-# Three rules: one inner node above all, one above the last two.
-# So many samples are averaged that the bias correction is 1.
-_OLD = 1e6
+# Enough samples for a bias correction of 1.
+_MANY_SAMPLES = 1e6
+# Three rules: one inner node is above all of them, a second one above the last two.
 _CLIMB = replace(
     climb_of([_MIDDLE] * 3, _SPACE),
-    rule_slopes=replace(Slopes.initial(3), samples=np.full((3, 1), _OLD)),
-    region_slopes=replace(Slopes.initial(2), samples=np.full((2, 1), _OLD)),
+    rule_slopes=replace(Slopes.initial(3), samples=np.full((3, 1), _MANY_SAMPLES)),
+    region_slopes=replace(Slopes.initial(2), samples=np.full((2, 1), _MANY_SAMPLES)),
 )
 
 
 def _moments(t: Coordinates) -> Moments:
-    """Samples after which averages of zeros have these t-statistics.
+    """Returns samples that give averages of zeros these t-statistics.
 
     t = 0.1 mean / sqrt(0.02 squares * 0.1 / 1.9)
     """
@@ -44,8 +44,9 @@ def _samples(rules: list[list[float]], regions: list[list[float]]) -> GradientSa
     return GradientSamples(_moments(np.array(rules)), _moments(np.array(regions)))
 
 
-_REST = [0.0, 0.0, 0.0]
-_FULL = [100.0, 100.0, 100.0]
+# t-statistics for no step, and for the longest one.
+_NO_STEP = [0.0, 0.0, 0.0]
+_FULL_STEP = [100.0, 100.0, 100.0]
 
 
 def _step(rules: list[list[float]], regions: list[list[float]]) -> Coordinates:
@@ -54,27 +55,27 @@ def _step(rules: list[list[float]], regions: list[list[float]]) -> Coordinates:
     return moved
 
 
-def test_a_rule_rests_in_the_dead_zone_and_takes_at_most_the_longest_step() -> None:
+def test_a_step_is_zero_in_the_dead_zone_and_limited_beyond_it() -> None:
     moved = _step(
-        [[0.69, -0.69, 0.0], [0.7 + 1.5, -0.7 - 1.5, 0.7 + 3], [50, -50, 1.0]], [_REST] * 2
+        [[0.69, -0.69, 0.0], [0.7 + 1.5, -0.7 - 1.5, 0.7 + 3], [50, -50, 1.0]], [_NO_STEP] * 2
     )
-    wanted = [[0, 0, 0], [0.015, -0.015, 0.03], [0.03, -0.03, 0.003]]
-    assert moved == pytest.approx(np.array(wanted), abs=1e-12)
+    expected = [[0, 0, 0], [0.015, -0.015, 0.03], [0.03, -0.03, 0.003]]
+    assert moved == pytest.approx(np.array(expected), abs=1e-12)
 
 
 def test_a_region_moves_all_of_its_rules() -> None:
-    moved = _step([_REST] * 3, [[0.7 + 1.5, 0, 0], _REST])
+    moved = _step([_NO_STEP] * 3, [[0.7 + 1.5, 0, 0], _NO_STEP])
     assert moved == pytest.approx(np.array([[0.015, 0, 0]] * 3))
-    moved = _step([_REST] * 3, [_REST, [0.7 + 1.5, 0, 0]])
-    assert moved == pytest.approx(np.array([_REST, [0.015, 0, 0], [0.015, 0, 0]]))
+    moved = _step([_NO_STEP] * 3, [_NO_STEP, [0.7 + 1.5, 0, 0]])
+    assert moved == pytest.approx(np.array([_NO_STEP, [0.015, 0, 0], [0.015, 0, 0]]))
 
 
-def test_a_rule_moves_with_all_regions_around_it() -> None:
-    moved = _step([_FULL] * 3, [_FULL] * 2)
+def test_a_rule_moves_with_all_regions_above_it() -> None:
+    moved = _step([_FULL_STEP] * 3, [_FULL_STEP] * 2)
     assert moved == pytest.approx(0.03 * np.array([[2.0] * 3, [3.0] * 3, [3.0] * 3]))
 
 
-def test_without_a_sample_everything_rests() -> None:
+def test_without_samples_nothing_moves() -> None:
     nothing = GradientSamples(
         Moments(np.zeros((3, 3)), np.zeros((3, 3))),
         Moments(np.zeros((2, 3)), np.zeros((2, 3))),
@@ -83,17 +84,17 @@ def test_without_a_sample_everything_rests() -> None:
     assert (after.coordinates == _CLIMB.coordinates).all()
 
 
-def test_what_is_published_is_a_running_average() -> None:
+def test_the_published_table_is_at_the_moving_average() -> None:
     climb, points = _CLIMB, []
     for number in range(20):
         direction = 9.0 if number % 3 else -9.0
-        climb = ascend(climb, _samples([[direction] * 3] * 3, [_REST] * 2), _SETTINGS, _SPACE)
+        climb = ascend(climb, _samples([[direction] * 3] * 3, [_NO_STEP] * 2), _SETTINGS, _SPACE)
         points.append(climb.coordinates)
 
-    wanted = 0.97**20 * _CLIMB.coordinates
+    expected = 0.97**20 * _CLIMB.coordinates
     for age, point in enumerate(reversed(points)):
-        wanted = wanted + 0.03 * 0.97**age * point
-    assert climb.average == pytest.approx(wanted)
+        expected = expected + 0.03 * 0.97**age * point
+    assert climb.average == pytest.approx(expected)
     assert climb.steps == 20
     published = climb.published(_SPACE)
     exact = _SPACE.with_actions(climb.table, climb.average)
@@ -108,7 +109,7 @@ def test_what_is_published_is_a_running_average() -> None:
     step_size=st.floats(0.001, 10),
     t=st.lists(st.floats(-20, 20), min_size=15, max_size=15),
 )
-def test_the_bounds_are_never_left(
+def test_actions_stay_within_the_bounds(
     low: tuple[float, int, float],
     width: tuple[float, int, float],
     step_size: float,
@@ -127,7 +128,7 @@ def test_the_bounds_are_never_left(
                     assert least <= value <= most
 
 
-def test_whole_increments_stay_within_bounds_that_are_not_whole() -> None:
+def test_rounded_increments_stay_within_fractional_bounds() -> None:
     space = action_space(window_increment=(1.6, 4.4))
     for increment, published in ((1.6, 2.0), (2.4, 2.0), (2.6, 3.0), (4.4, 4.0)):
         climb = climb_of([(0.5, increment, 3.0)], space)
@@ -137,7 +138,7 @@ def test_whole_increments_stay_within_bounds_that_are_not_whole() -> None:
     assert climb_of([(0.5, 5.6, 3.0)], space).published(space).action(0)[1] == 5
 
 
-def test_a_quadratic_is_climbed_to_its_top() -> None:
+def test_ascent_finds_the_maximum_of_a_quadratic() -> None:
     top = np.array(
         [[math.log(0.4), math.log(30), 0.0], [math.log(0.9), math.log(3), 2.0], [-1.0, 1.0, 1.0]]
     )

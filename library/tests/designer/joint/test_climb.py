@@ -1,4 +1,4 @@
-"""A climb: divided, and written down."""
+"""Tests climbs: splits, merges and messages."""
 
 import struct
 from dataclasses import replace
@@ -26,7 +26,7 @@ def _rows(count: int) -> st.SearchStrategy[Coordinates]:
 
 
 def _climb() -> Climb:
-    """Three rules and two inner nodes; every number tells where it belongs."""
+    """Returns a climb of three rules and two inner nodes, with a different value in every cell."""
     climb = climb_of([(0.1, 1.0, 1.0), (0.2, 2.5, 2.0), (0.3, 3.0, 3.0)], _SPACE)
     rows = np.arange(9.0).reshape(3, 3)
     return replace(
@@ -39,7 +39,7 @@ def _climb() -> Climb:
     )
 
 
-def test_a_climb_begins_where_its_table_is() -> None:
+def test_a_climb_starts_at_the_coordinates_of_its_table() -> None:
     climb = climb_of([(0.5, 2.5, 3.0)], _SPACE)
     assert climb.table.action(0) == pytest.approx((0.5, 2.5, 3.0))
     assert (climb.average == climb.coordinates).all()
@@ -47,7 +47,7 @@ def test_a_climb_begins_where_its_table_is() -> None:
     assert not climb.rule_slopes.squares.any()
 
 
-def test_children_take_the_place_of_their_parent() -> None:
+def test_children_replace_their_parent_after_a_split() -> None:
     before = _climb()
     after = before.split(1, [(0, 1.5)])
 
@@ -64,23 +64,23 @@ def test_children_take_the_place_of_their_parent() -> None:
     assert (after.steps, after.last_split) == (77, 77)
 
 
-@pytest.mark.parametrize(("rule", "place"), [(0, 1), (1, 2), (2, 2)])
-def test_what_was_known_of_a_rule_is_known_of_its_region(rule: int, place: int) -> None:
-    """The chain's inner nodes lie above rules 0 to 2 and above rules 1 to 2, in pre-order."""
+@pytest.mark.parametrize(("rule", "region"), [(0, 1), (1, 2), (2, 2)])
+def test_a_new_region_inherits_the_slopes_of_its_rule(rule: int, region: int) -> None:
+    """In pre-order, the inner nodes of the chain are above rules 0 to 2 and above rules 1 to 2."""
     before = _climb()
     lower, upper = before.table.region(rule)
     after = before.split(rule, [(0, (lower[0] + upper[0]) / 2)])
 
     ranges = list(after.regions.ranges)
-    assert ranges.pop(place) == (rule, rule + 2)
+    assert ranges.pop(region) == (rule, rule + 2)
     assert len(ranges) == 2
-    for known, rules, branches in (
+    for regions_after, rules, regions in (
         (after.region_slopes.mean, before.rule_slopes.mean, before.region_slopes.mean),
         (after.region_slopes.squares, before.rule_slopes.squares, before.region_slopes.squares),
     ):
-        rows = known.tolist()
-        assert rows.pop(place) == rules[rule].tolist()
-        assert rows == branches.tolist()
+        rows = regions_after.tolist()
+        assert rows.pop(region) == rules[rule].tolist()
+        assert rows == regions.tolist()
 
 
 @given(
@@ -88,12 +88,12 @@ def test_what_was_known_of_a_rule_is_known_of_its_region(rule: int, place: int) 
     at=st.lists(st.floats(0.01, 0.99), min_size=1, max_size=4),
     memory=st.lists(st.floats(0, 10), min_size=4, max_size=4),
 )
-def test_a_divided_table_acts_as_before(rule: int, at: list[float], memory: list[float]) -> None:
+def test_a_split_does_not_change_actions(rule: int, at: list[float], memory: list[float]) -> None:
     before = climb_of([(0.1, 1.0, 1.0), (0.2, 2.5, 2.0), (0.3, 3.0, 3.0)], _SPACE)
     lower, upper = before.table.region(rule)
     thresholds = [
-        (axis, lower[axis] + place * (upper[axis] - lower[axis]))
-        for axis, place in enumerate(at)
+        (axis, lower[axis] + fraction * (upper[axis] - lower[axis]))
+        for axis, fraction in enumerate(at)
         if axis in before.table.signals
     ]
 
@@ -105,52 +105,50 @@ def test_a_divided_table_acts_as_before(rule: int, at: list[float], memory: list
     assert _SPACE.with_actions(after.table, after.coordinates) == after.table
 
 
-def test_a_division_undone_at_once_leaves_the_climb_where_it_was() -> None:
+def test_a_merge_undoes_a_split() -> None:
     before = _climb()
-    divided = before.split(1, [(0, 1.5)])
-    found = cheapest_merge(divided.table, divided.average, [5, 3, 2, 7])
+    split = before.split(1, [(0, 1.5)])
     merge = RuleMerge(1, (2,))
-    assert found == (0, merge)
+    assert cheapest_merge(split.table, split.average, [5, 3, 2, 7]) == (0, merge)
 
-    after, uses = divided.merged(merge, [5, 3, 2, 7], _SPACE)
+    after, uses = split.merged(merge, [5, 3, 2, 7], _SPACE)
 
     assert uses == [5, 5, 7]
     assert after.table.nodes() == before.table.nodes()
     assert (after.coordinates == before.coordinates).all()
     assert (after.average == before.average).all()
     assert (after.rule_slopes.samples == before.rule_slopes.samples).all()
-    # Both had an eighth, and what moves together has the sum of their slopes.
+    # Each child had an eighth of the slope, and the merged rule has the sum of both.
     assert after.rule_slopes.mean[1].tolist() == (before.rule_slopes.mean[1] / 4).tolist()
     assert (after.region_slopes.mean == before.region_slopes.mean).all()
 
 
-def test_two_rules_meet_where_both_are_on_average() -> None:
+def test_two_merged_rules_move_to_their_weighted_mean() -> None:
     before = climb_of([(0.1, 1.0, 1.0), (0.2, 2.5, 2.0), (0.3, 3.0, 3.0)], _SPACE)
-    # The chain ends with rules 1 and 2.
     climb, uses = before.merged(RuleMerge(1, (2,)), [4, 1, 3], _SPACE)
-    met = before.coordinates[1] * 0.25 + before.coordinates[2] * 0.75
-    assert climb.coordinates.tolist() == [before.coordinates[0].tolist(), pytest.approx(met)]
+    mean = before.coordinates[1] * 0.25 + before.coordinates[2] * 0.75
+    assert climb.coordinates.tolist() == [before.coordinates[0].tolist(), pytest.approx(mean)]
     assert uses == [4, 4]
-    # A neighbour that is divided itself stays as it is.
+    # Several neighbours keep their coordinates.
     climb, uses = before.merged(RuleMerge(0, (1, 2)), [4, 1, 3], _SPACE)
     assert climb.coordinates.tolist() == before.coordinates[1:].tolist()
     assert uses == [2, 6]
 
 
-def test_the_merge_that_moves_least_is_of_alike_or_little_used_rules() -> None:
+def test_the_cheapest_merge_is_of_similar_or_rarely_used_rules() -> None:
     climb = climb_of([(0.1, 1.0, 1.0), (0.2, 2.5, 2.0), (0.2, 2.6, 2.1)], _SPACE)
 
-    def least(uses: list[float]) -> tuple[int, ...]:
-        found = cheapest_merge(climb.table, climb.coordinates, uses)
-        assert found is not None
-        merge = found[1]
+    def cheapest(uses: list[float]) -> tuple[int, ...]:
+        result = cheapest_merge(climb.table, climb.coordinates, uses)
+        assert result is not None
+        merge = result[1]
         return (merge.rule, *merge.neighbours)
 
-    assert least([5, 5, 5]) == (1, 2)
-    assert least([0.0001, 5, 5]) == (0, 1, 2)
+    assert cheapest([5, 5, 5]) == (1, 2)
+    assert cheapest([0.0001, 5, 5]) == (0, 1, 2)
 
 
-def test_dividing_leaves_the_climb_it_came_from_alone() -> None:
+def test_a_split_does_not_change_the_climb_that_it_is_made_from() -> None:
     before, untouched = _climb(), _climb()
     after = before.split(0, [(0, 0.5)])
     assert not np.shares_memory(after.coordinates, before.coordinates)
@@ -162,7 +160,7 @@ def test_dividing_leaves_the_climb_it_came_from_alone() -> None:
     region_slopes=st.tuples(_rows(2), _rows(2)),
     steps=st.integers(0, 2**32 - 1),
 )
-def test_a_message_holds_every_bit(
+def test_message_round_trip_keeps_every_bit(
     rules: tuple[Coordinates, Coordinates, Coordinates, Coordinates],
     region_slopes: tuple[Coordinates, Coordinates],
     steps: int,

@@ -1,4 +1,4 @@
-"""Divisions are chosen by how much their two sides want to differ."""
+"""Tests the choice of splits by the disagreement between their two sides."""
 
 import math
 import statistics
@@ -38,7 +38,10 @@ Score = Callable[[Coordinates], float]
 
 
 def _found(score: Score, noise: float = 0.3) -> list[Disagreement]:
-    """What a step of antithetic pairs finds of a score that depends on the actions of all parts."""
+    """Returns the disagreements that a step of antithetic pairs measures for a score.
+
+    `score` is a function of the coordinates of all parts.
+    """
     request = pair_request(7, 0.1, range(_SPECIMENS))
     uses = [[1] * _RULES] * _SPECIMENS
     exact = half_differences(request, np.zeros((_RULES, 3)), score)
@@ -52,10 +55,10 @@ def _found(score: Score, noise: float = 0.3) -> list[Disagreement]:
     return disagreements(_TRIALS, samples)
 
 
-def _wants_apart(rule: int, threshold: int, coordinate: int = 0) -> Score:
-    """The parts of a rule above a threshold are better up, those below it better down."""
-    place = [trial.rule for trial in _TRIALS].index(rule)
-    first = first_parts(_TRIALS)[place]
+def _disagreeing(rule: int, threshold: int, coordinate: int = 0) -> Score:
+    """Returns a score that rises with a coordinate above a threshold and falls below it."""
+    trial = [trial.rule for trial in _TRIALS].index(rule)
+    first = first_parts(_TRIALS)[trial]
 
     def score(at: Coordinates) -> float:
         return math.fsum(
@@ -73,24 +76,24 @@ def _chosen(found: list[Disagreement], *, new_rules: int = _NEW_RULES, room: int
 @pytest.mark.parametrize("rule", [1, 3])
 @pytest.mark.parametrize("threshold", range(_SIGNALS))
 @pytest.mark.parametrize("coordinate", range(3))
-def test_a_score_that_depends_on_one_signal_divides_on_it_alone(
+def test_a_disagreement_on_one_signal_leads_to_a_split_on_it(
     rule: int, threshold: int, coordinate: int
 ) -> None:
-    found = _found(_wants_apart(rule, threshold, coordinate))
+    found = _found(_disagreeing(rule, threshold, coordinate))
     best = max(found, key=lambda one: one.gain)
     assert (best.rule, best.threshold) == (rule, threshold)
     thresholds = dict(zip([1, 3], [trial.thresholds for trial in _TRIALS], strict=True))[rule]
     assert _chosen(found) == (Split(rule, [thresholds[threshold]]),)
 
 
-def test_a_rule_may_be_divided_on_several_signals_at_once() -> None:
-    one, other = _wants_apart(3, 0), _wants_apart(3, 2, coordinate=1)
+def test_a_rule_may_be_split_on_several_signals_at_once() -> None:
+    one, other = _disagreeing(3, 0), _disagreeing(3, 2, coordinate=1)
     chosen = _chosen(_found(lambda at: one(at) + other(at)))
     assert chosen == (Split(3, [_TRIALS[1].thresholds[0], _TRIALS[1].thresholds[2]]),)
 
 
-def test_several_rules_may_be_divided_at_once() -> None:
-    one, other = _wants_apart(1, 1), _wants_apart(3, 2)
+def test_several_rules_may_be_split_at_once() -> None:
+    one, other = _disagreeing(1, 1), _disagreeing(3, 2)
     chosen = _chosen(_found(lambda at: one(at) + other(at)))
     assert chosen == (
         Split(1, [_TRIALS[0].thresholds[1]]),
@@ -98,15 +101,15 @@ def test_several_rules_may_be_divided_at_once() -> None:
     )
 
 
-def test_what_the_whole_rule_wants_divides_nothing_but_once() -> None:
-    """All parts are better up: no evidence for any division, but the table grows in any case."""
+def test_without_disagreement_there_is_one_split() -> None:
+    """All parts prefer the same direction. The table grows all the same, by one threshold."""
     found = _found(lambda at: math.fsum(row[0] for row in at))
     (split,) = _chosen(found)
     assert len(split.thresholds) == 1
 
 
 @given(st.data())
-def test_slopes_and_their_errors_are_those_of_the_slow_way(data: st.DataObject) -> None:
+def test_disagreements_are_those_of_plain_loops(data: st.DataObject) -> None:
     count = data.draw(st.integers(2, 6))
     numbers = st.lists(st.integers(-10, 10), min_size=3 * _RULES, max_size=3 * _RULES)
     samples = [np.array(data.draw(numbers), float).reshape(_RULES, 3) for _ in range(count)]
@@ -132,7 +135,7 @@ def test_slopes_and_their_errors_are_those_of_the_slow_way(data: st.DataObject) 
             assert one.evidence == pytest.approx(evidence)
 
 
-def test_one_specimen_tells_nothing() -> None:
+def test_one_specimen_gives_no_disagreement() -> None:
     assert disagreements(_TRIALS, [np.ones((_RULES, 3))]) == []
     assert _chosen([]) == ()
 
@@ -143,19 +146,19 @@ def test_one_specimen_tells_nothing() -> None:
     new_rules=st.integers(1, 20),
     room=st.integers(1, 20),
 )
-def test_the_table_grows_by_a_rule_at_least_and_by_no_more_than_it_may(
+def test_the_table_grows_by_at_least_one_rule_and_within_its_limits(
     gains: list[float], evidences: list[float], new_rules: int, room: int
 ) -> None:
-    places = [(trial.rule, number) for trial in _TRIALS for number in range(_SIGNALS)]
+    thresholds = [(trial.rule, number) for trial in _TRIALS for number in range(_SIGNALS)]
     found = [
         Disagreement(rule, number, gain, evidence)
-        for (rule, number), gain, evidence in zip(places, gains, evidences, strict=True)
+        for (rule, number), gain, evidence in zip(thresholds, gains, evidences, strict=True)
     ]
     chosen = _chosen(found, new_rules=new_rules, room=room)
     added = [(1 << len(split.thresholds)) - 1 for split in chosen]
 
     assert 1 <= sum(added) <= new_rules
-    # Only the last division may reach beyond the room, and it at most doubles a rule's parts.
+    # Only the last threshold may exceed the room, and it at most doubles a rule's parts.
     assert sum(added) < 2 * room
     assert [split.rule for split in chosen] == sorted({split.rule for split in chosen})
     picked = [
@@ -173,7 +176,7 @@ def _thresholds(rule: int) -> list[tuple[int, float]]:
 
 
 @given(st.permutations(range(6)))
-def test_of_equal_disagreements_the_first_counts(order: list[int]) -> None:
-    places = [(trial.rule, number) for trial in _TRIALS for number in range(_SIGNALS)]
-    found = [Disagreement(*places[number], gain=1.0, evidence=10.0) for number in order]
+def test_the_first_of_equal_disagreements_is_chosen(order: list[int]) -> None:
+    thresholds = [(trial.rule, number) for trial in _TRIALS for number in range(_SIGNALS)]
+    found = [Disagreement(*thresholds[number], gain=1.0, evidence=10.0) for number in order]
     assert _chosen(found, new_rules=1) == (Split(1, [_TRIALS[0].thresholds[0]]),)

@@ -1,4 +1,4 @@
-"""The estimator of the gradient."""
+"""Tests the gradient estimate from antithetic pairs."""
 
 import math
 import statistics
@@ -30,7 +30,7 @@ def _samples(
     differences: Sequence[float | None],
     regions: Regions = _NONE,
 ) -> GradientSamples:
-    """Those where rules were used so often, by specimen, under either perturbation."""
+    """Returns the samples of a step with these uses, by specimen and rule, and differences."""
     outcome = pair_outcome(up, down)
     sizes = np.array(differences, np.float64)
     return gradient_samples(request, outcome, sizes, regions, rules=len(up[0]))
@@ -42,7 +42,7 @@ def _slow(
     down: Sequence[Sequence[int]],
     differences: list[float | None],
 ) -> tuple[list[float], list[float]]:
-    """The mean and the squares, one number at a time."""
+    """Computes the mean and the squares of the samples in plain loops."""
     sizes = [abs(d) for d in differences if d]
     unit = statistics.median(sizes) if sizes else 1.0
     scored = [(i, d / unit) for i, d in enumerate(differences) if d is not None]
@@ -69,7 +69,7 @@ def _slow(
     differences=_DIFFERENCES,
     data=st.data(),
 )
-def test_it_is_the_slow_one(
+def test_samples_are_those_of_plain_loops(
     seed: int, scale: float, differences: list[float | None], data: st.DataObject
 ) -> None:
     rules = data.draw(st.integers(1, 4))
@@ -86,7 +86,7 @@ def test_it_is_the_slow_one(
     assert samples.rules.squares.ravel().tolist() == pytest.approx(squares, rel=1e-9, abs=1e-9)
 
 
-def test_its_expectation_is_the_gradient_of_a_linear_function() -> None:
+def test_the_expectation_is_the_gradient_of_a_linear_function() -> None:
     gradient = np.array([[1.0, -2.0, 0.5], [0.0, 0.3, -0.1], [4.0, 4.0, 4.0]])
     used = np.array([[1.0], [1.0], [0.0]])
     at = np.zeros((3, 3))
@@ -97,7 +97,7 @@ def test_its_expectation_is_the_gradient_of_a_linear_function() -> None:
         differences = half_differences(
             request, at, lambda x: math.fsum((gradient * used * x).ravel())
         )
-        # In the score's own unit, which a step's median stands for.
+        # Undoes the scaling by the step's median.
         unit = statistics.median(map(abs, differences))
         means.append(unit * _samples(request, uses, uses, differences).rules.mean)
 
@@ -109,8 +109,8 @@ def test_its_expectation_is_the_gradient_of_a_linear_function() -> None:
     assert (estimates[:, 2] == 0).all()
 
 
-def test_what_even_powers_contribute_cancels() -> None:
-    """Antithetic sampling: a score that is the same on either side says nothing of a direction."""
+def test_an_even_function_has_a_gradient_of_zero() -> None:
+    """Both tables of a pair have the same score, so that their difference is zero."""
     request = pair_request(3, 0.2, range(16))
     differences = half_differences(request, np.zeros((2, 3)), lambda x: math.fsum((x * x).ravel()))
     uses = [[1, 1]] * 16
@@ -118,7 +118,7 @@ def test_what_even_powers_contribute_cancels() -> None:
 
 
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=8), st.integers(0, 1000))
-def test_which_of_the_pair_comes_first_is_the_same(differences: list[float], seed: int) -> None:
+def test_the_order_within_a_pair_does_not_matter(differences: list[float], seed: int) -> None:
     pairs = len(differences)
     request = pair_request(seed, 0.15, range(pairs))
     up, down = [[1, 0, 1]] * pairs, [[1, 1, 0]] * pairs
@@ -132,7 +132,7 @@ def test_which_of_the_pair_comes_first_is_the_same(differences: list[float], see
     assert (samples.rules.squares == swapped.rules.squares).all()
 
 
-def test_a_rule_that_either_of_the_pair_used_is_informed() -> None:
+def test_a_rule_that_one_table_of_the_pair_used_has_a_sample() -> None:
     request = pair_request(1, 0.1, [7])
     samples = _samples(request, [[0, 5, 0]], [[5, 0, 0]], [1.0])
     assert samples.rules.mean[:2].all()
@@ -140,24 +140,23 @@ def test_a_rule_that_either_of_the_pair_used_is_informed() -> None:
     assert not samples.rules.squares[2].any()
 
 
-def test_a_freak_counts_as_five_times_the_median() -> None:
+def test_an_outlier_is_clipped_at_five_times_the_median() -> None:
     keys = range(16)
     uses = [[1]] * 16
     differences: list[float | None] = [*[2.0] * 15, 1e9]
     samples = _samples(pair_request(1, 1, keys), uses, uses, differences)
     noise = [noise_of(1, key, 1) for key in keys]
-    wanted = (sum(noise[:15]) + 5 * noise[15]) / 16
-    assert samples.rules.mean == pytest.approx(wanted)
+    expected = (sum(noise[:15]) + 5 * noise[15]) / 16
+    assert samples.rules.mean == pytest.approx(expected)
 
 
 def _alone(differences: Sequence[float | None]) -> GradientSamples:
-    """Samples of the only rule."""
+    """Returns the samples of a table with a single rule."""
     uses = [[1]] * len(differences)
     return _samples(pair_request(1, 0.1, range(len(differences))), uses, uses, differences)
 
 
-def test_in_units_of_the_median_every_step_is_of_one_size() -> None:
-    """Whatever the unit of the scores, and however bad the table of the first steps."""
+def test_samples_do_not_depend_on_the_scale_of_scores() -> None:
     differences = [1.0, -2.0, 3.0, None, -4.0, 0.0]
     samples = _alone(differences)
     scaled = _alone([None if each is None else 1e6 * each for each in differences])
@@ -166,15 +165,14 @@ def test_in_units_of_the_median_every_step_is_of_one_size() -> None:
     assert not _alone([0.0, None, 0.0]).rules.mean.any()
 
 
-def test_a_freak_neither_steers_a_step_nor_is_remembered() -> None:
-    """It counts as five times the median, however large it is."""
-    usual = [1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0]
-    freak, larger = _alone([*usual, 5.0]), _alone([*usual, 1e30])
-    assert (freak.rules.mean == larger.rules.mean).all()
-    assert (freak.rules.squares == larger.rules.squares).all()
+def test_the_size_of_an_outlier_does_not_matter() -> None:
+    others = [1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0]
+    outlier, larger = _alone([*others, 5.0]), _alone([*others, 1e30])
+    assert (outlier.rules.mean == larger.rules.mean).all()
+    assert (outlier.rules.squares == larger.rules.squares).all()
 
 
-def test_specimens_without_a_score_say_nothing() -> None:
+def test_specimens_without_a_score_are_ignored() -> None:
     uses = [[1]] * 2
     half = _samples(pair_request(1, 0.1, [7, 8]), uses, uses, [2.0, None])
     alone = _samples(pair_request(1, 0.1, [7]), [[1]], [[1]], [2.0])
@@ -186,8 +184,7 @@ def test_specimens_without_a_score_say_nothing() -> None:
     assert not none.rules.squares.any()
 
 
-def test_a_region_s_samples_are_the_sums_over_its_rules() -> None:
-    """Its slope is that of moving all of its rules together."""
+def test_samples_of_a_region_are_the_sums_over_its_rules() -> None:
     regions = Regions(((0, 3), (1, 3)))
     uses = [[1, 2, 0], [0, 1, 1], [4, 0, 0]]
     differences: list[float | None] = [1.0, -0.5, 2.0]
@@ -206,7 +203,7 @@ def test_a_region_s_samples_are_the_sums_over_its_rules() -> None:
 
 
 def test_a_region_of_unused_rules_has_a_slope_of_exactly_zero() -> None:
-    """Whatever the rules before it did."""
+    """A difference of cumulative sums would leave a rounding error."""
     regions = Regions(((0, 3), (1, 3)))
     uses = [[1, 0, 0]] * 3
     request = pair_request(5, 1e-9, [7, 8, 9])

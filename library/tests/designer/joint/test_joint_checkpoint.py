@@ -1,4 +1,4 @@
-"""Checkpoints of the joint search that are damaged, or that it never writes, are refused."""
+"""Tests that checkpoints that the joint search never writes are refused."""
 
 from collections.abc import Callable
 
@@ -16,8 +16,10 @@ _SPEC = small_joint_spec(starts=2, start_steps=3, first_split=2, splits="disagre
 
 
 def _checkpoint() -> bytes:
-    """In the second of two short climbs, with rules on trial: everything that a state can hold is
-    there."""
+    """Returns a checkpoint in the second of two short climbs, with rules on trial.
+
+    Every field of the state is set.
+    """
     designer = Designer(_SPEC)
     make_steps(designer, AnalyticEvaluator().evaluate, 10)
     return designer.checkpoint()
@@ -27,13 +29,13 @@ _DATA = _checkpoint()
 
 
 def _edited(edit: Callable[[checkpoint_pb2.JointSearchState], object]) -> bytes:
-    """The checkpoint with another state, sealed as if it had been written so."""
+    """Returns the checkpoint with a changed state and a valid hash."""
     checkpoint = sealing.unseal(_DATA)
     edit(checkpoint.joint)
     return sealing.seal(checkpoint)
 
 
-def test_the_checkpoint_holds_everything_that_one_can() -> None:
+def test_the_checkpoint_has_every_field_of_the_state() -> None:
     state = sealing.unseal(_DATA).joint
     assert state.start == 1
     assert state.climb.steps == 2
@@ -43,15 +45,15 @@ def test_the_checkpoint_holds_everything_that_one_can() -> None:
     assert not empty
 
 
-def test_every_byte_matters() -> None:
-    for place in range(len(_DATA)):
+def test_a_checkpoint_with_any_damaged_byte_is_refused() -> None:
+    for index in range(len(_DATA)):
         damaged = bytearray(_DATA)
-        damaged[place] ^= 1 << place % 8
+        damaged[index] ^= 1 << index % 8
         with pytest.raises(CheckpointError):
             Designer.resume(_SPEC, bytes(damaged))
 
 
-def test_every_byte_is_needed() -> None:
+def test_a_truncated_checkpoint_is_refused() -> None:
     for length in range(len(_DATA)):
         with pytest.raises(CheckpointError, match=f"{length} bytes"):
             Designer.resume(_SPEC, _DATA[:length])
@@ -68,7 +70,7 @@ def test_the_state_of_another_search_is_refused() -> None:
 @pytest.mark.parametrize(
     "field", ["purpose", "climb", "best", "best_start", "best_start_score", "trials"]
 )
-def test_a_state_with_something_missing_is_refused(field: str) -> None:
+def test_a_state_with_a_missing_field_is_refused(field: str) -> None:
     with pytest.raises(CheckpointError):
         Designer.resume(_SPEC, _edited(lambda state: state.ClearField(field)))
 
@@ -81,7 +83,7 @@ def test_a_step_that_the_search_never_makes_is_refused(purpose: int) -> None:
         Designer.resume(_SPEC, _edited(lambda state: setattr(state, "purpose", purpose)))
 
 
-def test_trials_that_no_step_is_to_try_are_refused() -> None:
+def test_trials_are_refused_if_the_next_step_is_no_trial() -> None:
     with pytest.raises(CheckpointError, match="splits on trial; there must be"):
         Designer.resume(
             _SPEC,
@@ -89,7 +91,7 @@ def test_trials_that_no_step_is_to_try_are_refused() -> None:
         )
 
 
-def test_trials_that_the_table_does_not_have_are_refused() -> None:
+def test_trials_of_missing_rules_are_refused() -> None:
     with pytest.raises(CheckpointError, match="impossible split"):
         Designer.resume(_SPEC, _edited(lambda state: setattr(state.trials[0], "rule", 8)))
 
@@ -108,13 +110,13 @@ def test_a_broken_table_is_refused(table: Callable[..., rule_table_pb2.RuleTable
         Designer.resume(_SPEC, _edited(lambda state: table(state).nodes.pop()))
 
 
-def test_a_table_of_a_step_in_flight_has_the_climbs_rules() -> None:
+def test_a_table_in_flight_with_another_number_of_rules_is_refused() -> None:
     other = sealing.unseal(_DATA).joint.best.table
     assert len(other.nodes) != len(sealing.unseal(_DATA).joint.climb.table.nodes)
     with pytest.raises(CheckpointError, match="table in flight with"):
         Designer.resume(_SPEC, _edited(lambda state: state.climb.delayed.append(other)))
 
 
-def test_a_table_of_more_rules_than_there_are_numbers_for_is_refused() -> None:
+def test_too_few_coordinates_for_the_table_are_refused() -> None:
     with pytest.raises(CheckpointError, match="numbers"):
         Designer.resume(_SPEC, _edited(lambda state: state.climb.coordinates.pop()))

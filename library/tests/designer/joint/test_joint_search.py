@@ -1,4 +1,4 @@
-"""Whole joint searches: what they promise of starts, of what is published, and of their end."""
+"""Tests whole joint searches: their steps, short climbs, published tables and ends."""
 
 import math
 from itertools import pairwise
@@ -32,25 +32,24 @@ def _state(checkpoint: bytes) -> checkpoint_pb2.JointSearchState:
 
 
 def test_steps_are_those_of_the_schedule() -> None:
-    """Splits after steps 4 and 10, but for 8 rules at most; epochs of 6 steps; 18 steps of growing
-    and 6 of refining."""
+    """There are 18 growing and 6 refining steps, epochs of 6 steps, and splits every 6 steps."""
     walk = Walk(small_joint_spec(signals="send_ewma"), AnalyticEvaluator().evaluate)
-    wanted = [_VALIDATE]
+    expected = [_VALIDATE]
     for step in range(1, 25):
-        wanted.append(_CLIMB)
+        expected.append(_CLIMB)
         if step in (4, 10, 16):
-            wanted.append(_SPLIT)
+            expected.append(_SPLIT)
         if step % 6 == 0:
-            wanted.append(_VALIDATE)
-    assert walk.purposes == wanted
+            expected.append(_VALIDATE)
+    assert walk.purposes == expected
     assert walk.designer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
-    # The rule of senders that have measured nothing, and another that was divided twice.
+    # The start rule, and four rules after three splits on one signal.
     assert walk.designer.table.rule_count == 5
 
 
-def test_divisions_are_tried_where_disagreement_decides() -> None:
-    """After each split's record of memories; on four times the specimens, on a table in which
-    every rule that was used is divided on both signals."""
+def test_with_disagreement_splits_are_put_on_trial() -> None:
+    """A trial follows each record of memory values. It has four times the specimens of a step, and
+    a table in which every used rule is split on both signals."""
     evaluator = AnalyticEvaluator()
     walk = Walk(small_joint_spec(splits="disagreement"), evaluator.evaluate)
     trials = [
@@ -67,8 +66,8 @@ def test_divisions_are_tried_where_disagreement_decides() -> None:
 
 
 @pytest.mark.parametrize("seed", range(1, 6))
-def test_disagreement_divides_on_the_signal_that_matters(seed: int) -> None:
-    """What is best depends on send_ewma alone."""
+def test_disagreement_splits_on_the_signal_that_matters(seed: int) -> None:
+    """The best action depends on send_ewma only."""
     spec = small_joint_spec(steps=12, maximum_rules=3, splits="disagreement", seed=seed)
     spec.search.specimens = 64
     walk = Walk(spec, AnalyticEvaluator().evaluate)
@@ -79,7 +78,7 @@ def test_disagreement_divides_on_the_signal_that_matters(seed: int) -> None:
 
 @pytest.mark.parametrize("splits", ["orthants", "disagreement"])
 @pytest.mark.parametrize("starts", [1, 3])
-def test_the_share_done_grows_from_nothing_to_all(splits: str, starts: int) -> None:
+def test_share_done_grows_from_0_to_1(splits: str, starts: int) -> None:
     spec = small_joint_spec(splits=splits, starts=starts, start_steps=5)
     walk = Walk(spec, AnalyticEvaluator().evaluate)
     shares = [Designer.resume(spec, data).share_done for data in walk.checkpoints]
@@ -92,9 +91,9 @@ def test_the_share_done_grows_from_nothing_to_all(splits: str, starts: int) -> N
     )
 
 
-def test_a_climb_finds_what_is_best() -> None:
-    """Two rules: one for the point where nothing is measured, and another, whose best action is the
-    mean, over all other memory points, of theirs."""
+def test_a_climb_finds_the_best_action() -> None:
+    """Rule 0 is the start rule. The best action of rule 1 is the mean of the best actions of all
+    other memory points."""
     spec = small_joint_spec(steps=150, steps_per_epoch=50, maximum_rules=1, step_size=0.1)
     evaluator = AnalyticEvaluator()
     designer = Designer(spec)
@@ -103,20 +102,20 @@ def test_a_climb_finds_what_is_best() -> None:
     (multiple, increment, intersend_ms) = designer.table.action(1)
 
     points = [best_action((send_ewma, 0, 0, 0)) for send_ewma in _mean_points()]
-    wanted = [math.fsum(component) / len(points) for component in zip(*points, strict=True)]
-    # Differences beyond five times the median are limited: the few points far away count less.
-    assert multiple == pytest.approx(wanted[0], abs=0.15)
-    assert increment == pytest.approx(wanted[1], abs=1)
-    assert intersend_ms == pytest.approx(wanted[2], abs=0.15)
+    expected = [math.fsum(component) / len(points) for component in zip(*points, strict=True)]
+    # The tolerance is wide because clipped differences give distant points less weight.
+    assert multiple == pytest.approx(expected[0], abs=0.15)
+    assert increment == pytest.approx(expected[1], abs=1)
+    assert intersend_ms == pytest.approx(expected[2], abs=0.15)
 
 
 def _mean_points() -> list[float]:
-    """Send_ewma of a specimen's points but 0, at the middle of equal strata: 11 of 1000 u^2."""
+    """Returns send_ewma at the middles of equally probable strata of its distribution, 1000 u^2."""
     strata = 110
     return [1000 * ((n + 0.5) / strata) ** 2 for n in range(strata)]
 
 
-def test_splitting_pays() -> None:
+def test_more_rules_give_a_better_score() -> None:
     one, many = (
         Walk(
             small_joint_spec(steps=240, maximum_rules=rules, step_size=0.02),
@@ -132,7 +131,7 @@ def test_splitting_pays() -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_several_starts_keep_the_best(seed: int) -> None:
+def test_the_best_of_several_short_climbs_is_continued(seed: int) -> None:
     spec = small_joint_spec(starts=4, start_steps=5, steps=12, seed=seed)
     walk = Walk(spec, _NOISY)
     climbs = {}
@@ -152,7 +151,7 @@ def test_several_starts_keep_the_best(seed: int) -> None:
     assert _state(walk.checkpoints[-1]).climb.steps == 12
 
 
-def test_starts_draw_nothing_in_common_but_the_validation() -> None:
+def test_short_climbs_share_only_the_validation_specimens() -> None:
     spec = small_joint_spec(starts=3, start_steps=2, steps=4)
     evaluator = AnalyticEvaluator()
     walk = Walk(spec, evaluator.evaluate)
@@ -169,7 +168,7 @@ def test_starts_draw_nothing_in_common_but_the_validation() -> None:
 
 
 def _validation_score(designer: Designer, request: evaluation_pb2.EvaluationRequest) -> float:
-    """The published table on the validation specimens, as if asked for anew."""
+    """Evaluates the published table on the validation specimens."""
     again = evaluation_pb2.EvaluationRequest()
     again.CopyFrom(request)
     again.tables[0].CopyFrom(from_native(designer.table))
@@ -178,8 +177,8 @@ def _validation_score(designer: Designer, request: evaluation_pb2.EvaluationRequ
 
 
 @pytest.mark.parametrize("starts", [1, 3])
-def test_what_is_published_never_gets_worse(starts: int) -> None:
-    """On the validation specimens; under noise that has the climb itself fall back."""
+def test_the_published_table_never_gets_worse(starts: int) -> None:
+    """Compares validation scores. The noise makes the climb itself get worse at times."""
     spec = small_joint_spec(
         steps=40, step_size=0.5, steps_per_epoch=3, starts=starts, start_steps=4
     )
@@ -201,7 +200,7 @@ def test_what_is_published_never_gets_worse(starts: int) -> None:
     assert False in verdicts
 
 
-def test_history_counts_every_simulation_once() -> None:
+def test_epochs_count_every_simulation_once() -> None:
     walk = Walk(small_joint_spec(starts=2, start_steps=3), AnalyticEvaluator().evaluate)
     steps = [e.step_finished for e in walk.events if e.HasField("step_finished")]
     records = walk.designer.epochs
@@ -211,7 +210,7 @@ def test_history_counts_every_simulation_once() -> None:
 
 
 @pytest.mark.parametrize("patience", [2, 4])
-def test_a_plateau_stops_it(patience: int) -> None:
+def test_epochs_without_gain_stop_the_search(patience: int) -> None:
     spec = small_joint_spec(
         steps=400, steps_per_epoch=8, maximum_rules=1, stop={"epochs_without_gain": patience}
     )
@@ -224,14 +223,14 @@ def test_a_plateau_stops_it(patience: int) -> None:
 
 
 def _plateaus(verdicts: list[bool], patience: int) -> list[int]:
-    """After how many epochs there had just been `patience` in a row without a gain."""
+    """Returns the numbers of epochs after which the last `patience` epochs brought no gain."""
     return [
         end for end in range(patience, len(verdicts) + 1) if not any(verdicts[end - patience : end])
     ]
 
 
-def test_starts_that_lose_are_no_epochs_without_gain() -> None:
-    """Eight starts, of which more lose in a row than epochs may pass without a gain."""
+def test_short_climbs_do_not_count_as_epochs_without_gain() -> None:
+    """Of the eight short climbs, at least two in a row bring no gain."""
     patience = 2
     spec = small_joint_spec(
         starts=8, start_steps=3, steps=60, steps_per_epoch=5, stop={"epochs_without_gain": patience}
@@ -250,7 +249,7 @@ def test_starts_that_lose_are_no_epochs_without_gain() -> None:
     assert _plateaus(verdicts, patience) == [len(verdicts)]
 
 
-def test_stopped_in_an_epoch_what_it_brought_is_validated() -> None:
+def test_a_stop_within_an_epoch_validates_its_changes() -> None:
     designer = Designer(small_joint_spec(step_size=0.1))
     evaluator = AnalyticEvaluator()
     make_steps(designer, evaluator.evaluate, 5)
@@ -268,7 +267,7 @@ def test_stopped_in_an_epoch_what_it_brought_is_validated() -> None:
     assert designer.table == to_native(closing.tables[0]) != first
 
 
-def test_a_pair_is_perturbed_in_opposite_directions_of_one_name() -> None:
+def test_a_pair_has_opposite_perturbations_and_one_seed() -> None:
     evaluator = AnalyticEvaluator()
     walk = Walk(small_joint_spec(steps=6), evaluator.evaluate)
     seeds = []
@@ -284,7 +283,7 @@ def test_a_pair_is_perturbed_in_opposite_directions_of_one_name() -> None:
     assert len(set(seeds)) == len(seeds) == 6
 
 
-def test_a_finished_design_goes_on_with_a_longer_schedule() -> None:
+def test_a_finished_design_continues_with_a_longer_schedule() -> None:
     evaluator = AnalyticEvaluator()
     designer = Designer(small_joint_spec(steps=12))
     finish(designer, evaluator.evaluate)
@@ -298,9 +297,9 @@ def test_a_finished_design_goes_on_with_a_longer_schedule() -> None:
     assert _state(longer.checkpoint()).climb.steps == 24
 
 
-def test_it_does_not_jump_back_and_publishes_nothing_worse() -> None:
-    """Four times as long a schedule takes long steps where the shorter one ended: a design that
-    goes on comes to them step by step, and with its divisions."""
+def test_an_extended_climb_continues_with_short_steps_and_publishes_nothing_worse() -> None:
+    """A schedule four times as long has long steps where the shorter one ended. The extended climb
+    starts with the short steps, which then grow, and keeps its splits."""
 
     def spec(steps: int) -> spec_pb2.DesignSpec:
         return small_joint_spec(edition=2, steps=steps, maximum_rules=12, overgrowth=1)
@@ -317,9 +316,9 @@ def test_it_does_not_jump_back_and_publishes_nothing_worse() -> None:
     longer.reconsider()
     make_steps(longer, evaluate, 1)
 
-    begun = _state(longer.checkpoint()).climb
-    moved = max(abs(a - b) for a, b in zip(begun.coordinates, climb.coordinates, strict=True))
-    # A coordinate moves by itself and with each region that it lies in.
+    extended = _state(longer.checkpoint()).climb
+    moved = max(abs(a - b) for a, b in zip(extended.coordinates, climb.coordinates, strict=True))
+    # A coordinate moves with its rule and with each region above it.
     depth = 4
     assert 0 < moved <= shortest * depth < Schedule(spec(160).search).settings(40).step_size
     finish(longer, evaluate)

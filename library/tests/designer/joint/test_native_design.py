@@ -1,4 +1,4 @@
-"""Small real designs: the simulator climbs, and who simulates does not matter."""
+"""Tests small designs with the simulator, evaluated in different ways with the same result."""
 
 from functools import cache
 from random import Random
@@ -46,18 +46,18 @@ def _reference(splits: str) -> Walk:
 
 
 @pytest.mark.parametrize("splits", _SPLITS)
-def test_it_gains_on_the_validation_specimens(splits: str) -> None:
+def test_a_design_gains_on_the_validation_specimens(splits: str) -> None:
     walk = _reference(splits)
     before = walk.designer.epochs[0].comparison.before
     best = [r.comparison.after for r in walk.designer.epochs if r.comparison.accepted][-1]
     assert walk.designer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
-    # All but the start rule was divided, as far as there was room for more.
+    # All rules but the start rule were split, within the limit of 8 rules.
     assert 2 < walk.designer.table.rule_count <= 8
     assert best.mean > before.mean + 0.02
 
 
 class _Parts:
-    """An evaluator that cuts every request into tasks of its own, and takes them in any order."""
+    """An evaluator that cuts every request into random parts, evaluated in random order."""
 
     def __init__(self, seed: int) -> None:
         self._order = Random(seed)
@@ -81,7 +81,7 @@ class _Parts:
         return assemble(request, parts)
 
     def _cut(self, numbers: range) -> list[range]:
-        """Neighbours of a length drawn at random."""
+        """Cuts a range into ranges of a random length."""
         length = self._order.randint(1, len(numbers))
         return [numbers[first : first + length] for first in numbers[::length]]
 
@@ -96,7 +96,7 @@ def _with_threads(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.E
 
 @pytest.mark.parametrize("splits", _SPLITS)
 @pytest.mark.parametrize("evaluate", [_with_threads, _Parts(1).evaluate], ids=["threads", "parts"])
-def test_it_is_the_same_whoever_simulates(evaluate: Evaluate, splits: str) -> None:
+def test_the_design_does_not_depend_on_the_evaluator(evaluate: Evaluate, splits: str) -> None:
     walk = Walk(_spec(splits), evaluate)
     reference = _reference(splits)
     assert walk.table == reference.table
@@ -104,11 +104,17 @@ def test_it_is_the_same_whoever_simulates(evaluate: Evaluate, splits: str) -> No
     assert walk.events == reference.events
 
 
-_UNITS = ["send_ewma, rec_ewma, rtt_ratio", "send_ratio, rtt_ratio, slow_rec_ratio"]
+_ABSOLUTE_AND_SCALE_FREE = [
+    "send_ewma, rec_ewma, rtt_ratio",
+    "send_ratio, rtt_ratio, slow_rec_ratio",
+]
 
 
-def _divided_often(signals: str, overgrowth: float = 1.0) -> spec_pb2.DesignSpec:
-    """On and off periods of 5 s, cut at two of them: specimens of a step are not cut further."""
+def _many_splits(signals: str, overgrowth: float = 1.0) -> spec_pb2.DesignSpec:
+    """Returns a specification with many splits.
+
+    Specimens are shorter than an on/off cycle of 10 s, so that steps do not cut them.
+    """
     return small_joint_spec(
         edition=2,
         signals=signals,
@@ -125,27 +131,29 @@ def _divided_often(signals: str, overgrowth: float = 1.0) -> spec_pb2.DesignSpec
 
 
 @cache
-def _divided_reference(signals: str) -> Walk:
-    return _walk(_divided_often(signals))
+def _many_splits_reference(signals: str) -> Walk:
+    return _walk(_many_splits(signals))
 
 
-@pytest.mark.parametrize("signals", _UNITS)
-def test_all_but_the_start_rule_is_divided(signals: str) -> None:
-    walk = _divided_reference(signals)
+@pytest.mark.parametrize("signals", _ABSOLUTE_AND_SCALE_FREE)
+def test_all_rules_but_the_start_rule_are_split(signals: str) -> None:
+    walk = _many_splits_reference(signals)
     splits = [e.rule_split for e in walk.events if e.WhichOneof("event") == "rule_split"]
     assert START_RULE not in {split.rule for split in splits}
-    # There is room for one rule in the end: divisions are on as many signals as fit.
+    # The last split is on as many signals as the limit of 12 rules allows.
     assert splits[-1].rules == 12
     assert has_start_rule(walk.designer.table)
-    # It keeps no window.
+    # The window multiple of the start rule stays 0.
     assert walk.designer.table.action(START_RULE)[0] == 0
 
 
-@pytest.mark.parametrize("signals", _UNITS)
+@pytest.mark.parametrize("signals", _ABSOLUTE_AND_SCALE_FREE)
 @pytest.mark.parametrize("evaluate", [_with_threads, _Parts(1).evaluate], ids=["threads", "parts"])
-def test_the_divided_search_is_the_same_whoever_simulates(evaluate: Evaluate, signals: str) -> None:
-    walk = Walk(_divided_often(signals), evaluate)
-    reference = _divided_reference(signals)
+def test_a_design_with_many_splits_does_not_depend_on_the_evaluator(
+    evaluate: Evaluate, signals: str
+) -> None:
+    walk = Walk(_many_splits(signals), evaluate)
+    reference = _many_splits_reference(signals)
     assert walk.table == reference.table
     assert walk.checkpoints == reference.checkpoints
     assert walk.events == reference.events
@@ -153,13 +161,13 @@ def test_the_divided_search_is_the_same_whoever_simulates(evaluate: Evaluate, si
 
 @cache
 def _small_table() -> Walk:
-    spec = _divided_often(_UNITS[1], overgrowth=3.0)
+    spec = _many_splits(_ABSOLUTE_AND_SCALE_FREE[1], overgrowth=3.0)
     spec.search.maximum_rules = 5
     return _walk(spec)
 
 
-def test_a_small_table_is_what_is_left_of_a_larger_one() -> None:
-    """The first table has seven rules, which are more than may be published."""
+def test_a_small_table_is_merged_from_a_larger_one() -> None:
+    """The first table has seven rules, two more than the limit."""
     walk = _small_table()
     sizes = [Designer.resume(walk.spec, data).table.rule_count for data in walk.checkpoints]
     merges = [e.rules_merged for e in walk.events if e.WhichOneof("event") == "rules_merged"]
@@ -169,12 +177,12 @@ def test_a_small_table_is_what_is_left_of_a_larger_one() -> None:
     assert set(sizes) == {7, 5}
     assert sizes == sorted(sizes, reverse=True)
     assert has_start_rule(walk.designer.table)
-    # Nothing is compared with a table that is too large, or while this one is.
+    # Tables above the limit are not compared.
     assert [record.rules for record in walk.designer.epochs] == [5]
 
 
 @pytest.mark.parametrize("evaluate", [_with_threads, _Parts(1).evaluate], ids=["threads", "parts"])
-def test_rules_are_merged_the_same_whoever_simulates(evaluate: Evaluate) -> None:
+def test_merges_do_not_depend_on_the_evaluator(evaluate: Evaluate) -> None:
     reference = _small_table()
     walk = Walk(reference.spec, evaluate)
     assert walk.checkpoints == reference.checkpoints

@@ -1,4 +1,4 @@
-"""Fewer, wider steps: as many simulations, each step on more specimens."""
+"""Tests schedules whose steps have more specimens than the settings were tuned for."""
 
 import pytest
 from hypothesis import given
@@ -28,18 +28,18 @@ def _search(specimens: int, *, steps: int = 1200, tuned: int | None = 16) -> spe
     return spec_pb2.Search(specimens=specimens, joint=joint)
 
 
-def test_steps_are_fewer_and_longer() -> None:
-    followed = effective_settings(_search(64))
-    lengths = (followed.steps, followed.start_steps, followed.first_split)
+def test_four_times_the_specimens_make_a_quarter_of_the_steps() -> None:
+    settings = effective_settings(_search(64))
+    lengths = (settings.steps, settings.start_steps, settings.first_split)
     assert lengths == (300, 50, 16)
-    assert (followed.steps_per_split, followed.steps_per_epoch) == (8, 24)
-    assert followed.step_size == 0.06
-    unchanged = (followed.maximum_rules, followed.perturbation, followed.fine_share)
+    assert (settings.steps_per_split, settings.steps_per_epoch) == (8, 24)
+    assert settings.step_size == 0.06
+    unchanged = (settings.maximum_rules, settings.perturbation, settings.fine_share)
     assert unchanged == (72, 0.15, 0.25)
 
 
 @pytest.mark.parametrize("search", [_search(64, tuned=None), _search(64, tuned=64)])
-def test_as_given_where_they_are_meant_for_it(search: spec_pb2.Search) -> None:
+def test_settings_tuned_for_the_specimens_are_unchanged(search: spec_pb2.Search) -> None:
     assert specimen_factor(search) == 1
     given = _search(64).joint
     given.ClearField("tuned_for_specimens")
@@ -48,26 +48,26 @@ def test_as_given_where_they_are_meant_for_it(search: spec_pb2.Search) -> None:
 
 
 @given(st.integers(16, 4096), st.integers(1, 5000))
-def test_nothing_that_is_counted_in_steps_vanishes(specimens: int, steps: int) -> None:
-    followed = effective_settings(_search(specimens, steps=steps))
-    assert min(followed.steps, followed.first_split, followed.steps_per_split) >= 1
-    assert min(followed.start_steps, followed.steps_per_epoch) >= 1
+def test_numbers_of_steps_are_at_least_one(specimens: int, steps: int) -> None:
+    settings = effective_settings(_search(specimens, steps=steps))
+    assert min(settings.steps, settings.first_split, settings.steps_per_split) >= 1
+    assert min(settings.start_steps, settings.steps_per_epoch) >= 1
 
 
-@pytest.mark.parametrize("wider", [1, 2, 4, 8])
-def test_the_simulations_are_as_many_however_wide_the_steps(wider: int) -> None:
-    schedule = Schedule(_search(16 * wider, steps=1280))
-    assert schedule.steps == 1280 // wider
+@pytest.mark.parametrize("factor", [1, 2, 4, 8])
+def test_total_simulations_do_not_depend_on_specimens_per_step(factor: int) -> None:
+    schedule = Schedule(_search(16 * factor, steps=1280))
+    assert schedule.steps == 1280 // factor
     assert schedule.work(schedule.steps) == Schedule(_search(16, steps=1280)).work(1280)
-    assert schedule.settings(0).specimens == 16 * wider
-    # The table grows at the same places of the schedule, and published averages look as far back.
-    assert schedule.split_is_due(64 // wider, rules=1)
-    assert schedule.settings(0).average_decay == pytest.approx(0.97**wider)
-    assert schedule.settings(schedule.steps - 1).average_decay == pytest.approx(0.99**wider)
+    assert schedule.settings(0).specimens == 16 * factor
+    # Splits are due at the same share of the schedule, and averages extend over the same share.
+    assert schedule.split_is_due(64 // factor, rules=1)
+    assert schedule.settings(0).average_decay == pytest.approx(0.97**factor)
+    assert schedule.settings(schedule.steps - 1).average_decay == pytest.approx(0.99**factor)
 
 
-def test_a_whole_design_in_half_the_steps() -> None:
-    """Of 24 steps, 6 an epoch, with a division after 4 and 6 of refining."""
+def test_a_design_with_twice_the_specimens_makes_half_the_steps() -> None:
+    """The settings have 24 steps (6 of them refining), 6 steps an epoch, and a split after 4."""
     spec = small_joint_spec(tuned_for_specimens=16, maximum_rules=5)
     spec.search.specimens = 32
     evaluator = AnalyticEvaluator()

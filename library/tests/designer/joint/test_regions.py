@@ -1,4 +1,4 @@
-"""Which rules lie below each inner node of a table."""
+"""Tests regions: the rules below each inner node of a table."""
 
 import numpy as np
 from hypothesis import given
@@ -17,46 +17,48 @@ _CHOICES = st.lists(
 
 
 def _table(choices: list[tuple[float, set[int], float]]) -> RuleTable:
-    """One rule, divided again and again: (which, on which axes, where)."""
+    """Returns a table split by `choices`: (rule, axes, threshold), rule and threshold as shares."""
     table = RuleTable([0, 1, 2], [([], _ACTION)])
-    for which, axes, where in choices:
-        rule = int(which * table.rule_count)
+    for share, axes, fraction in choices:
+        rule = int(share * table.rule_count)
         lower, upper = table.region(rule)
-        places = [(axis, lower[axis] + where * (upper[axis] - lower[axis])) for axis in axes]
-        inside = [(axis, at) for axis, at in places if lower[axis] < at < upper[axis]]
+        points = [(axis, lower[axis] + fraction * (upper[axis] - lower[axis])) for axis in axes]
+        inside = [(axis, at) for axis, at in points if lower[axis] < at < upper[axis]]
         if inside:
             table = table.split(rule, inside)
     return table
 
 
 def _below(table: RuleTable) -> list[list[int]]:
-    """The rules below each inner node, in pre-order: the tree walked from the root."""
+    """Returns the rules below each inner node, in pre-order, by a walk of the tree."""
     nodes = iter(table.nodes())
-    found: list[list[int]] = []
+    below: list[list[int]] = []
     rules = iter(range(table.rule_count))
 
     def walk() -> list[int]:
         thresholds, _ = next(nodes)
         if not thresholds:
             return [next(rules)]
-        place = len(found)
-        found.append([])
-        found[place] = [rule for _ in range(2 ** len(thresholds)) for rule in walk()]
-        return found[place]
+        index = len(below)
+        below.append([])
+        below[index] = [rule for _ in range(2 ** len(thresholds)) for rule in walk()]
+        return below[index]
 
     walk()
-    return found
+    return below
 
 
 @given(_CHOICES)
-def test_they_are_those_of_the_walked_tree(choices: list[tuple[float, set[int], float]]) -> None:
+def test_regions_have_the_rules_of_a_tree_walk(
+    choices: list[tuple[float, set[int], float]],
+) -> None:
     table = _table(choices)
     ranges = Regions.of(table).ranges
-    assert [list(range(first, behind)) for first, behind in ranges] == _below(table)
+    assert [list(range(first, end)) for first, end in ranges] == _below(table)
 
 
 @given(_CHOICES, st.integers(0, 2**32 - 1))
-def test_a_move_of_every_region_is_that_of_plain_loops(
+def test_add_to_rules_gives_the_bits_of_plain_loops(
     choices: list[tuple[float, set[int], float]], seed: int
 ) -> None:
     table = _table(choices)
@@ -72,7 +74,7 @@ def test_a_move_of_every_region_is_that_of_plain_loops(
     assert (regions.add_to_rules(by_region, by_rule) == moved).all()
 
 
-def test_a_single_rule_has_none() -> None:
+def test_a_table_of_one_rule_has_no_regions() -> None:
     regions = Regions.of(_table([]))
     assert regions.ranges == ()
     assert (regions.add_to_rules(np.ones((0, 3)), np.ones((1, 3))) == 1).all()

@@ -1,4 +1,4 @@
-"""What changes with the steps of a climb."""
+"""Tests the schedule of a climb: settings, splits, merges and epochs by step."""
 
 from itertools import pairwise
 
@@ -50,19 +50,21 @@ _SEARCHES = st.builds(
         (1000, 0.05, 0.015 * 0.3),
     ],
 )
-def test_annealing(step: int, perturbation: float, step_size: float) -> None:
-    """800 steps of growing, and 200 of refining."""
+def test_perturbation_and_step_size_shrink(
+    step: int, perturbation: float, step_size: float
+) -> None:
+    """The schedule has 800 growing and 200 refining steps."""
     settings = Schedule(_search()).settings(step)
     assert settings.perturbation == pytest.approx(perturbation)
     assert settings.step_size == pytest.approx(step_size)
 
 
-def test_growing_ends_with_15_percent_of_the_step_size() -> None:
+def test_the_growing_phase_ends_with_15_percent_of_the_step_size() -> None:
     settings = Schedule(_search()).settings(799)
     assert settings.step_size == pytest.approx(0.0045, rel=0.02)
 
 
-def test_refining_doubles_the_specimens_and_lengthens_the_average() -> None:
+def test_the_refining_phase_has_twice_the_specimens_and_a_longer_average() -> None:
     schedule = Schedule(_search())
     assert [schedule.settings(step).specimens for step in (0, 799, 800, 999)] == [16, 16, 32, 32]
     assert schedule.settings(799).average_decay == 0.97
@@ -70,46 +72,46 @@ def test_refining_doubles_the_specimens_and_lengthens_the_average() -> None:
 
 
 @pytest.mark.parametrize(("share", "steps"), [(1.0, 2000), (0.4, 800), (0.05, 100), (0.001, 100)])
-def test_the_average_reaches_over_a_share_of_the_refining_steps(share: float, steps: int) -> None:
-    """Of 2,000 that refine; over no fewer than it does without."""
+def test_the_average_extends_over_a_share_of_the_refining_steps(share: float, steps: int) -> None:
+    """There are 2,000 refining steps. The average extends over at least 100 steps, its default."""
     schedule = Schedule(_search(steps=10_000, average_share=share))
     assert schedule.settings(7999).average_decay == 0.97
     assert 1 / (1 - schedule.settings(8000).average_decay) == pytest.approx(steps)
-    # A step that counts as ten forgets what ten do.
+    # A step of width 10 decays as much as ten steps.
     assert schedule.settings(8000).widened(10).average_decay == pytest.approx((1 - 1 / steps) ** 10)
 
 
-def test_splits_are_due_from_the_first_in_equal_distances_while_growing() -> None:
+def test_splits_are_due_at_equal_distances_in_the_growing_phase() -> None:
     schedule = Schedule(_search())
     due = [step for step in range(1, 1001) if schedule.split_is_due(step, 1)]
     assert due == list(range(60, 800, 35))
 
 
-def test_no_split_is_due_once_the_table_has_its_rules() -> None:
+def test_no_split_is_due_at_the_rule_limit() -> None:
     schedule = Schedule(_search())
     assert schedule.split_is_due(60, 71)
     assert not schedule.split_is_due(60, 72)
 
 
-def test_epochs_are_due_in_equal_distances_and_at_the_end() -> None:
+def test_epochs_end_at_equal_distances_and_after_the_last_step() -> None:
     schedule = Schedule(_search(steps=250))
     assert [step for step in range(1, 251) if schedule.epoch_is_due(step)] == [100, 200, 250]
 
 
-def test_a_longer_schedule_goes_on_with_what_the_shorter_one_ended_with() -> None:
+def test_an_extended_schedule_starts_with_the_last_settings_of_the_shorter_one() -> None:
     last = Schedule(_search()).settings(999)
     longer = Schedule(_search(steps=2000))
     walk = [longer.settings(step, completed=1000) for step in range(1000, 2000)]
     assert walk[0].step_size == pytest.approx(last.step_size, rel=0.02)
     assert walk[0].perturbation == pytest.approx(last.perturbation, rel=0.02)
-    # Within 15 % of what is left it has grown to what the whole schedule has there.
+    # After 15 % of the added steps the settings are those of the whole schedule.
     assert walk[150:] == [longer.settings(step) for step in range(1150, 2000)]
     for settings, planned in zip(walk, map(longer.settings, range(1000, 2000)), strict=True):
         assert last.step_size * 0.99 <= settings.step_size <= planned.step_size
         assert last.perturbation * 0.99 <= settings.perturbation <= planned.perturbation
 
 
-def test_a_small_table_is_grown_beyond_its_size_and_merged_back() -> None:
+def test_with_overgrowth_a_table_outgrows_its_limit_and_is_merged_back() -> None:
     schedule = Schedule(_search(steps=1500, maximum_rules=16, overgrowth=3))
     assert schedule.peak_rules == 48
     assert schedule.max_rules_at(schedule.merges[0] - 1) == 48
@@ -117,16 +119,16 @@ def test_a_small_table_is_grown_beyond_its_size_and_merged_back() -> None:
     for step in schedule.merges:
         assert schedule.merge_is_due(step, sizes[-1])
         sizes.append(schedule.rules_after_merge(step, sizes[-1]))
-    # About as many each time.
+    # Each merge removes about the same number of rules.
     assert sizes[-1] == 16
     assert {a - b for a, b in pairwise(sizes)} <= {3, 4}
     assert schedule.rules_after_merge(schedule.merges[-1] + 1, 20) == 16
-    # While actions still take long steps.
+    # Merges take place in the growing phase, while steps are still long.
     assert 480 < schedule.merges[0] < schedule.merges[-1] < 1000
     assert schedule.merge_is_due(schedule.merges[-1], 17)
     assert not schedule.merge_is_due(schedule.merges[-1], 16)
     assert not schedule.split_is_due(schedule.merges[-1], 16)
-    # What is too large is not compared with what may be published.
+    # A table above the limit is not validated, so no epoch ends.
     assert schedule.epoch_is_due(300, 16)
     assert not schedule.epoch_is_due(300, 17)
 
@@ -141,7 +143,7 @@ def test_a_small_table_is_grown_beyond_its_size_and_merged_back() -> None:
         (1200, 100, 3, 100),
     ],
 )
-def test_no_table_grows_beyond_what_its_climb_can_tell_apart(
+def test_overgrowth_is_limited_by_the_length_of_the_climb(
     steps: int, rules: int, overgrowth: float, largest: int
 ) -> None:
     joint = {"steps": steps, "maximum_rules": rules, "overgrowth": overgrowth}
@@ -154,7 +156,7 @@ def _without_a_limit(**joint: float) -> spec_pb2.Search:
     return search
 
 
-def test_without_a_limit_of_rules_none_is_merged() -> None:
+def test_without_a_rule_limit_no_rules_are_merged() -> None:
     assert Schedule(_without_a_limit(overgrowth=3)).merges == []
 
 
@@ -163,7 +165,7 @@ def test_without_a_limit_of_rules_none_is_merged() -> None:
     [(438, 2, 46), (438, 3, 46), (1200, 2, 72), (1200, 3, 64), (9000, 2, 178), (9000, 3, 64)],
 )
 @pytest.mark.parametrize("overgrowth", [1, 3])
-def test_a_long_climb_of_the_third_edition_has_few_rules_unless_more_are_asked_for(
+def test_default_rule_limit_depends_on_steps_and_edition(
     steps: int, edition: int, rules: int, overgrowth: float
 ) -> None:
     search = _without_a_limit(steps=steps, overgrowth=overgrowth)
@@ -174,7 +176,7 @@ def test_a_long_climb_of_the_third_edition_has_few_rules_unless_more_are_asked_f
 
 
 @given(_SEARCHES)
-def test_settings_shrink_and_stay_between_their_ends(search: spec_pb2.Search) -> None:
+def test_settings_shrink_and_stay_within_their_limits(search: spec_pb2.Search) -> None:
     joint = search.joint
     schedule = Schedule(search)
     steps = sorted({0, joint.steps // 3, joint.steps // 2, joint.steps * 4 // 5, joint.steps - 1})
@@ -190,7 +192,7 @@ def test_settings_shrink_and_stay_between_their_ends(search: spec_pb2.Search) ->
 
 
 @given(_SEARCHES)
-def test_a_split_and_refining_never_meet(search: spec_pb2.Search) -> None:
+def test_no_split_is_due_in_the_refining_phase(search: spec_pb2.Search) -> None:
     schedule = Schedule(search)
     for step in range(1, search.joint.steps + 1):
         if schedule.split_is_due(step, 1):
@@ -200,7 +202,7 @@ def test_a_split_and_refining_never_meet(search: spec_pb2.Search) -> None:
 
 
 @given(_SEARCHES)
-def test_the_last_step_ends_an_epoch_and_none_is_longer_than_it_should_be(
+def test_the_last_step_ends_an_epoch_and_no_epoch_is_too_long(
     search: spec_pb2.Search,
 ) -> None:
     joint = search.joint
@@ -216,7 +218,7 @@ def test_the_last_step_ends_an_epoch_and_none_is_longer_than_it_should_be(
     _SEARCHES,
     st.sampled_from([spec_pb2.JOINT_SPLITS_ORTHANTS, spec_pb2.JOINT_SPLITS_DISAGREEMENT]),
 )
-def test_work_is_that_of_all_steps_and_trials(
+def test_work_counts_the_pairs_of_steps_and_trials(
     search: spec_pb2.Search, splits: spec_pb2.JointSplits
 ) -> None:
     search.joint.splits = splits

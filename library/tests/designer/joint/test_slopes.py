@@ -1,4 +1,4 @@
-"""Averages of samples, and the direction they point to."""
+"""Tests Slopes: moving averages of gradient samples, and the direction of ascent."""
 
 import math
 
@@ -11,35 +11,35 @@ from remy_farm.designer.actions import Coordinates
 from remy_farm.designer.joint.climb import Slopes
 from remy_farm.designer.joint.gradient import Moments
 
-# So many samples that the bias correction is 1.
+# Enough samples for a bias correction of 1.
 _MANY = np.full((1, 1), 1e6)
 
 
-def _with_t(t: list[float]) -> Slopes:
-    """Slopes of one row with these t-statistics: mean / sqrt(squares * 0.1 / 1.9)."""
+def _slopes_with_t(t: list[float]) -> Slopes:
+    """Returns one row of slopes with these t-statistics: mean / sqrt(squares * 0.1 / 1.9)."""
     squares = np.array([[1.0, 4.0, 1e-20]])
     return Slopes(np.array([t]) * np.sqrt(squares * 0.1 / 1.9), squares, _MANY)
 
 
-def test_in_the_dead_zone_nothing_points_anywhere() -> None:
-    assert not _with_t([0.0, 0.69, -0.69]).direction().any()
+def test_direction_is_zero_in_the_dead_zone() -> None:
+    assert not _slopes_with_t([0.0, 0.69, -0.69]).direction().any()
 
 
-def test_beyond_it_the_direction_grows_to_one() -> None:
-    assert _with_t([0.7 + 1.5, -0.7 - 0.3, 0.7 + 3]).direction() == pytest.approx(
+def test_direction_grows_to_one_beyond_the_dead_zone() -> None:
+    assert _slopes_with_t([0.7 + 1.5, -0.7 - 0.3, 0.7 + 3]).direction() == pytest.approx(
         np.array([[0.5, -0.1, 1]])
     )
-    assert _with_t([50, -50, 4]).direction().tolist() == [[1, -1, 1]]
+    assert _slopes_with_t([50, -50, 4]).direction().tolist() == [[1, -1, 1]]
 
 
-def test_without_a_sample_there_is_none() -> None:
-    nothing = Moments(np.zeros((4, 3)), np.zeros((4, 3)))
-    assert not Slopes.initial(4).updated(nothing).direction().any()
+def test_direction_is_zero_without_samples() -> None:
+    no_samples = Moments(np.zeros((4, 3)), np.zeros((4, 3)))
+    assert not Slopes.initial(4).updated(no_samples).direction().any()
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=3), st.floats(1e-6, 1e6))
-def test_the_direction_is_the_same_in_any_unit(t: list[float], unit: float) -> None:
-    slopes = _with_t(t)
+def test_direction_does_not_depend_on_the_unit_of_scores(t: list[float], unit: float) -> None:
+    slopes = _slopes_with_t(t)
     scaled = Slopes(slopes.mean * unit, slopes.squares * unit * unit, _MANY)
     direction = slopes.direction()
     assert scaled.direction() == pytest.approx(direction, abs=1e-9)
@@ -52,9 +52,9 @@ def test_averages_are_exponential() -> None:
         samples.append(Moments(np.full((2, 3), number - 7.0), np.full((2, 3), number + 1.0)))
         slopes = slopes.updated(samples[-1])
 
-    def average(values: list[Coordinates], past: float) -> Coordinates:
+    def average(values: list[Coordinates], decay: float) -> Coordinates:
         return sum(
-            ((1 - past) * past**age * value for age, value in enumerate(reversed(values))),
+            ((1 - decay) * decay**age * value for age, value in enumerate(reversed(values))),
             start=np.zeros((2, 3)),
         )
 
@@ -62,8 +62,7 @@ def test_averages_are_exponential() -> None:
     assert slopes.squares == pytest.approx(average([sample.squares for sample in samples], 0.98))
 
 
-def test_t_is_a_t_statistic() -> None:
-    """Of samples without a slope the direction is seldom beyond the dead zone by much."""
+def test_t_has_mean_0_and_deviation_1_without_a_slope() -> None:
     random = np.random.default_rng(1)
     slopes = Slopes.initial(2000)
     pairs = 16
@@ -79,8 +78,8 @@ def test_t_is_a_t_statistic() -> None:
 
 
 @pytest.mark.parametrize("steps", [1, 2, 5, 20, 60])
-def test_corrected_slopes_are_as_noisy_at_first_as_they_stay(steps: int) -> None:
-    """Without a slope as many coordinates leave the dead zone after one step as after many."""
+def test_bias_correction_keeps_t_standard_normal_from_the_first_step(steps: int) -> None:
+    """Without a slope, the share of coordinates beyond the dead zone is the same at every step."""
     random = np.random.default_rng(steps)
     slopes = Slopes.initial(4000)
     for _ in range(steps):
@@ -88,11 +87,11 @@ def test_corrected_slopes_are_as_noisy_at_first_as_they_stay(steps: int) -> None
         slopes = slopes.updated(
             Moments(draws.mean(axis=0), (draws * draws).sum(axis=0) / (16 * 16))
         )
-    # A standard normal is beyond 0.7 in 48 of 100 cases.
+    # The absolute value of a standard normal exceeds 0.7 in 48 of 100 cases.
     assert (slopes.direction() != 0).mean() == pytest.approx(0.484, abs=0.03)
 
 
-def test_rows_that_began_later_are_corrected_for_their_own_age() -> None:
+def test_bias_correction_is_per_row() -> None:
     old = Slopes.initial(1)
     sample = Moments(np.ones((1, 3)), np.full((1, 3), 2.0))
     for _ in range(200):
@@ -102,5 +101,5 @@ def test_rows_that_began_later_are_corrected_for_their_own_age() -> None:
     assert both.samples.tolist() == [[1], [200]]
     assert both.direction()[0] == pytest.approx(young.direction()[0])
     assert both.direction()[1] == pytest.approx(old.direction()[0])
-    # One sample of mean 1 and mean square 2 is no more than 0.7 standard errors from 0.
+    # After one sample t = 1 / sqrt(2) = 0.707, just beyond the dead zone.
     assert both.direction()[0] == pytest.approx(np.full(3, (2**-0.5 - 0.7) / 3))

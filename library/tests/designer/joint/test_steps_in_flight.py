@@ -1,4 +1,4 @@
-"""Steps that are asked for while those before them are simulated."""
+"""Tests steps that are requested before earlier steps are finished."""
 
 from itertools import pairwise
 
@@ -25,14 +25,14 @@ def _purpose(designer: Designer) -> progress_pb2.StepPurpose:
     return sealing.unseal(designer.checkpoint()).joint.purpose
 
 
-#: The steps after which rules are divided; the last one.
+#: Steps after which rules are split, and the last step.
 _DUE = (4, 10, 16, 24)
 
 
 @pytest.mark.parametrize("in_flight", [2, 4, 8])
-def test_what_is_asked_for_ahead_is_what_is_asked_for_later(in_flight: int) -> None:
-    """In flight are as many steps as may be, but none beyond a division, or the end; a validation,
-    of which there is one every 6 steps, holds up none."""
+def test_requests_ahead_are_the_later_requests(in_flight: int) -> None:
+    """The number of steps in flight is the setting's, except that none is beyond a split or the
+    end. Validations, one every 6 steps, do not limit it."""
     spec = small_joint_spec(steps_in_flight=in_flight, splits="disagreement", edition=3)
     designer = Designer(spec)
     expected: list[evaluation_pb2.EvaluationRequest] = []
@@ -42,10 +42,10 @@ def test_what_is_asked_for_ahead_is_what_is_asked_for_later(in_flight: int) -> N
         if purpose == _CLIMB and expected:
             assert request is expected[0]
         other = Designer.resume(spec, designer.checkpoint())
-        assert other.next_request() == request, "to the byte, by who did not look ahead"
+        assert other.next_request() == request, "a resumed designer makes another request"
 
         expected = [*designer.requests_ahead()]
-        assert list(designer.requests_ahead()) == expected, "and the same when asked again"
+        assert list(designer.requests_ahead()) == expected, "a second call returns other requests"
         left = next(due for due in _DUE if due > step or due == 24) - step
         if purpose == _CLIMB:
             assert len(expected) == min(in_flight, left) - 1
@@ -57,32 +57,33 @@ def test_what_is_asked_for_ahead_is_what_is_asked_for_later(in_flight: int) -> N
         keys = [specimen_keys(each) for each in (request, *expected)]
         assert len({key for each in keys for key in each}) == sum(map(len, keys))
         designer.receive(_EVALUATE(request))
-    assert max(numbers) == min(in_flight, 7), "the last division is 8 steps before the end"
+    # The last split is 8 steps before the end.
+    assert max(numbers) == min(in_flight, 7)
 
 
-def test_a_step_perturbs_the_table_as_it_was_when_it_was_asked_for() -> None:
+def test_a_step_perturbs_the_table_at_the_time_of_its_request() -> None:
     designer = Designer(small_joint_spec(steps_in_flight=3, maximum_rules=1, steps=12))
-    stood, asked = [], []
+    current, perturbed = [], []
     while (request := designer.next_request()) is not None:
         if _purpose(designer) == _CLIMB:
-            stood.append(to_native(_climb(designer).table))
-            asked.append(to_native(request.tables[0]))
+            current.append(to_native(_climb(designer).table))
+            perturbed.append(to_native(request.tables[0]))
         designer.receive(_EVALUATE(request))
-    assert len(stood) == 12
-    assert all(before != after for before, after in pairwise(stood)), "it moves at every step"
-    for step, table in enumerate(asked):
-        assert table == stood[max(step - 2, 0)]
+    assert len(current) == 12
+    assert all(before != after for before, after in pairwise(current)), "a step changed nothing"
+    for step, table in enumerate(perturbed):
+        assert table == current[max(step - 2, 0)]
 
 
-def test_one_step_in_flight_is_the_usual_search() -> None:
-    usual = Walk(small_joint_spec(), _EVALUATE)
-    alone = Walk(small_joint_spec(steps_in_flight=1), _EVALUATE)
-    several = Walk(small_joint_spec(steps_in_flight=2), _EVALUATE)
-    assert alone.table == usual.table
-    assert several.table != usual.table
+def test_one_step_in_flight_is_the_default() -> None:
+    default = Walk(small_joint_spec(), _EVALUATE)
+    one = Walk(small_joint_spec(steps_in_flight=1), _EVALUATE)
+    two = Walk(small_joint_spec(steps_in_flight=2), _EVALUATE)
+    assert one.table == default.table
+    assert two.table != default.table
 
 
-def test_a_design_that_is_stopped_asks_for_nothing_more() -> None:
+def test_a_stopped_design_has_no_requests_ahead() -> None:
     designer = Designer(small_joint_spec(steps_in_flight=4))
     designer.receive(_EVALUATE(_next(designer)))
     assert len(designer.requests_ahead()) == 3
@@ -93,9 +94,9 @@ def test_a_design_that_is_stopped_asks_for_nothing_more() -> None:
     assert not designer.requests_ahead()
 
 
-def test_a_design_that_is_stopped_and_goes_on_is_the_same() -> None:
+def test_stopping_and_continuing_does_not_change_the_design() -> None:
     spec = small_joint_spec(steps_in_flight=4)
-    stopping, going_on = Designer(spec), Designer(spec)
+    stopping, uninterrupted = Designer(spec), Designer(spec)
     while stopping.finished != progress_pb2.STOP_REASON_SCHEDULE_COMPLETE:
         request = _next(stopping)
         stopping.requests_ahead()
@@ -103,12 +104,12 @@ def test_a_design_that_is_stopped_and_goes_on_is_the_same() -> None:
         if stopping.steps % 5 == 0 and stopping.finished is None:
             stopping.stop(progress_pb2.STOP_REASON_WALL_SECONDS)
             stopping.reconsider()
-    finish(going_on, _EVALUATE)
-    assert table_bytes(stopping) == table_bytes(going_on)
+    finish(uninterrupted, _EVALUATE)
+    assert table_bytes(stopping) == table_bytes(uninterrupted)
 
 
 def _wide(in_flight: int) -> spec_pb2.DesignSpec:
-    """Steps that remember little of those before, since they see much themselves."""
+    """Returns a specification with many specimens a step, so that moving averages decay fast."""
     spec = small_joint_spec(
         steps=900,
         tuned_for_specimens=16,
@@ -124,11 +125,11 @@ def _wide(in_flight: int) -> spec_pb2.DesignSpec:
 
 
 @pytest.mark.parametrize("in_flight", [2, 8])
-def test_a_climb_with_steps_in_flight_gets_as_far(in_flight: int) -> None:
-    usual, walk = Walk(_wide(1), _EVALUATE), Walk(_wide(in_flight), _EVALUATE)
-    assert walk.steps == usual.steps
-    began = usual.designer.epochs[0].comparison.before.mean
-    gains = [each.designer.epochs[-1].comparison.after.mean - began for each in (usual, walk)]
+def test_a_climb_with_steps_in_flight_gains_almost_as_much(in_flight: int) -> None:
+    walks = [Walk(_wide(1), _EVALUATE), Walk(_wide(in_flight), _EVALUATE)]
+    assert walks[0].steps == walks[1].steps
+    first = walks[0].designer.epochs[0].comparison.before.mean
+    gains = [walk.designer.epochs[-1].comparison.after.mean - first for walk in walks]
     assert gains[1] > 0.9 * gains[0] > 0
 
 

@@ -1,4 +1,4 @@
-"""Rules divided on trial: their parts are where they are said to be, and nothing else changes."""
+"""Tests splits on trial: the regions and actions of their parts, and their messages."""
 
 import pytest
 from hypothesis import given
@@ -20,7 +20,7 @@ _RULES = 4
 
 
 def _table() -> RuleTable:
-    """Rules with edges at 10, 20 and 30 on the first axis, each with an action of its own."""
+    """Returns four rules with different actions, split at 10, 20 and 30 on the first axis."""
     table = RuleTable(list(_AXES), [([], (0.5, 1, 1))])
     for rule in range(_RULES - 1):
         table = table.split(rule, [(0, 10.0 * (rule + 1))])
@@ -33,17 +33,17 @@ def _trials(draw: st.DrawFn) -> Trials:
     trials = []
     for rule in sorted(draw(st.sets(st.integers(0, _RULES - 1)))):
         lower, upper = table.region(rule)
-        places = draw(st.dictionaries(st.sampled_from(_AXES), st.floats(0.01, 0.99), min_size=1))
+        fractions = draw(st.dictionaries(st.sampled_from(_AXES), st.floats(0.01, 0.99), min_size=1))
         thresholds = [
-            (axis, lower[axis] + place * (min(upper[axis], 100) - lower[axis]))
-            for axis, place in sorted(places.items())
+            (axis, lower[axis] + fraction * (min(upper[axis], 100) - lower[axis]))
+            for axis, fraction in sorted(fractions.items())
         ]
         trials.append(Split(rule, thresholds))
     return tuple(trials)
 
 
 @given(_trials())
-def test_parts_lie_on_the_sides_that_their_numbers_say(trials: Trials) -> None:
+def test_bits_of_a_parts_number_tell_its_sides(trials: Trials) -> None:
     table, divided = _table(), trial_table(_table(), trials)
     for trial, first in zip(trials, first_parts(trials), strict=True):
         for part in range(1 << len(trial.thresholds)):
@@ -54,13 +54,13 @@ def test_parts_lie_on_the_sides_that_their_numbers_say(trials: Trials) -> None:
 
 
 @given(_trials(), st.lists(st.floats(0, 100), min_size=4, max_size=4))
-def test_a_table_of_trials_acts_as_before(trials: Trials, memory: list[float]) -> None:
+def test_trials_do_not_change_actions(trials: Trials, memory: list[float]) -> None:
     table, divided = _table(), trial_table(_table(), trials)
     assert divided.action(divided.find(memory)) == table.action(table.find(memory))
 
 
 @given(_trials())
-def test_messages_hold_every_bit(trials: Trials) -> None:
+def test_message_round_trip_keeps_every_bit(trials: Trials) -> None:
     wire = [message.SerializeToString() for message in (trial.to_message() for trial in trials)]
     back = [checkpoint_pb2.TrialDivision.FromString(data) for data in wire]
     assert restored_trials(back, _table()) == trials
@@ -79,25 +79,25 @@ def test_messages_hold_every_bit(trials: Trials) -> None:
     ],
     ids=["no rule", "outside", "unspecified", "not a signal", "order", "twice", "no threshold"],
 )
-def test_what_no_table_can_be_divided_by_is_refused(trials: Trials, words: str) -> None:
+def test_impossible_trials_are_refused(trials: Trials, words: str) -> None:
     messages = [checkpoint_pb2.TrialDivision(rule=trial.rule) for trial in trials]
     for message, trial in zip(messages, trials, strict=True):
         for axis, value in trial.thresholds:
-            # The signals' numbers are one above those of the axes.
+            # The number of a signal is that of its axis plus one.
             message.thresholds.add(signal=axis + 1, value=value)
     with pytest.raises(CheckpointError, match=words):
         restored_trials(messages, _table())
 
 
-def test_the_most_used_rules_come_to_trial() -> None:
-    """Eight at most, and none that was not used."""
+def test_the_most_used_rules_are_put_on_trial() -> None:
+    """At most eight rules are, and no unused rule."""
     uses = [5, 0, 9, 1, 7, 3, 2, 8, 4, 6]
     table = RuleTable([0, 2], [([], (0.5, 1, 1))])
     for rule in range(len(uses) - 1):
         table = table.split(rule, [(0, 10.0 * (rule + 1))])
 
     def outcome(uses: list[int]) -> evaluation_pb2.EvaluationOutcome:
-        """Every rule was used in the middle of its region, and at an RTT of twice the smallest."""
+        """Returns an outcome in which each rule was used at one memory point, with RTT ratio 2."""
         counts = {
             (rule, axis, bucket_of(axis, value)): 1
             for rule in range(len(uses))

@@ -1,4 +1,4 @@
-"""Compass steps: both ways in each direction, within the bounds, and nothing else moves."""
+"""Tests compass steps: their directions, bounds and rounding."""
 
 import pytest
 from hypothesis import given
@@ -40,22 +40,22 @@ def test_every_neighbour_is_another_action_within_the_bounds(action: Action, ste
 
 
 @given(_ACTIONS, st.sampled_from(_DIRECTIONS), _STEPS, st.booleans())
-def test_what_a_step_does_not_move_keeps_every_bit(
+def test_components_that_a_step_does_not_move_keep_every_bit(
     action: Action, direction: tuple[int, int, int], step: float, back: bool
 ) -> None:
     after = moved(_SPACE, action, direction, -step if back else step)
-    for way, old, new in zip(direction, action, after, strict=True):
-        assert way != 0 or new == old
+    for sign, old, new in zip(direction, action, after, strict=True):
+        assert sign != 0 or new == old
 
 
-def test_an_increment_moves_by_a_packet_at_least() -> None:
+def test_an_increment_moves_by_at_least_one_packet() -> None:
     assert moved(_SPACE, Action(0.9, 3.0, 1.0), WINDOW_INCREMENT, 0.01) == (0.9, 4.0, 1.0)
     assert moved(_SPACE, Action(0.9, 3.0, 1.0), WINDOW_INCREMENT, -0.01) == (0.9, 2.0, 1.0)
     assert moved(_SPACE, Action(0.9, 0.0, 1.0), WINDOW_INCREMENT, -0.01) == (0.9, 0.0, 1.0)
     assert moved(_SPACE, Action(0.9, 256.0, 1.0), WINDOW_INCREMENT, 1.0) == (0.9, 256.0, 1.0)
 
 
-def test_agility_keeps_the_window_that_an_action_settles_at() -> None:
+def test_agility_keeps_the_window_that_an_action_converges_to() -> None:
     for distance in (0.3, -0.3):
         multiple, increment, intersend_ms = moved(_SPACE, Action(0.7, 60.0, 1.0), AGILITY, distance)
         assert increment / (1 - multiple) == pytest.approx(60 / (1 - 0.7), rel=0.05)
@@ -63,8 +63,8 @@ def test_agility_keeps_the_window_that_an_action_settles_at() -> None:
         assert (multiple < 0.7) == (distance > 0)
 
 
-def test_eagerness_is_more_packets_in_less_time() -> None:
-    eager = moved(_SPACE, Action(0.7, 60.0, 1.0), AGGRESSIVENESS, 0.5)
-    calm = moved(_SPACE, Action(0.7, 60.0, 1.0), AGGRESSIVENESS, -0.5)
-    assert eager.window_increment > 60 > calm.window_increment
-    assert eager.intersend_ms < 1.0 < calm.intersend_ms
+def test_aggressiveness_is_more_packets_in_less_time() -> None:
+    more = moved(_SPACE, Action(0.7, 60.0, 1.0), AGGRESSIVENESS, 0.5)
+    less = moved(_SPACE, Action(0.7, 60.0, 1.0), AGGRESSIVENESS, -0.5)
+    assert more.window_increment > 60 > less.window_increment
+    assert more.intersend_ms < 1.0 < less.intersend_ms

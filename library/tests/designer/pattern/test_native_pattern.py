@@ -1,4 +1,4 @@
-"""A small real design: the simulator agrees that the search gains."""
+"""Tests a small design of the pattern search with the simulator."""
 
 from library.tests.designer.small_pattern_spec import small_pattern_spec
 from library.tests.designer.walk import Walk
@@ -10,7 +10,7 @@ _SPEC = small_pattern_spec(
 )
 
 
-def test_it_gains_on_the_validation_specimens() -> None:
+def test_a_design_gains_on_the_validation_specimens() -> None:
     evaluator = LocalEvaluator(2)
     try:
         walk = Walk(_SPEC, evaluator.evaluate)

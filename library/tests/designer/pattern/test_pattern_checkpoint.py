@@ -1,4 +1,4 @@
-"""Checkpoints of the pattern search that it never writes are refused."""
+"""Tests that checkpoints that the pattern search never writes are refused."""
 
 from collections.abc import Callable
 from functools import cache
@@ -16,7 +16,7 @@ _SPEC = small_pattern_spec()
 
 @cache
 def _before(purpose: progress_pb2.StepPurpose) -> bytes:
-    """The checkpoint before the first step for `purpose` in an epoch after the first."""
+    """Returns the checkpoint before the first step of `purpose` after epoch 0."""
     designer = Designer(_SPEC)
     evaluator = AnalyticEvaluator(noise=2.0)
     while True:
@@ -31,7 +31,7 @@ def _before(purpose: progress_pb2.StepPurpose) -> bytes:
 def _edited(
     purpose: progress_pb2.StepPurpose, edit: Callable[[checkpoint_pb2.PatternSearchState], object]
 ) -> bytes:
-    """A checkpoint with another state, sealed as if it had been written so."""
+    """Returns the checkpoint of `_before` with a changed state and a valid hash."""
     checkpoint = sealing.unseal(_before(purpose))
     edit(checkpoint.pattern)
     return sealing.seal(checkpoint)
@@ -42,7 +42,7 @@ _TRY_SPLITS = progress_pb2.STEP_PURPOSE_TRY_SPLITS
 
 
 @pytest.mark.parametrize("purpose", [_IMPROVE, _TRY_SPLITS])
-def test_what_it_writes_is_read(purpose: progress_pb2.StepPurpose) -> None:
+def test_checkpoint_round_trip(purpose: progress_pb2.StepPurpose) -> None:
     data = _before(purpose)
     assert Designer.resume(_SPEC, data).checkpoint() == data
 
@@ -61,7 +61,7 @@ def test_what_it_writes_is_read(purpose: progress_pb2.StepPurpose) -> None:
         (_TRY_SPLITS, lambda state: setattr(state.race.runners[0], "candidate", 10_000)),
     ],
 )
-def test_a_step_that_it_never_makes_is_refused(
+def test_a_step_that_the_search_never_makes_is_refused(
     purpose: progress_pb2.StepPurpose,
     edit: Callable[[checkpoint_pb2.PatternSearchState], object],
 ) -> None:
@@ -69,7 +69,7 @@ def test_a_step_that_it_never_makes_is_refused(
         Designer.resume(_SPEC, _edited(purpose, edit))
 
 
-def test_a_race_between_actions_that_there_are_not_is_refused() -> None:
+def test_a_race_with_a_missing_candidate_is_refused() -> None:
     def edit(state: checkpoint_pb2.PatternSearchState) -> None:
         state.race.runners[0].candidate = 10
 
@@ -91,7 +91,7 @@ def test_steps_for_another_table_are_refused(steps: str) -> None:
         Designer.resume(_SPEC, _edited(_IMPROVE, edit))
 
 
-def test_an_impossible_division_is_refused() -> None:
+def test_an_impossible_split_is_refused() -> None:
     def edit(state: checkpoint_pb2.PatternSearchState) -> None:
         state.splits[0].threshold.value = -1
 

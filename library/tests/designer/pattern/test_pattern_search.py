@@ -1,4 +1,4 @@
-"""Whole pattern designs in the analytic world, where the best actions are known."""
+"""Tests whole pattern searches with the analytic evaluator, whose best actions are known."""
 
 import itertools
 from functools import cache
@@ -28,20 +28,20 @@ def _walk() -> Walk:
 
 
 def _steps() -> list[tuple[evaluation_pb2.EvaluationRequest, progress_pb2.StepFinished]]:
-    """Each step's request, with what was told of it."""
+    """Returns the request and the event of each step."""
     walk = _walk()
-    told = [event.step_finished for event in walk.events if event.HasField("step_finished")]
-    return list(zip(_evaluator().requests[: walk.steps], told, strict=True))
+    finished = [event.step_finished for event in walk.events if event.HasField("step_finished")]
+    return list(zip(_evaluator().requests[: walk.steps], finished, strict=True))
 
 
-def test_it_ends_with_its_steps() -> None:
+def test_the_search_ends_after_its_steps() -> None:
     walk = _walk()
     assert walk.steps == 200
     assert walk.designer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
     assert walk.designer.share_done == 1
 
 
-def test_with_more_steps_it_goes_on_as_if_it_had_had_them_at_once() -> None:
+def test_an_extended_search_has_the_result_of_one_search_of_that_length() -> None:
     designer = Designer(small_pattern_spec(steps=30))
     evaluate = AnalyticEvaluator(noise=2.0).evaluate
     finish(designer, evaluate)
@@ -56,12 +56,12 @@ def test_with_more_steps_it_goes_on_as_if_it_had_had_them_at_once() -> None:
     assert table_bytes(longer) == at_once.table
 
 
-def test_no_two_steps_share_specimens_but_validations() -> None:
+def test_only_validations_share_specimens() -> None:
     validation: set[int] = set()
     others: list[int] = []
-    for request, told in _steps():
+    for request, step in _steps():
         keys = specimen_keys(request)
-        if told.purpose == progress_pb2.STEP_PURPOSE_VALIDATE:
+        if step.purpose == progress_pb2.STEP_PURPOSE_VALIDATE:
             validation = validation or set(keys)
             assert validation == set(keys)
         else:
@@ -70,30 +70,30 @@ def test_no_two_steps_share_specimens_but_validations() -> None:
     assert not validation.intersection(others)
 
 
-def test_a_race_begins_with_the_unchanged_table_and_every_neighbour() -> None:
+def test_a_race_starts_with_the_unchanged_table_and_every_neighbour() -> None:
     rounds = [
-        request for request, told in _steps() if told.purpose == progress_pb2.STEP_PURPOSE_IMPROVE
+        request for request, step in _steps() if step.purpose == progress_pb2.STEP_PURPOSE_IMPROVE
     ]
     assert all(not request.candidates[0].HasField("actions") for request in rounds)
-    # Ten neighbours, less those that the bounds take away.
+    # There are at most ten neighbours, fewer at the bounds.
     firsts = [request for request in rounds if len(request.candidates) > 6]
     assert firsts
     assert all(specimen_count(request) == 4 for request in firsts)
 
 
-def test_every_division_is_on_one_signal_and_adds_one_rule() -> None:
+def test_every_split_is_on_one_signal() -> None:
     splits = [event.rule_split for event in _walk().events if event.HasField("rule_split")]
     assert splits
     assert all(len(split.thresholds) == 1 for split in splits)
     assert all(split.rules <= 5 for split in splits)
 
 
-def test_the_table_stays_small() -> None:
+def test_the_table_stays_within_the_rule_limit() -> None:
     assert 1 < _walk().designer.table.rule_count <= 5
 
 
-def test_an_epoch_that_gained_nothing_is_rolled_back() -> None:
-    """The next one that is accepted began where the last one that was had ended."""
+def test_an_epoch_without_gain_is_rolled_back() -> None:
+    """Each accepted epoch starts from the table of the accepted epoch before it."""
     walk = _walk()
     accepted = [record for record in walk.designer.epochs if record.comparison.accepted]
     refused = [record for record in walk.designer.epochs if not record.comparison.accepted]
@@ -103,7 +103,7 @@ def test_an_epoch_that_gained_nothing_is_rolled_back() -> None:
         assert after.comparison.before.mean == before.comparison.after.mean
 
 
-def test_only_a_success_changes_an_action() -> None:
+def test_actions_change_only_with_a_significant_gain() -> None:
     improved = [e.rule_improved for e in _walk().events if e.HasField("rule_improved")]
     assert improved
     for event in improved:
@@ -112,8 +112,8 @@ def test_only_a_success_changes_an_action() -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_it_gains_where_there_is_no_luck(seed: int) -> None:
-    """Scored without the noise, on specimens that the design has never seen."""
+def test_the_gain_is_real(seed: int) -> None:
+    """Compares scores without noise, on specimens that the design has not used."""
     spec = small_pattern_spec(steps=200, race_specimens=32, maximum_rules=5, seed=seed)
     walk = Walk(spec, AnalyticEvaluator(noise=2.0).evaluate)
     first = Walk(small_pattern_spec(steps=1, seed=seed), AnalyticEvaluator().evaluate)

@@ -1,4 +1,4 @@
-"""Races: fresh specimens in doubling rounds, the better half at most, and no winner by luck."""
+"""Tests races: rounds double, at most half of the candidates stay, noise alone seldom wins."""
 
 import itertools
 import random
@@ -13,7 +13,10 @@ _SEARCH = spec_pb2.PatternSearch(race_specimens=64)
 
 
 def _run(gains: list[float], spread: float, seed: int) -> tuple[Race, list[tuple[int, int]]]:
-    """A race between candidates of these true gains, and (runners, specimens) of its rounds."""
+    """Runs a race between candidates with these true gains.
+
+    Returns the race, and (runners, specimens) of each round.
+    """
     draws = random.Random(seed)
     race = Race.between(len(gains))
     rounds = []
@@ -35,11 +38,11 @@ def test_rounds_double_and_at_most_half_of_the_runners_stay(seed: int) -> None:
     specimens = [count for _, count in rounds]
     assert specimens == [4, 4, 8, 16, 32][: len(rounds)]
     assert race.specimens == sum(specimens)
-    for (runners, _), (left, _) in itertools.pairwise(rounds):
-        assert left <= (runners + 1) // 2
+    for (runners, _), (remaining, _) in itertools.pairwise(rounds):
+        assert remaining <= (runners + 1) // 2
 
 
-def test_a_limit_between_two_rounds_is_kept() -> None:
+def test_the_last_round_is_cut_to_the_specimen_limit() -> None:
     search = spec_pb2.PatternSearch(race_specimens=11)
     race = Race.between(2)
     counts = []
@@ -53,7 +56,7 @@ def test_a_limit_between_two_rounds_is_kept() -> None:
 
 
 def test_the_best_candidate_wins_by_its_paired_gain() -> None:
-    """The specimens' own scores vary a hundred times as much as the candidates differ."""
+    """The spread between specimens is a hundred times the spread between candidates."""
     race, _ = _run([-0.01, 0.03, 0.01, -0.02], 0.01, seed=1)
     winner = race.winner()
     assert winner is not None
@@ -75,16 +78,16 @@ def test_losers_are_dropped_after_the_first_round() -> None:
     assert race.leader() is race.winner() is None
 
 
-def test_luck_seldom_wins() -> None:
-    """Ten candidates without any gain, 200 times: the best of them is usually above zero."""
-    ends = [_run([0.0] * 10, 1.0, seed)[0] for seed in range(200)]
-    wins = sum(race.winner() is not None for race in ends)
-    leads = sum(race.leader() is not None for race in ends)
+def test_noise_alone_seldom_wins() -> None:
+    """In 200 races of ten candidates without gain, the leader's mean is usually positive."""
+    races = [_run([0.0] * 10, 1.0, seed)[0] for seed in range(200)]
+    wins = sum(race.winner() is not None for race in races)
+    leads = sum(race.leader() is not None for race in races)
     assert wins < 0.45 * 200
     assert wins < 0.8 * leads
 
 
-def test_a_specimen_without_a_score_under_one_counts_for_none() -> None:
+def test_a_specimen_without_a_score_for_one_candidate_is_ignored_for_all() -> None:
     race = Race.between(2).after_round(
         [[0.0, 0.0, 0.0, 0.0], [1.0, None, 1.0, 2.0], [1.0, 9.0, 1.5, 1.0]]
     )
@@ -93,7 +96,7 @@ def test_a_specimen_without_a_score_under_one_counts_for_none() -> None:
     assert race.specimens == 4
 
 
-def test_without_scores_nobody_leaves_and_nobody_wins() -> None:
+def test_without_scores_no_candidate_is_dropped_and_none_wins() -> None:
     race = Race.between(3)
     while not race.is_over(_SEARCH):
         race = race.after_round([[None] * race.next_specimens(_SEARCH)] * 4)
@@ -103,6 +106,6 @@ def test_without_scores_nobody_leaves_and_nobody_wins() -> None:
 
 
 @given(st.integers(0, 10**6))
-def test_a_race_survives_its_message(seed: int) -> None:
+def test_race_message_round_trip(seed: int) -> None:
     race, _ = _run([0.0] * 5, 1.0, seed)
     assert Race.from_message(race.to_message()) == race

@@ -1,4 +1,4 @@
-"""Trials on one table are the same as tables that are divided on one signal each."""
+"""Tests that a trial on the shared table is equivalent to a split on its signal alone."""
 
 import random
 
@@ -23,9 +23,9 @@ _AXES = [0, 1, 2]
 _FIRST_STEP = 0.4
 
 
-def _table(draws: random.Random, divisions: int) -> RuleTable:
+def _table(draws: random.Random, splits: int) -> RuleTable:
     table = RuleTable(_AXES, [([], (0.9, 3.0, 1.0))])
-    for _ in range(divisions):
+    for _ in range(splits):
         rule = draws.randrange(table.rule_count)
         table = table.split(rule, [_threshold(draws, table, rule, draws.choice(_AXES))])
     return table.with_actions(
@@ -42,9 +42,9 @@ def _threshold(draws: random.Random, table: RuleTable, rule: int, axis: int) -> 
 
 
 @given(st.integers(0, 10**6), st.integers(0, 5))
-def test_a_trial_is_the_table_that_it_stands_for(seed: int, divisions: int) -> None:
+def test_a_trial_is_equivalent_to_its_split(seed: int, table_splits: int) -> None:
     draws = random.Random(seed)
-    table = _table(draws, divisions)
+    table = _table(draws, table_splits)
     rules = draws.sample(range(table.rule_count), min(3, table.rule_count))
     splits = [
         split
@@ -69,15 +69,15 @@ def test_a_trial_is_the_table_that_it_stands_for(seed: int, divisions: int) -> N
 
 
 def _memories(draws: random.Random, split: TrialSplit) -> list[list[float]]:
-    """Some anywhere, and one on the threshold."""
-    anywhere = [[draws.uniform(0, 163840) for _ in range(4)] for _ in range(6)]
-    on_threshold = list(anywhere[0])
+    """Returns six random memory points, and one on the threshold."""
+    points = [[draws.uniform(0, 163840) for _ in range(4)] for _ in range(6)]
+    on_threshold = list(points[0])
     for axis, value in split.split.thresholds:
         on_threshold[axis] = value
-    return [*anywhere, on_threshold]
+    return [*points, on_threshold]
 
 
-def test_the_parts_move_apart_by_as_much_either_way() -> None:
+def test_every_trial_has_one_with_the_two_actions_exchanged() -> None:
     table = RuleTable(_AXES, [([], (0.5, 100.0, 4.0))])
     splits = trial_splits(_SPACE, table, 0, [(2, 1.5)])
     pairs = [(split.below, split.above) for split in splits]
@@ -85,7 +85,7 @@ def test_the_parts_move_apart_by_as_much_either_way() -> None:
     assert sorted(pairs) == sorted((above, below) for below, above in pairs)
 
 
-def test_only_the_parts_take_the_first_step_again() -> None:
+def test_a_split_resets_the_step_of_its_parts_only() -> None:
     table = RuleTable(_AXES, [([], (0.5, 100.0, 4.0))]).split(0, [(0, 5.0)]).split(1, [(1, 7.0)])
     split = TrialSplit(
         Split(1, [(2, 1.5)]), below=Action(0.5, 90.0, 4.0), above=Action(0.5, 110.0, 4.0)
