@@ -16,7 +16,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr std::uint64_t kSpecimen = 77;
 
-// A table of this many rules, all with the same action.
+// A table with `rules` rules that have the same action.
 CompiledTable table_of(std::size_t rules, const Action& action) {
   RuleTable table = RuleTable::single_rule({Signal::kSendEwma}, action, 1);
   for (std::size_t rule = 1; rule < rules; ++rule) {
@@ -57,7 +57,7 @@ std::string refusal(const Candidate& candidate, std::size_t rules = 4) {
   return "accepted";
 }
 
-TEST(Coordinates, LeadBackToTheAction) {
+TEST(Coordinates, ConvertBackToTheAction) {
   const ActionBounds bounds{0.1, 1.2, -3, 256, 0.002, 50};
   RandomCase random(1);
   for (int i = 0; i < 10'000; ++i) {
@@ -91,7 +91,7 @@ TEST(Coordinates, AreFiniteOnAndBeyondTheBounds) {
   }
 }
 
-TEST(Coordinates, OfAnyMagnitudeLeadIntoTheBounds) {
+TEST(Coordinates, OfAnyMagnitudeConvertToActionsWithinTheBounds) {
   const ActionBounds bounds{0.2, 0.9, 1, 30, 0.5, 4};
   for (const double x : {-kInfinity, -1e6, -10.0, 0.0, 10.0, 1e6, kInfinity}) {
     EXPECT_TRUE(is_inside(to_action({x, x, x}, bounds), bounds)) << x;
@@ -111,12 +111,12 @@ TEST(Perturbation, MovesEachCoordinateByScaleTimesItsNoise) {
     };
     EXPECT_NEAR((moved.window_multiple - x.window_multiple) / scale, noise(0), 1e-10);
     EXPECT_NEAR((moved.intersend - x.intersend) / scale, noise(2), 1e-10);
-    // Rounded to a whole packet of about 1000.
+    // Rounded to a whole packet, of about 1000.
     EXPECT_NEAR((moved.window_increment - x.window_increment) / scale, noise(1), 0.11);
   }
 }
 
-TEST(Perturbation, SignsAreEvenAndUncorrelated) {
+TEST(Perturbation, SignsAreUnbiasedAndUncorrelated) {
   constexpr std::uint32_t kRules = 40'000;
   const PerturbationNoise noise(9, kSpecimen);
   const PerturbationNoise other_seed(10, kSpecimen);
@@ -146,7 +146,7 @@ TEST(Perturbation, SignsAreEvenAndUncorrelated) {
   }
 }
 
-TEST(Perturbation, OfARuleDoesNotDependOnHowManyOthersThereAre) {
+TEST(Perturbation, NoiseOfARuleDoesNotDependOnTheNumberOfRules) {
   const Perturbation perturbation{3, 0.4, {}};
   const CompiledTable small = perturbed(table_of(3, {0.7, 5.5, 2}), perturbation);
   const CompiledTable large = perturbed(table_of(40, {0.7, 5.5, 2}), perturbation);
@@ -170,8 +170,7 @@ TEST(Perturbation, AntitheticPairIsSymmetricAboutTheTable) {
   }
 }
 
-// With a shared draw the rounding of a pair cancels in their difference: where the perturbation is
-// too small to matter both are rounded alike.
+// An antithetic pair shares the draw for rounding: with a negligible perturbation both round alike.
 TEST(Perturbation, AntitheticPairSharesItsRounding) {
   const CompiledTable table = table_of(45, {0.5, 5.5, 2});
   const CompiledTable plus = perturbed(table, {4, 1e-9, {}});
@@ -191,7 +190,7 @@ TEST(Perturbation, AntitheticPairSharesItsRounding) {
   EXPECT_GT(different_elsewhere, 5U);
 }
 
-TEST(Perturbation, RoundingIsRightOnAverage) {
+TEST(Perturbation, RoundingIsUnbiased) {
   CompiledTable table = table_of(1, {0.5, 7.3, 2});
   constexpr std::uint64_t kDraws = 20'000;
   double sum = 0;
@@ -201,7 +200,7 @@ TEST(Perturbation, RoundingIsRightOnAverage) {
   EXPECT_NEAR(sum / kDraws, 7.3, 5 * std::sqrt(0.3 * 0.7 / kDraws));
 }
 
-TEST(Perturbation, OfScaleZeroLeavesActionsWithWholeIncrementsAsTheyAre) {
+TEST(Perturbation, ScaleZeroKeepsActionsWithWholeIncrements) {
   const Action action{0.75, 12, 2};
   const CompiledTable table = perturbed(table_of(20, action), {8, 0, {}});
   for (std::uint32_t rule = 0; rule < table.rule_count(); ++rule) {
@@ -211,7 +210,7 @@ TEST(Perturbation, OfScaleZeroLeavesActionsWithWholeIncrementsAsTheyAre) {
   }
 }
 
-TEST(Perturbation, OfAnySizeStaysInTheBoundsWithWholeIncrements) {
+TEST(Perturbation, StaysInTheBoundsWithWholeIncrements) {
   const ActionBounds bounds{0.2, 0.9, 0.5, 30.5, 0.5, 4};
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     RandomCase random(seed);
@@ -226,7 +225,7 @@ TEST(Perturbation, OfAnySizeStaysInTheBoundsWithWholeIncrements) {
   }
 }
 
-TEST(ActionChanges, SetTheActionsTheyNameAndNoOthers) {
+TEST(ActionChanges, SetOnlyTheirActions) {
   const Action before{0.5, 5, 2};
   CompiledTable table = table_of(4, before);
   apply(ActionChanges{{{2, {0.1, -7.5, 0}}, {0, {1, 1, 1}}}}, kSpecimen, table);
@@ -239,7 +238,7 @@ TEST(ActionChanges, SetTheActionsTheyNameAndNoOthers) {
   EXPECT_EQ(table.action(2), (Action{0.1, -7.5, 0}));
 }
 
-TEST(Candidate, ThatCannotBeAppliedIsRefused) {
+TEST(Candidate, RejectsCandidatesThatCannotBeApplied) {
   EXPECT_EQ(refusal(Unchanged{}), "accepted");
   EXPECT_EQ(refusal(ActionChanges{{{3, {0.5, -1, 0}}}}), "accepted");
   EXPECT_EQ(refusal(ActionChanges{{{4, {0.5, 1, 1}}}}),
@@ -250,7 +249,7 @@ TEST(Candidate, ThatCannotBeAppliedIsRefused) {
   }
 }
 
-TEST(Candidate, PerturbationWithoutAFiniteBoxIsRefused) {
+TEST(Candidate, RejectsPerturbationsWithoutFiniteBounds) {
   const auto bounded = [](const ActionBounds& bounds) {
     return refusal(Perturbation{1, 0.1, bounds});
   };

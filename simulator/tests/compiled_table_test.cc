@@ -14,8 +14,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Any table that is allowed: thresholds anywhere in their regions, on the lower bound too, which
-// leaves rules that are never used; any order of the signals within a node; a domain of any size.
+// Any valid table: thresholds anywhere in their regions, including the lower bound (which leaves
+// unused rules), any order of signals within a node, and any size of the domain.
 class RandomTree {
  public:
   explicit RandomTree(std::uint64_t seed, std::size_t axes = kBasicSignals)
@@ -77,7 +77,7 @@ class RandomTree {
   double domain_upper_ = 0;
 };
 
-// On a bound, next to one, in between, or outside of the domain.
+// A value on a bound, next to one, in between, or outside the domain.
 MemoryPoint random_point(RandomCase& random, const RuleTable& table) {
   MemoryPoint point{};
   const auto last_rule = static_cast<std::uint32_t>(table.rule_count()) - 1;
@@ -112,8 +112,8 @@ MemoryPoint random_point(RandomCase& random, const RuleTable& table) {
 
 class CompiledTableAgainstRuleTable : public testing::TestWithParam<std::uint64_t> {};
 
-// Also where tables of the usual signals and of others share a network.
-TEST_P(CompiledTableAgainstRuleTable, FindsTheSameRulesWhateverTheSignals) {
+// Also with basic and extended signals.
+TEST_P(CompiledTableAgainstRuleTable, FindsTheSameRulesWithAnySignals) {
   for (const std::size_t axes : {kBasicSignals, kSignals}) {
     const RuleTable table = RandomTree(GetParam(), axes).table();
     const CompiledTable compiled(table);

@@ -8,7 +8,7 @@
 
 #include "table/wire.h"
 
-// Messages of .dna files, field by field, so that tests can make files that our writer never makes.
+// Builds messages of .dna files field by field, for files that our writer never writes.
 namespace remy::dna_builder {
 
 inline std::string number(std::uint32_t field, double value) {
@@ -29,7 +29,8 @@ inline std::string bytes(std::uint32_t field, std::string_view value) {
   return message;
 }
 
-// A Memory: values of send_ewma, rec_ewma, rtt_ratio and so on; absent from the end on.
+// A Memory message: values of send_ewma, rec_ewma, rtt_ratio and so on. Trailing values may be
+// absent.
 inline std::string memory(const std::vector<double>& values) {
   std::string message;
   for (std::size_t axis = 0; axis < values.size(); ++axis) {
@@ -48,7 +49,7 @@ inline std::string domain(const std::vector<double>& lower, const std::vector<do
   return bytes(1, range);
 }
 
-// Field 3 of a node: its action, with a domain only if one is given.
+// Field 3 of a node: its action, with a domain if one is given.
 inline std::string leaf(std::int32_t increment, double multiple = 1, double intersend = 3,
                         std::string_view own_domain = {}) {
   std::string whisker =
@@ -61,8 +62,8 @@ inline std::string leaf(std::int32_t increment, double multiple = 1, double inte
 
 inline std::string child(std::string_view node) { return bytes(2, node); }
 
-// A node divided on rtt_ratio at 2, as files without active axes hold it; the action's increment
-// says which side a leaf is.
+// A node split on rtt_ratio at 2, as in files without active axes. The increment of the action
+// tells which side a leaf is.
 inline std::string lower_half() { return domain({0, 0, 0}, {16384, 16384, 2}) + leaf(1); }
 inline std::string upper_half() { return domain({0, 0, 2}, {16384, 16384, 16384}) + leaf(2); }
 inline std::string whole_domain() { return domain({0, 0, 0}, {16384, 16384, 16384}); }

@@ -10,11 +10,12 @@
 #include "../fuzz/dna_round_trip.h"
 #include "random_cases.h"
 
-// The fuzzer's property on its corpus and on mutations of it, for machines without a fuzzer.
+// Checks the fuzzer's invariant on its corpus and on mutations of it, for machines without a
+// fuzzer.
 namespace remy {
 namespace {
 
-// By name, so that a mutation is a function of its seed and not of the order of a folder.
+// Sorted by name, so that a mutation depends on its seed and not on directory order.
 std::map<std::string, std::string> read_corpus() {
   std::map<std::string, std::string> corpus;
   for (const auto& entry : std::filesystem::directory_iterator(REMY_FUZZ_CORPUS "/dna")) {
@@ -81,7 +82,7 @@ class Mutator {
   const std::vector<std::string>& all_;
 };
 
-TEST(DnaCorpus, FilesAreReadOrRefusedAsTheirNamesSay) {
+TEST(DnaCorpus, FilesAreAcceptedOrRejectedAsTheirNamesSay) {
   const auto corpus = read_corpus();
   ASSERT_GE(corpus.size(), 40U);
   for (const auto& [name, bytes] : corpus) {
@@ -90,7 +91,7 @@ TEST(DnaCorpus, FilesAreReadOrRefusedAsTheirNamesSay) {
   }
 }
 
-TEST(DnaCorpus, MutationsAreRefusedOrRoundTrip) {
+TEST(DnaCorpus, MutationsAreRejectedOrRoundTrip) {
   std::vector<std::string> valid;
   std::vector<std::string> all;
   for (const auto& [name, bytes] : read_corpus()) {

@@ -32,7 +32,7 @@ TEST(DnaRefusals, NodesHaveEitherChildrenOrALeaf) {
             "children[1] has neither children nor a leaf; a node must have one of them.");
 }
 
-TEST(DnaRefusals, FieldsHaveTheirTypeAndComeOnce) {
+TEST(DnaRefusals, FieldsHaveTheirTypeAndAppearOnce) {
   EXPECT_EQ(refusal(integer(1, 0) + leaf(1)), "domain has wire type 0; it must have wire type 2.");
   EXPECT_EQ(refusal(child(number(3, 1))),
             "children[0].leaf has wire type 1; it must have wire type 2.");
@@ -50,7 +50,7 @@ TEST(DnaRefusals, FieldsHaveTheirTypeAndComeOnce) {
             "The tree's root holds field 1 with wire type 3; wire types are 0, 1, 2 and 5.");
 }
 
-TEST(DnaRefusals, FilesThatBreakOffSayWhere) {
+TEST(DnaRefusals, ReportsWhereATruncatedFileEnds) {
   EXPECT_EQ(refusal(two_halves() + '\x12'), "The tree's root ends in the middle of a field.");
   EXPECT_EQ(refusal(child(bytes(1, bytes(12, number(23, 1).substr(0, 5))))),
             "children[0].domain.upper ends in the middle of a field.");
@@ -90,7 +90,7 @@ TEST(DnaRefusals, AxesAreThoseOfTheFormat) {
             "at every node.");
 }
 
-TEST(DnaRefusals, NodesDivideOnActiveAxesOnly) {
+TEST(DnaRefusals, NodesSplitOnActiveAxesOnly) {
   const auto halves = [](std::size_t axis, const std::vector<std::uint64_t>& active) {
     std::vector<double> lower(6, 0);
     std::vector<double> upper(6, 163840);

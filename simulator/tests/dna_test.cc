@@ -23,7 +23,7 @@ std::vector<Signal> signals_of(const RuleTable& table) {
   return {table.signals().begin(), table.signals().end()};
 }
 
-TEST(Dna, ReadsBackWhatItWrote) {
+TEST(Dna, RoundTripsTables) {
   const std::string metadata = bytes(4, "config") + bytes(5, "") + bytes(6, "vector");
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const RuleTable table = RandomCase(seed).table();
@@ -33,7 +33,7 @@ TEST(Dna, ReadsBackWhatItWrote) {
   }
 }
 
-TEST(Dna, WritesEveryFieldThatOtherReadersNeed) {
+TEST(Dna, WritesAllFieldsThatOtherReadersNeed) {
   const std::vector<double> zeros{0, 0, 0, 0};
   const std::vector<double> eights{8, 8, 8, 8};
   const std::string range = bytes(11, memory(zeros)) + bytes(12, memory(eights)) + integer(13, 2);
@@ -54,7 +54,7 @@ TEST(Dna, KeepsRulesThatAreNeverUsed) {
   EXPECT_EQ(read_dna(write_dna(table)).table, table);
 }
 
-TEST(Dna, HoldsIncrementsOf32Bits) {
+TEST(Dna, SupportsIncrementsOf32Bits) {
   const auto written = [](double increment) {
     const RuleTable table = RuleTable::single_rule(kPaperSignals, {1, increment, 3});
     return read_dna(write_dna(table)).table.action(0).window_increment;
@@ -66,7 +66,7 @@ TEST(Dna, HoldsIncrementsOf32Bits) {
   EXPECT_EQ(written(-2147483648), -2147483648);
 }
 
-TEST(Dna, RefusesToWriteIncrementsThatDoNotFit) {
+TEST(Dna, RejectsIncrementsThatDoNotFit) {
   for (const auto& [increment, shown] :
        {std::pair{3e9, "3e+09"}, std::pair{-2147483649.0, "-2147483649"}, std::pair{1.5, "1.5"}}) {
     try {
@@ -80,7 +80,7 @@ TEST(Dna, RefusesToWriteIncrementsThatDoNotFit) {
   }
 }
 
-TEST(Dna, EmptyCellsAreDroppedWhereTheRestDividesTheirParent) {
+TEST(Dna, DropsEmptyCellsIfTheRestDividesTheirParent) {
   const auto cell = [](double low, double high, std::int32_t increment) {
     return child(domain({0, 0, low}, {16384, 16384, high}) + leaf(increment));
   };
@@ -90,15 +90,15 @@ TEST(Dna, EmptyCellsAreDroppedWhereTheRestDividesTheirParent) {
                                   cell(0, 0, 3) + halves + cell(16384, 16384, 4)}) {
     EXPECT_EQ(read_dna(whole_domain() + file).table, expected);
   }
-  // One that is left alone is the node itself.
+  // A single remaining child replaces its parent.
   const std::string alone = whole_domain() + leaf(1);
   EXPECT_EQ(read_dna(whole_domain() + child(alone) + cell(0, 0, 3) + cell(5, 5, 3)).table,
             read_dna(alone).table);
-  // A division at the lower edge is one: its empty cells stay, and so do the rules' numbers.
+  // A split at the lower edge is valid: its empty cells stay, and so do the rules' numbers.
   EXPECT_EQ(read_dna(whole_domain() + cell(0, 0, 1) + cell(0, 16384, 2)).table.rule_count(), 2U);
 }
 
-TEST(Dna, TheDomainEndsAtTheLargestBound) {
+TEST(Dna, DomainEndsAtTheLargestBound) {
   const auto halves = [](double upper) {
     return domain({}, {8, 9, upper}) + child(domain({}, {8, 9, 2}) + leaf(1)) +
            child(domain({0, 0, 2}, {8, 9, upper}) + leaf(2));
@@ -109,7 +109,7 @@ TEST(Dna, TheDomainEndsAtTheLargestBound) {
   EXPECT_EQ(table.find({0, 100, 7, 0}), 1U);
 }
 
-TEST(Dna, TimesAreInTheUnitThatIsGiven) {
+TEST(Dna, TimesAreInTheGivenUnit) {
   const std::string file = domain({}, {100, 100, 100}) +
                            child(domain({}, {4, 100, 100}) + leaf(1, 0.5, 3)) +
                            child(domain({4}, {100, 100, 100}) + leaf(2, 0.5, 30));
@@ -125,7 +125,7 @@ TEST(Dna, TimesAreInTheUnitThatIsGiven) {
   }
 }
 
-TEST(Dna, RefusesToWriteMetadataThatIsNotMetadata) {
+TEST(Dna, RejectsInvalidMetadata) {
   const RuleTable table = RuleTable::single_rule(kPaperSignals, {});
   EXPECT_THROW(write_dna(table, leaf(1)), InvalidTable);
   EXPECT_THROW(write_dna(table, integer(4, 1)), InvalidTable);
@@ -140,14 +140,14 @@ TEST(Dna, FilesWithoutActiveAxesHaveTheSignalsOfThePaper) {
   EXPECT_EQ(file.table.action(file.table.find({0, 0, 2.0, 0})).window_increment, 2);
 }
 
-TEST(Dna, FilesWithoutActiveAxesHaveTheFourthSignalIfTheyDivideOnIt) {
+TEST(Dna, FilesWithoutActiveAxesHaveTheFourthSignalIfTheySplitOnIt) {
   const DnaFile file = read_dna(child(domain({}, {163840, 163840, 163840, 9}) + leaf(1)) +
                                 child(domain({0, 0, 0, 9}, {}) + leaf(2)));
   EXPECT_EQ(signals_of(file.table), (std::vector<Signal>{Signal::kSendEwma, Signal::kRecEwma,
                                                          Signal::kRttRatio, Signal::kSlowRecEwma}));
 }
 
-TEST(Dna, HoldsTheOtherTwoSignalsOfTheFormatWhereTheyAreListed) {
+TEST(Dna, SupportsTheOtherTwoSignalsOfTheFormatIfListed) {
   const std::vector<Signal> signals{Signal::kRttRatio, Signal::kRttDiff, Signal::kQueueingDelay};
   RuleTable table = RuleTable::single_rule(signals, {0.5, 2, 1});
   table =
@@ -158,7 +158,7 @@ TEST(Dna, HoldsTheOtherTwoSignalsOfTheFormatWhereTheyAreListed) {
   EXPECT_EQ(in_seconds.find({0, 0, 0, 0, 4000, 1999}), 1U);
 }
 
-TEST(Dna, RefusesToWriteSignalsThatTheFormatDoesNotKnow) {
+TEST(Dna, RejectsSignalsThatTheFormatDoesNotHave) {
   const auto table = RuleTable::single_rule({Signal::kRttRatio, Signal::kUtilization}, {});
   try {
     write_dna(table);
@@ -194,7 +194,7 @@ TEST(Dna, FieldsAndMetadataMayComeInAnyOrderAndUnknownFieldsAreSkipped) {
   EXPECT_EQ(file.metadata, bytes(6, "b") + bytes(4, "a"));
 }
 
-TEST(Dna, AnyOrderOfTheChildrenIsTheSameTable) {
+TEST(Dna, OrderOfChildrenDoesNotMatter) {
   std::vector<std::string> children;
   for (unsigned c = 0; c < 8; ++c) {
     std::vector<double> lower(3, 0);
@@ -222,7 +222,7 @@ TEST(Dna, AnyOrderOfTheChildrenIsTheSameTable) {
   EXPECT_EQ(reversed.action(reversed.find({0, 5, 5, 0})), sorted.action(sorted.find({0, 5, 5, 0})));
 }
 
-TEST(Dna, RefusesEveryFileThatBreaksOff) {
+TEST(Dna, RejectsEveryTruncatedFile) {
   const std::string whole =
       write_dna(RuleTable::single_rule(kPaperSignals, {})
                     .split(0, std::vector<Threshold>{{Signal::kRttRatio, 2}}));
@@ -231,7 +231,7 @@ TEST(Dna, RefusesEveryFileThatBreaksOff) {
   }
 }
 
-// A tree in which every node but the first child of its parent is a rule.
+// A tree in which every node is a rule, except the first child of each node.
 std::string chain(int depth, double upper) {
   if (depth == 0) {
     return domain({}, {upper}) + leaf(1);

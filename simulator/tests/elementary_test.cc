@@ -13,14 +13,14 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Distance in units in the last place of the expected value; long double has 64 bits here.
+// Error in units in the last place of the expected value, which has the 64 bits of long double.
 double error_in_ulp(double value, long double expected) {
   const double rounded = static_cast<double>(expected);
   const double ulp = std::nextafter(std::abs(rounded), kInfinity) - std::abs(rounded);
   return static_cast<double>(std::abs(static_cast<long double>(value) - expected)) / ulp;
 }
 
-// Values over all magnitudes, and close to 1 where logarithms cancel.
+// Values of all magnitudes, and values close to 1, where logarithms cancel.
 double sample(std::uint64_t i) {
   const double u = unit_interval(random_bits(1, i));
   return i % 2 == 0 ? std::ldexp(1 + u, static_cast<int>(i / 2 % 2000) - 1000) : 0.5 + 1.5 * u;
@@ -33,7 +33,7 @@ TEST(NaturalLogarithm, IsWithinTwoUnitsInTheLastPlace) {
   }
 }
 
-TEST(NaturalLogarithms, AreTheSameBitsAsOneByOne) {
+TEST(NaturalLogarithms, HaveTheSameBitsAsSingleCalls) {
   std::vector<double> numbers = {0x1p-1022,
                                  0.5,
                                  0x1.6a09e667f3bccp-1,
@@ -85,7 +85,7 @@ TEST(CubeRoot, IsWithinTwoUnitsInTheLastPlace) {
   RecordProperty("largest_error_in_ulp", std::to_string(largest));
 }
 
-TEST(CubeRoot, HasItsLimits) {
+TEST(CubeRoot, HandlesSpecialValues) {
   EXPECT_EQ(cube_root(0), 0);
   EXPECT_EQ(cube_root(kInfinity), kInfinity);
   EXPECT_EQ(cube_root(-kInfinity), -kInfinity);
@@ -100,7 +100,7 @@ TEST(CubeRoot, HasItsLimits) {
   EXPECT_EQ(cube_root(27), 3);
 }
 
-TEST(NormalDistribution, IsWithinItsError) {
+TEST(NormalDistribution, IsWithinTheDocumentedError) {
   for (std::uint64_t i = 0; i < 20'000; ++i) {
     const double x = (unit_interval(random_bits(3, i)) - 0.5) * 20;
     const long double exact =
@@ -113,7 +113,7 @@ TEST(NormalDistribution, IsWithinItsError) {
   EXPECT_TRUE(std::isnan(normal_distribution(std::nan(""))));
 }
 
-TEST(ElementaryFunctions, HaveTheirLimits) {
+TEST(ElementaryFunctions, HandleSpecialValues) {
   EXPECT_EQ(natural_logarithm(0), -kInfinity);
   EXPECT_EQ(natural_logarithm(kInfinity), kInfinity);
   EXPECT_TRUE(std::isnan(natural_logarithm(-1)));
@@ -128,7 +128,7 @@ TEST(ElementaryFunctions, HaveTheirLimits) {
   EXPECT_NEAR(power(2, 10), 1024, 1e-11);
 }
 
-// Literal bits: a compiler or processor that computes anything else breaks reproducibility.
+// Literal bits: any other result on a compiler or processor would break reproducibility.
 TEST(ElementaryFunctions, HaveTheseBitsEverywhere) {
   EXPECT_EQ(natural_logarithm(10), 0x1.26bb1bbb55516p+1);
   EXPECT_EQ(exponential(1), 0x1.5bf0a8b14576ap+1);

@@ -18,7 +18,8 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// Several candidates of each kind on several networks, with a second table that they do not change.
+// Several candidates of each kind on several networks, with a second table that candidates do not
+// change.
 EvaluationRequest random_request(std::uint64_t seed, Recording recording = Recording::kMemory) {
   RandomCase random(seed);
   EvaluationRequest request;
@@ -71,7 +72,7 @@ std::string refusal(const EvaluationRequest& request) {
 
 class Evaluator : public testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(Evaluator, GivesTheSameWithAnyNumberOfThreads) {
+TEST_P(Evaluator, ResultsDoNotDependOnTheNumberOfThreads) {
   const EvaluationRequest request = random_request(GetParam());
   const auto expected = evaluate(request, 1);
   for (unsigned threads = 2; threads <= 8; ++threads) {
@@ -81,7 +82,7 @@ TEST_P(Evaluator, GivesTheSameWithAnyNumberOfThreads) {
   }
 }
 
-TEST_P(Evaluator, GivesTheSameInPartsAsAsAWhole) {
+TEST_P(Evaluator, PartsGiveTheResultsOfTheWhole) {
   const EvaluationRequest whole = random_request(GetParam());
   const auto expected = evaluate(whole, 1);
   for (std::size_t candidate = 0; candidate < whole.candidates.size(); ++candidate) {
@@ -100,7 +101,7 @@ TEST_P(Evaluator, GivesTheSameInPartsAsAsAWhole) {
   }
 }
 
-TEST_P(Evaluator, RecordsWithoutTouchingTheResults) {
+TEST_P(Evaluator, RecordingDoesNotAffectResults) {
   const auto nothing = evaluate(random_request(GetParam(), Recording::kNothing), 1);
   const auto uses = evaluate(random_request(GetParam(), Recording::kUses), 1);
   const auto memory = evaluate(random_request(GetParam(), Recording::kMemory), 1);
@@ -134,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, Evaluator, testing::Range<std::uint64_t>(0, 12))
 TEST(EvaluatorOrder, IsCandidateMajor) {
   EvaluationRequest request;
   request.tables = {RuleTable::single_rule({Signal::kSendEwma}, {1, 100, 1})};
-  // Twice the time between two sends, half the packets; the second network has two senders.
+  // Twice the intersend time gives half the packets. The second network has two senders.
   request.candidates = {Unchanged{}, ActionChanges{{{0, {1, 100, 2}}}}};
   const Traffic always{ExponentialTime{1e9}, 0.001};
   Specimen one;
@@ -172,7 +173,7 @@ TEST(EvaluatorTables, OnlyTheFirstIsChangedAndCounted) {
   EXPECT_GT(sent(0, 0), 5 * sent(1, 0));
   EXPECT_EQ(sent(0, 1), sent(1, 1));
   for (const SpecimenOutcome& outcome : outcomes) {
-    // One look-up at the start, one for every packet received.
+    // One look-up at the start, and one per received packet.
     EXPECT_EQ(outcome.rule_uses,
               std::vector<std::uint64_t>{outcome.senders[0].packets_received + 1});
   }
@@ -199,7 +200,7 @@ TEST(EvaluatorRequests, WithoutCandidatesOrSpecimensHaveNoOutcomes) {
   EXPECT_TRUE(evaluate(request, 3).empty());
 }
 
-TEST(EvaluatorRequests, ThatMakeNoSenseAreRefused) {
+TEST(EvaluatorRequests, RejectsInvalidRequests) {
   const auto refused = [](auto change) {
     EvaluationRequest request = random_request(1);
     change(request);

@@ -2,7 +2,7 @@
 
 namespace remy {
 
-// Whether the library that the tests run with was compiled with sanitizers.
+// True if the library under test was compiled with sanitizers.
 bool library_is_sanitized();
 
 }  // namespace remy

@@ -7,8 +7,9 @@
 
 namespace remy {
 
-// A figure of docs/reference/protocols.md's tables, which scripts/protocol_reference.py fills from
-// a report of these tests: ours, and in parentheses the one that it is held to.
+// Reports a measured value for the tables of docs/reference/protocols.md, which
+// scripts/protocol_reference.py fills from a report of these tests: our value, and in parentheses
+// the reference value.
 inline void record_measured(const std::string& table, const std::string& row,
                             const std::string& column, double ours, double theirs) {
   char cell[64];

@@ -60,7 +60,7 @@ TEST(MemoryScale, EdgesIncreaseAndAdjoin) {
   }
 }
 
-TEST(MemoryScale, EdgesLieInTheBucketsAboveThem) {
+TEST(MemoryScale, EdgesBelongToTheBucketAboveThem) {
   for (const Signal signal : kAllSignals) {
     for (std::uint32_t number = 2; number < kBuckets; ++number) {
       const double edge = lower_edge(signal, number);
@@ -70,7 +70,7 @@ TEST(MemoryScale, EdgesLieInTheBucketsAboveThem) {
   }
 }
 
-TEST(MemoryScale, BucketsKeepTheOrderOfTheirValues) {
+TEST(MemoryScale, BucketsAreMonotonicInTheirValues) {
   for (const Signal signal : kAllSignals) {
     RandomCase random(static_cast<std::uint64_t>(signal));
     std::vector<double> values{0};
@@ -92,7 +92,7 @@ TEST(MemoryScale, BucketsKeepTheOrderOfTheirValues) {
   }
 }
 
-TEST(MemoryScale, HasABucketForEveryExtreme) {
+TEST(MemoryScale, HasBucketsForExtremeValues) {
   for (const Signal signal : kAllSignals) {
     EXPECT_EQ(bucket(signal, 0), 0U);
     EXPECT_EQ(bucket(signal, origin(signal) + 0x1p-31), 1U);
@@ -106,7 +106,7 @@ TEST(MemoryScale, HasABucketForEveryExtreme) {
   EXPECT_EQ(bucket(Signal::kRttRatio, 1), 1U);
 }
 
-TEST(MemoryCounts, AddUpToTheSameWhateverTheOrderAndTheParts) {
+TEST(MemoryCounts, SumsDoNotDependOnOrderAndParts) {
   RandomCase random(1);
   MemoryCounts forwards;
   MemoryCounts backwards;
@@ -150,8 +150,8 @@ TEST(Median, IsWithinTwoAndAHalfPercentOfTheExactOne) {
   }
 }
 
-// Whatever was recorded, however little: a bucket's width away from the median, at least half of
-// the values lie on either side.
+// For any sample, at least half of the values are on either side of the median, within a bucket's
+// width.
 TEST(Median, HalvesAnySample) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     RandomCase random(seed);
@@ -172,14 +172,14 @@ TEST(Median, HalvesAnySample) {
   }
 }
 
-TEST(Median, OfOneValueIsItsBucketsMiddle) {
+TEST(Median, OfOneValueIsTheMiddleOfItsBucket) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const double value = std::exp(RandomCase(seed).uniform(-10, 10));
     EXPECT_NEAR(median(summarize(Signal::kSendEwma, {value})), value, value / 32);
   }
 }
 
-TEST(Median, OfAFreshMemoryIsTheSmallestThresholdThatSetsItApart) {
+TEST(Median, OfAnEmptyMemoryIsTheSmallestThresholdAboveIt) {
   const std::vector<double> fresh(5, 0.0);
   EXPECT_EQ(median(summarize(Signal::kSendEwma, fresh)), 0x1p-30);
   EXPECT_EQ(median(summarize(Signal::kRttRatio, fresh)), 1);
@@ -192,7 +192,7 @@ TEST(Median, OfTheLargestValuesIsFinite) {
   EXPECT_LE(middle, 0x1p18);
 }
 
-TEST(Median, RefusesWhatIsNoSummary) {
+TEST(Median, RejectsInvalidSummaries) {
   const auto refused = [](const SignalSummary& summary) {
     EXPECT_THROW(median(summary), std::invalid_argument);
   };

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kDurationMs = 10'000;
 
-// 12 Mbit/s and an unloaded RTT of 101 ms.
+// A link of 12 Mbit/s with an unloaded RTT of 101 ms.
 Specimen one_packet_per_ms() {
   Specimen specimen;
   specimen.link_rate_packets_per_ms = 1;
@@ -24,7 +24,8 @@ Specimen one_packet_per_ms() {
   return specimen;
 }
 
-// On for 4 s, half of them alone and half with three others; 1000 packets of 150 ms each.
+// A sender that is on for 4 s, half of the time alone and half with three others; it received 1000
+// packets with a delay of 150 ms each.
 SenderResults ordinary_sender() {
   SenderResults sender;
   sender.packets_received = 1000;
@@ -37,7 +38,7 @@ SenderResults ordinary_sender() {
   return sender;
 }
 
-// Equation 1, from the C library.
+// Equation 1, computed with the C library.
 double utility(double alpha, double x) {
   return alpha == 1 ? std::log(x) : std::pow(x, 1 - alpha) / (1 - alpha);
 }
@@ -77,7 +78,7 @@ TEST(Objective, MinimumPotentialDelayIsMinusTheInverseOfThroughput) {
   EXPECT_NEAR(*score(objective, ordinary_sender()), -1 / (1000.0 / 2500 * 12), 1e-15);
 }
 
-TEST(Objective, WithoutDeltaTheDelayDoesNotMatter) {
+TEST(Objective, WithDeltaZeroTheDelayDoesNotMatter) {
   const Objective objective{1, 1, 0, &throughput_measure("equal_share"), 0};
   SenderResults instant = ordinary_sender();
   instant.delay_sum_ms = 0;
@@ -92,7 +93,7 @@ TEST(Objective, RewardsThroughputAndPunishesDelay) {
                               random.uniform(0.05, 20), &throughput_measure("equal_share"), 0};
     SenderResults faster = ordinary_sender();
     faster.packets_received += 100;
-    faster.delay_sum_ms *= 1.1;  // the same delay a packet
+    faster.delay_sum_ms *= 1.1;  // the same delay per packet
     SenderResults later = ordinary_sender();
     later.delay_sum_ms *= 1.2;
     const auto ordinary = score(objective, ordinary_sender());
@@ -101,7 +102,7 @@ TEST(Objective, RewardsThroughputAndPunishesDelay) {
   }
 }
 
-TEST(Objective, NormalizedScoreIsTheLogarithmOfBothOverWhatIsPossible) {
+TEST(Objective, NormalizedScoreIsRelativeToLinkRateAndRtt) {
   EXPECT_NEAR(*normalized(ordinary_sender()), std::log2(1000.0 / 2500) - std::log2(1.5), 1e-13);
 }
 
@@ -112,7 +113,7 @@ TEST(Objective, ASenderThatWasNeverOnIsNotScored) {
   EXPECT_EQ(normalized(never), std::nullopt);
 }
 
-TEST(Objective, ASenderIsScoredFromTheMomentThatAPacketCouldStillHaveArrived) {
+TEST(Objective, ASenderIsScoredIfAPacketCouldHaveArrived) {
   SenderResults late;
   late.first_on_ms = kDurationMs - 101;
   late.on_ms = late.share_ms = 101;
@@ -151,7 +152,7 @@ TEST(Objective, ASenderOnForLessThanTheMinimumIsNotScored) {
   EXPECT_EQ(scores, SenderScores{std::nullopt});
 }
 
-TEST(Objective, ASenderWithoutAScoreLeavesTheOthersAlone) {
+TEST(Objective, ASenderWithoutAScoreDoesNotAffectOthers) {
   SenderResults never;
   never.first_on_ms = kDurationMs;
   const auto scores = objective_scores(
@@ -160,7 +161,7 @@ TEST(Objective, ASenderWithoutAScoreLeavesTheOthersAlone) {
   EXPECT_EQ(scores, (SenderScores{std::nullopt, alone, std::nullopt, alone}));
 }
 
-// Two groups of two and one, whose senders scored differently.
+// Two groups, of two senders and of one, with different scores.
 struct Groups {
   Specimen specimen = one_packet_per_ms();
   std::vector<SenderResults> senders{3, ordinary_sender()};
@@ -202,7 +203,7 @@ TEST(GroupScores, HaveTheirOwnObjectives) {
   EXPECT_EQ(groups.sender(2), *score(own, groups.senders[2]));
 }
 
-TEST(GroupScores, MayBeTheLowestOfTheGroupsMeans) {
+TEST(GroupScores, CanBeTheMinimumOfTheGroupsMeans) {
   Groups groups;
   Objective lowest;
   lowest.over_groups = GroupAggregate::kMinimum;
@@ -220,10 +221,10 @@ TEST(Completion, IsFlowsOverTheTimeOn) {
     const std::vector<Tally> tallies{{1000, 1000, flows}};
     return *specimen_score(objective, one_packet_per_ms(), senders, kDurationMs, tallies);
   };
-  // Of 4 s on: minus the mean completion time in seconds.
+  // For 4 s on: minus the mean completion time in seconds.
   EXPECT_DOUBLE_EQ(score_of(8), -0.5);
   EXPECT_DOUBLE_EQ(score_of(1), -4);
-  // A flow that was not completed is none that took no time.
+  // The time of an unfinished flow counts.
   EXPECT_DOUBLE_EQ(score_of(0), -4);
 }
 

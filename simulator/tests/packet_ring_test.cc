@@ -21,7 +21,7 @@ TEST_P(PacketRingAgainstADeque, HoldsTheSamePackets) {
   std::deque<Packet> model;
   std::uint32_t sequence = 0;
   for (int phase = 0; phase < 12; ++phase) {
-    // Grows and shrinks by turns, past the places that the ring begins with.
+    // Grows and shrinks in turn, beyond the ring's initial slots.
     const double growth = random.uniform(0.2, 0.8);
     for (std::uint32_t steps = random.integer(1, 1500); steps > 0; --steps) {
       if (random.chance(growth)) {
@@ -48,9 +48,9 @@ TEST_P(PacketRingAgainstADeque, HoldsTheSamePackets) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, PacketRingAgainstADeque, testing::Range<std::uint64_t>(0, 20));
 
-TEST(PacketRing, RefusesPacketsBeyondItsBoundAndLosesNone) {
+TEST(PacketRing, RejectsPacketsBeyondItsBoundAndLosesNone) {
   PacketRing ring;
-  // Off the start of the array, so that it wraps around.
+  // Starts in the middle of the array, so that it wraps around.
   for (std::uint32_t i = 0; i < 100; ++i) {
     ring.push(0, i, FlowTag(0));
   }

@@ -11,13 +11,13 @@
 
 namespace remy {
 
-// How many seeds a comparison draws: fewer under sanitizers, where a case takes ten to thirty times
-// as long and what is looked for does not hang on rare numbers.
+// Number of seeds of a comparison: fewer under sanitizers, where a case takes ten to thirty times
+// as long and errors do not depend on rare numbers.
 inline std::uint64_t random_cases(std::uint64_t released, std::uint64_t sanitized) {
   return library_is_sanitized() ? sanitized : released;
 }
 
-// Small random networks and tables, a function of the seed.
+// Small random networks and tables, determined by the seed.
 class RandomCase {
  public:
   explicit RandomCase(std::uint64_t seed) : key_(derive_key(seed, 0x7e57)) {}
@@ -40,7 +40,7 @@ class RandomCase {
             chance(0.1) ? 0 : uniform(0.02, 3)};
   }
 
-  // Up to a few dozen rules over a random subset of the first signals.
+  // A table of up to a few dozen rules over a random subset of the first signals.
   RuleTable table(Rules rules = Rules::kAbsolute, std::size_t axes = kBasicSignals) {
     const bool is_scale_free = remy::is_scale_free(rules);
     std::vector<Signal> signals;
@@ -101,7 +101,7 @@ class RandomCase {
     return specimen;
   }
 
-  // Of any kind that senders have each by itself.
+  // Traffic of any kind without common barriers.
   Traffic traffic(double longest_off_ms, double longest_on_ms) {
     Traffic traffic;
     traffic.mean_off_ms = uniform(1, longest_off_ms);
@@ -149,7 +149,8 @@ class RandomCase {
     return traffic;
   }
 
-  // Ticks from far below a service time to beyond an RTT, and jitter and delays of ACKs likewise.
+  // Measurement noise: timestamp resolutions from far below a service time to above an RTT; jitter
+  // and ACK delays in the same range.
   MeasurementNoise measurement() {
     MeasurementNoise noise;
     if (const double size_ms = uniform(0, 1) * uniform(0, 1) * 20; chance(0.5)) {

@@ -46,7 +46,7 @@ TEST(Normal, HasTheMomentsOfANormalDistribution) {
   EXPECT_NEAR(fourths / kDraws, 3, 5 * std::sqrt(96.0 / kDraws));
 }
 
-TEST(Normals, AreTheSameBitsAsOneByOne) {
+TEST(Normals, HaveTheSameBitsAsSingleCalls) {
   std::vector<std::uint64_t> counters;
   for (std::uint64_t i = 0; i < 10'000; ++i) {
     counters.push_back(i % 3 == 0 ? i : random_bits(4, i));
@@ -70,7 +70,7 @@ TEST(Streams, AreUncorrelated) {
   EXPECT_NEAR(product / kDraws, 0, 5.0 / 12 / std::sqrt(kDraws));
 }
 
-TEST(DeriveKey, TellsPathsApart) {
+TEST(DeriveKey, GivesDifferentKeysToDifferentPaths) {
   std::set<std::uint64_t> keys;
   for (std::uint64_t a = 0; a < 100; ++a) {
     for (std::uint64_t b = 0; b < 100; ++b) {
@@ -82,7 +82,7 @@ TEST(DeriveKey, TellsPathsApart) {
   EXPECT_EQ(keys.size(), 100U * 100 * 2 + 100);
 }
 
-// Literal bits, as for the elementary functions.
+// Literal bits, as in elementary_test.cc.
 TEST(Streams, HaveTheseBitsEverywhere) {
   EXPECT_EQ(random_bits(derive_key(1, {2, 3}), 4), 0xb2dbf8213ed270d1U);
 }

@@ -30,8 +30,8 @@ std::string refusal(const std::vector<Signal>& signals, const std::vector<Node>&
   return "accepted";
 }
 
-// Divided on rtt_ratio and, above it, on send_ewma below the threshold that the published tables
-// of 2013 have too: on the lower bound of its region.
+// Split on rtt_ratio and, above that, on send_ewma. The lower part is split again on the lower
+// bound of its region, as in the published tables of 2013.
 RuleTable table_with_an_empty_rule() {
   return RuleTable(kPaperSignals, {Node{{{Signal::kRttRatio, 1.0}}, {}}, rule(0),
                                    Node{{{Signal::kRttRatio, 1.0}, {Signal::kSendEwma, 5.0}}, {}},
@@ -62,7 +62,7 @@ TEST(RuleTable, OneRuleCoversMemorySpace) {
   EXPECT_EQ(table.region(0).upper, everywhere(163840));
 }
 
-TEST(RuleTable, BitsOfAChildSayOnWhichSideOfEachThresholdItLies) {
+TEST(RuleTable, ChildBitsSelectTheSideOfEachThreshold) {
   const RuleTable table(kPaperSignals,
                         {Node{{{Signal::kRttRatio, 2.0}, {Signal::kSendEwma, 7.0}}, {}}, rule(0),
                          rule(1), rule(2), rule(3)});
@@ -91,7 +91,7 @@ TEST(RuleTable, ARuleBelowAThresholdOnTheLowerBoundIsNeverFound) {
   EXPECT_EQ(table.region(1).lower[2], table.region(1).upper[2]);
 }
 
-TEST(RuleTable, EveryPointLiesInTheOneRegionThatFindNames) {
+TEST(RuleTable, EveryPointIsInExactlyTheRegionThatFindReturns) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     RandomCase random(seed);
     const RuleTable table = random.table();
@@ -131,7 +131,7 @@ TEST(RuleTable, TheCompiledTableFindsTheSameRules) {
   }
 }
 
-TEST(RuleTable, SplittingHandsTheActionDownAndLeavesTheRestAsItWas) {
+TEST(RuleTable, SplitCopiesTheActionAndKeepsOtherRules) {
   const Threshold first{Signal::kSendEwma, 4};
   const RuleTable halves = RuleTable::single_rule(kPaperSignals, {0.5, 2, 1}).split(0, {{first}});
   RuleTable changed = halves;
@@ -148,7 +148,7 @@ TEST(RuleTable, SplittingHandsTheActionDownAndLeavesTheRestAsItWas) {
   EXPECT_EQ(halves.action(1), (Action{0.5, 2, 1})) << "the table that was copied is unchanged";
 }
 
-TEST(RuleTable, SplittingRefusesThresholdsNotStrictlyInside) {
+TEST(RuleTable, SplitRejectsThresholdsNotStrictlyInside) {
   const RuleTable table = RuleTable::single_rule(kPaperSignals, {});
   const auto refusal_of = [&](const std::vector<Threshold>& thresholds) -> std::string {
     try {
@@ -170,7 +170,7 @@ TEST(RuleTable, SplittingRefusesThresholdsNotStrictlyInside) {
             "Node 0 divides on send_ewma twice; a node must divide on each signal at most once.");
 }
 
-TEST(RuleTable, AnActionThatIsRefusedChangesNothing) {
+TEST(RuleTable, RejectedActionChangesNothing) {
   RuleTable table = RuleTable::single_rule(kPaperSignals, {0.5, 2, 1});
   EXPECT_THROW(table.set_action(0, {-0.1, 2, 1}), InvalidTable);
   EXPECT_THROW(table.set_action(0, {kInfinity, 2, 1}), InvalidTable);
@@ -180,14 +180,14 @@ TEST(RuleTable, AnActionThatIsRefusedChangesNothing) {
   EXPECT_EQ(table.action(0), (Action{0.5, 2, 1}));
 }
 
-TEST(RuleTable, TheActionOfAnInnerNodeMeansNothing) {
+TEST(RuleTable, IgnoresTheActionOfAnInnerNode) {
   const std::vector<Threshold> thresholds{{Signal::kSendEwma, 1}};
   const RuleTable a(kPaperSignals, {Node{thresholds, {}}, rule(0), rule(1)});
   const RuleTable b(kPaperSignals, {Node{thresholds, {kNan, 0, 0}}, rule(0), rule(1)});
   EXPECT_EQ(a, b);
 }
 
-TEST(RuleTable, SaysWhatIsWrongWithItsSignals) {
+TEST(RuleTable, ReportsInvalidSignals) {
   EXPECT_EQ(refusal({}, {rule(0)}), "The table has no signals; it must have at least one.");
   EXPECT_EQ(refusal({Signal::kRttRatio, Signal::kRecEwma}, {rule(0)}),
             "Signal rec_ewma follows rtt_ratio; signals must be listed once each, in the order " +
@@ -204,7 +204,7 @@ TEST(RuleTable, SaysWhatIsWrongWithItsSignals) {
             "Node 0 divides on signal number 99, which is not one of the table's signals.");
 }
 
-TEST(RuleTable, SaysWhatIsWrongWithItsDomain) {
+TEST(RuleTable, ReportsInvalidDomains) {
   for (const auto& [upper, name] : std::vector<std::pair<double, std::string>>{
            {0, "0"}, {-1, "-1"}, {kInfinity, "inf"}, {kNan, "nan"}}) {
     EXPECT_EQ(refusal(kPaperSignals, {rule(0)}, upper),
@@ -212,7 +212,7 @@ TEST(RuleTable, SaysWhatIsWrongWithItsDomain) {
   }
 }
 
-TEST(RuleTable, SaysWhatIsWrongWithItsTree) {
+TEST(RuleTable, ReportsInvalidTrees) {
   const Node inner{{{Signal::kSendEwma, 1}}, {}};
   EXPECT_EQ(refusal(kPaperSignals, {}), "The table has no nodes; it must have at least one rule.");
   EXPECT_EQ(refusal(kPaperSignals, {inner, rule(0)}),
@@ -228,7 +228,7 @@ TEST(RuleTable, SaysWhatIsWrongWithItsTree) {
             "bounds of its region.");
 }
 
-// A chain of inner nodes, each but the first child 0 of the one before.
+// A chain of inner nodes, each of which is child 0 of its predecessor.
 std::vector<Node> chain(std::size_t depth) {
   std::vector<Node> nodes;
   for (std::size_t level = 0; level < depth; ++level) {
@@ -244,7 +244,7 @@ TEST(RuleTable, IsAtMost64LevelsDeep) {
             "The children of node 64 lie more than 64 levels below the root, the most allowed.");
 }
 
-// Appends a tree whose inner nodes halve their region on all usual signals.
+// Appends a tree whose inner nodes halve their region on all basic signals.
 void append_halvings(std::vector<Node>& nodes, const Region& region, int levels) {
   if (levels == 0) {
     nodes.push_back(rule(0));

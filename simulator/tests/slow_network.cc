@@ -5,9 +5,9 @@
 
 #include "core/random.h"
 #include "protocols/protocol.h"
+#include "reference_queues.h"
 #include "senders/packet.h"
 #include "slow_bodies.h"
-#include "slow_queues.h"
 
 namespace remy {
 namespace {
@@ -157,7 +157,7 @@ void SlowNetwork::handle(const Event& event) {
       links_[event.index].queue().tick(now_ms);
       return;
     case Kind::kRelease:
-      for (const SlowLink::Held& held : links_[event.index].release(now_ms)) {
+      for (const ReferenceLink::Held& held : links_[event.index].release(now_ms)) {
         released(event.index, held);
       }
       return;
@@ -265,7 +265,7 @@ void SlowNetwork::enqueue(const Segment& segment, bool is_delayed, double now_ms
     travelling_[{index, kBefore}].push_back({now_ms + description.delay_ms, segment});
     return;
   }
-  SlowLink& link = links_[index];
+  ReferenceLink& link = links_[index];
   if (!link.admits(segment, now_ms)) {
     dropped(segment, now_ms);
     return;
@@ -281,7 +281,7 @@ void SlowNetwork::enqueue(const Segment& segment, bool is_delayed, double now_ms
 
 // The link's next deed: a transmission ends, or another is begun.
 void SlowNetwork::go_on(std::size_t index, double now_ms) {
-  SlowLink& link = links_[index];
+  ReferenceLink& link = links_[index];
   std::optional<Segment> departed = link.poll(now_ms, *this);
   if (!departed) {
     return;
@@ -291,12 +291,12 @@ void SlowNetwork::go_on(std::size_t index, double now_ms) {
   const double own_ms =
       description.changes && !delays_before(description) ? link.delay_ms(now_ms) : 0;
   link.hold(*departed, now_ms, own_ms);
-  for (const SlowLink::Held& held : link.released()) {
+  for (const ReferenceLink::Held& held : link.released()) {
     released(index, held);
   }
 }
 
-void SlowNetwork::released(std::size_t index, const SlowLink::Held& held) {
+void SlowNetwork::released(std::size_t index, const ReferenceLink::Held& held) {
   const double behind_ms = delay_behind(held.segment);
   std::deque<Travelling>& travelling = travelling_[{index, behind_ms}];
   double arrives_ms = held.release_ms + held.delay_ms + behind_ms;

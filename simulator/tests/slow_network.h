@@ -10,8 +10,8 @@
 
 #include "elements/queue.h"
 #include "network/network.h"
+#include "reference_links.h"
 #include "senders/body.h"
-#include "slow_links.h"
 
 namespace remy {
 
@@ -69,7 +69,7 @@ class SlowNetwork final : private Outlet, private DropListener {
   }
   double delay_behind(const Segment& segment) const;
   void go_on(std::size_t link, double now_ms);
-  void released(std::size_t link, const SlowLink::Held& held);
+  void released(std::size_t link, const ReferenceLink::Held& held);
   void arrive(const Segment& segment, double now_ms);
   void data_arrived(SlowSender& sender, const Segment& segment, double now_ms);
   void send_ack(SlowSender& sender, const Segment& echo, const AckContent& content, double now_ms);
@@ -82,7 +82,7 @@ class SlowNetwork final : private Outlet, private DropListener {
   double duration_ms_;
   std::uint64_t key_;
   std::vector<SlowSender> senders_;
-  std::vector<SlowLink> links_;
+  std::vector<ReferenceLink> links_;
   std::vector<LinkResults> link_results_;
   // By link, and the constant delay behind it.
   std::map<std::pair<std::size_t, double>, std::deque<Travelling>> travelling_;

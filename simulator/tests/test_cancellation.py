@@ -1,4 +1,4 @@
-"""Simulations end when they are told to, whatever they are doing."""
+"""Simulations can be cancelled, whatever they are doing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from remy_proto.v1 import evaluation_pb2, rule_table_pb2
 def _request(
     action: tuple[float, float, float], specimen: evaluation_pb2.Specimen
 ) -> evaluation_pb2.EvaluationRequest:
-    """Longer than anybody lives."""
+    """Makes a request that would take longer than a lifetime."""
     table = remy_simulator.RuleTable([0], [([], action)])
     return evaluation_pb2.EvaluationRequest(
         tables=[rule_table_pb2.RuleTable.FromString(table.to_message())],
@@ -68,13 +68,13 @@ def test_a_cancelled_simulation_ends(what: str, threads: int) -> None:
 
 
 @pytest.mark.parametrize("what", list(_ENDLESS)[:3])
-def test_a_limit_to_packets_ends_it(what: str) -> None:
+def test_a_packet_limit_ends_a_simulation(what: str) -> None:
     with pytest.raises(remy_simulator.Cancelled, match="more than 100000 packets"):
         remy_simulator.evaluate_columns(_ENDLESS[what], 2, packet_limit=100_000)
 
 
-def test_the_limit_is_exact() -> None:
-    """It depends on the packets alone, not on when a thread looked."""
+def test_the_packet_limit_is_exact() -> None:
+    """It depends only on the packets, not on when a thread checks."""
     request = evaluation_pb2.EvaluationRequest()
     request.CopyFrom(_ENDLESS["an ordinary one"])
     request.duration_ms = 20_000.0
@@ -98,7 +98,7 @@ remy_simulator.evaluate_columns(request, int(sys.argv[2]))
 
 @pytest.mark.parametrize("what", _ENDLESS)
 @pytest.mark.parametrize("threads", [1, 2])
-def test_ctrl_c_ends_it_and_leaves_nothing_behind(what: str, threads: int) -> None:
+def test_ctrl_c_ends_a_simulation_and_its_threads(what: str, threads: int) -> None:
     encoded = _ENDLESS[what].SerializeToString().hex()
     with subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, encoded, str(threads)],

@@ -1,4 +1,4 @@
-"""Requests and outcomes as columns: the same bits as objects, however they are cut."""
+"""Requests and outcomes as columns: the same bits as objects, for all slices."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _RECORDINGS = (
 
 
 def _table(divisions: int) -> rule_table_pb2.RuleTable:
-    """15 rules more for each division."""
+    """Makes a table with 15 more rules per split."""
     table = remy_simulator.RuleTable([0, 1, 2, 3], [([], (0.9, 2.0, 1.0))])
     for division in range(divisions):
         rule = table.rule_count // 2
@@ -52,7 +52,7 @@ def _table(divisions: int) -> rule_table_pb2.RuleTable:
 
 
 def _specimen(draws: random.Random) -> evaluation_pb2.Specimen:
-    """Of one of a few kinds, finite or infinite buffer, lossy or not."""
+    """Makes a specimen of one of a few kinds; some have a finite buffer, some have loss."""
     specimen = evaluation_pb2.Specimen(
         key=draws.getrandbits(64),
         link_rate_packets_per_ms=draws.uniform(0.3, 3.0),
@@ -88,7 +88,7 @@ def _specimen(draws: random.Random) -> evaluation_pb2.Specimen:
 def _request(
     recording: evaluation_pb2.Recording, specimens: int = 5, divisions: int = 1
 ) -> evaluation_pb2.EvaluationRequest:
-    """A perturbation and its opposite, and one change, on specimens drawn from a fixed seed."""
+    """Makes a request with an antithetic pair and one change, on specimens from a fixed seed."""
     draws = random.Random(1984)
     candidates = [
         evaluation_pb2.Candidate(perturbation={"scale": 0.2}),
@@ -136,7 +136,7 @@ def _serialized(message: evaluation_pb2.EvaluationOutcome) -> bytes:
     return message.SerializeToString(deterministic=True)
 
 
-def test_specimens_survive_being_packed() -> None:
+def test_specimens_round_trip_through_columns() -> None:
     specimens = list(_request(evaluation_pb2.RECORDING_USED, specimens=40).specimens)
     packed = columns.pack_specimens(specimens)
     assert columns.unpack_specimens(packed) == specimens
@@ -189,8 +189,8 @@ def test_a_request_is_its_shared_part_and_a_slice(
     assert evaluation_pb2.EvaluationRequest.FromString(shared + piece) == request_
 
 
-def test_scores_are_those_of_the_results() -> None:
-    """Bit by bit, and as the mean that math.fsum rounds once."""
+def test_scores_equal_those_computed_from_results() -> None:
+    """Bit by bit, and equal to the correctly rounded mean of math.fsum."""
     request = _request(evaluation_pb2.RECORDING_UNSPECIFIED, specimens=30)
     results = columns.specimen_outcomes(request, remy_simulator.evaluate_columns(request))
     scored = _scored(request)
@@ -216,13 +216,13 @@ def test_a_network_on_which_no_sender_was_on_has_no_score() -> None:
 def _alone(
     request: evaluation_pb2.EvaluationRequest, candidate: int, specimen: int
 ) -> evaluation_pb2.EvaluationOutcome:
-    """The outcome of one simulation of a packed request."""
+    """Returns the outcome of one simulation of a packed request."""
     one = Slice(range(candidate, candidate + 1), range(specimen, specimen + 1))
     return columns.PreparedRequest(request).evaluate(columns.slice_request(request, one))
 
 
 def test_used_rules_are_those_with_uses() -> None:
-    """On each specimen, of any of the candidates."""
+    """On each specimen, by any of the candidates."""
     request = _request(evaluation_pb2.RECORDING_USED)
     outcome = remy_simulator.evaluate_columns(_scored(request))
     counted = columns.packed(_request(evaluation_pb2.RECORDING_USES))
@@ -242,7 +242,7 @@ def test_used_rules_are_those_with_uses() -> None:
 
 
 def test_every_simulation_has_the_same_share_of_the_uses() -> None:
-    """However many packets its link lets through; and medians are weighted as uses are."""
+    """Regardless of the packets that its link transmits. Medians have the weights of uses."""
     request = _request(evaluation_pb2.RECORDING_SHARES)
     request.specimens[0].link_rate_packets_per_ms = 30.0
     shares = remy_simulator.evaluate_columns(_scored(request))
@@ -267,8 +267,8 @@ def test_every_simulation_has_the_same_share_of_the_uses() -> None:
     assert by_rule == expected
 
 
-def test_a_pair_costs_few_bytes_on_the_wire() -> None:
-    """Both ways, with the table, bounds and objective sent before; of 16 pairs and of one alone."""
+def test_an_antithetic_pair_needs_few_bytes_on_the_wire() -> None:
+    """In both directions, after table, bounds and objective were sent; for 16 pairs and for one."""
     for pairs in (16, 1):
         request = _request(evaluation_pb2.RECORDING_USED, specimens=pairs, divisions=13)
         assert columns.rule_count(request.tables[0]) == 196
@@ -369,7 +369,7 @@ def _slow_moments(
     used: list[list[bool]],
     ranges: list[tuple[int, int]],
 ) -> tuple[list[list[float]], list[list[float]], list[list[float]], list[list[float]]]:
-    """The gradient's moments by the definition, in the order that floating-point sums have."""
+    """Computes the gradient's moments by definition, with floating-point sums in the same order."""
     rules = len(used[0])
     totals = {"rules": [[0.0] * 3 for _ in range(rules)], "ranges": [[0.0] * 3 for _ in ranges]}
     squares = {"rules": [[0.0] * 3 for _ in range(rules)], "ranges": [[0.0] * 3 for _ in ranges]}
@@ -417,7 +417,7 @@ def _moment_columns(moments: Any) -> list[bytes]:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_moments_of_a_gradient_are_those_of_the_definition(seed: int) -> None:
+def test_gradient_moments_match_the_definition(seed: int) -> None:
     draws = random.Random(seed)
     rules, specimens = draws.randint(1, 70), draws.randint(0, 9)
     keys = [draws.getrandbits(64) for _ in range(specimens)]
@@ -459,7 +459,7 @@ def test_a_gradient_has_the_same_bits_with_any_number_of_threads() -> None:
         for threads in (1, 2, 3, 64)
     )
     assert others == [one] * 3
-    # The specimens whose size is a number come in order, block after block.
+    # The specimens with a sample come in order, block after block.
     by_hand = [[0.0] * 3 for _ in range(rules)]
     names, masks = memoryview(keys).cast("Q"), memoryview(used).cast("H")
     for key, size, mask in zip(names, memoryview(sizes).cast("d"), masks, strict=True):
@@ -472,7 +472,7 @@ def test_a_gradient_has_the_same_bits_with_any_number_of_threads() -> None:
     assert list(memoryview(one[0]).cast("d")) == [total / count for row in by_hand for total in row]
 
 
-def test_a_gradient_needs_columns_that_fit() -> None:
+def test_gradient_moments_reject_columns_of_different_lengths() -> None:
     with pytest.raises(ValueError, match="a mask of its used rules"):
         columns.gradient_moments(1, bytes(8), _doubles([1.0]), b"", 3, [])
     with pytest.raises(ValueError, match="does not lie within"):
@@ -492,7 +492,9 @@ def test_sums_are_rounded_once() -> None:
 
 
 @pytest.mark.parametrize("rules", [rule_table_pb2.RULES_ABSOLUTE, rule_table_pb2.RULES_SCALE_FREE])
-def test_memory_of_more_signals_is_told_by_rule_and_axis(rules: rule_table_pb2.Rules) -> None:
+def test_memory_of_extended_signals_is_reported_by_rule_and_axis(
+    rules: rule_table_pb2.Rules,
+) -> None:
     request = _request_of_signals(rules, evaluation_pb2.RECORDING_MEMORY)
     outcome = columns.evaluate_columns(columns.packed(request))
     summaries = columns.memory_summaries(outcome)

@@ -1,4 +1,4 @@
-"""The .dna reader and writer against generated code and against a look-up by definition."""
+"""Tests the .dna reader and writer against generated code and a look-up by definition."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ BOUND_FIELDS = (
     "queueing_delay",
 )
 AXES = range(6)
-# As many are written where no signal is behind them.
+# Number of axes that are written without the later signals.
 USUAL = 4
 DEFAULT_UPPER = 163840.0
 
-# Where no folder is named there is none: nothing is below a file.
+# Without a reference folder this path does not exist: a file has no children.
 REFERENCE = Path(os.environ.get("REMY_REFERENCE_DIR") or os.devnull)
 
 
@@ -59,7 +59,7 @@ def action(whisker: dna.Whisker) -> Action:
 
 
 def slow_look_up(node: dna.WhiskerTree, point: Point) -> Action:
-    """The action of the only leaf that contains the point, by trying every child."""
+    """Returns the action of the only leaf that contains the point, by testing every child."""
     if node.HasField("leaf"):
         return action(node.leaf)
     (child,) = [child for child in node.children if contains(child, point)]
@@ -103,7 +103,7 @@ def set_domain(memory_range: dna.MemoryRange, low: Point, high: Point, active: l
 
 @st.composite
 def trees(draw: st.DrawFn) -> dna.WhiskerTree:
-    """Any tree that the reader must accept, its children in any order."""
+    """Draws a tree that the reader must accept, with children in any order."""
     active = sorted(draw(st.sets(st.sampled_from(AXES), min_size=1)))
     domain_upper = draw(st.sampled_from([1.0, 16384.0, DEFAULT_UPPER, 1e12]))
     root = dna.WhiskerTree()
@@ -163,7 +163,7 @@ def test_rules_are_the_leaves_of_the_file(root: dna.WhiskerTree) -> None:
 
 
 @given(root=trees())
-def test_files_that_are_written_hold_every_field(root: dna.WhiskerTree) -> None:
+def test_written_files_have_every_field(root: dna.WhiskerTree) -> None:
     table, _ = RuleTable.from_dna(root.SerializeToString())
     written = dna.WhiskerTree.FromString(table.to_dna())
     axes = written_axes(table)
@@ -193,12 +193,12 @@ def test_metadata_is_kept(config: bytes, optimizer: bytes | None, low: float) ->
 
 
 @given(root=trees(), data=st.data())
-def test_a_tree_with_a_moved_bound_is_refused(root: dna.WhiskerTree, data: st.DataObject) -> None:
+def test_a_tree_with_a_moved_bound_is_rejected(root: dna.WhiskerTree, data: st.DataObject) -> None:
     inner = [node for node in nodes(root) if node.children]
     assume(inner)
     moved = data.draw(st.sampled_from(inner)).children[0].domain.upper
     field = data.draw(st.sampled_from(BOUND_FIELDS))
-    # Above the domain: no division of the parent ends there.
+    # Above the domain, where no split of the parent can end.
     setattr(moved, field, 1e13)
     with pytest.raises(InvalidTable, match=r"\.$"):
         RuleTable.from_dna(root.SerializeToString())
@@ -227,7 +227,7 @@ def without_what_old_files_lack(root: dna.WhiskerTree, signals: list[int]) -> dn
 def test_published_files_with_empty_cells_and_uneven_bounds_are_read(
     name: str, rules: int, time_unit_ms: float, domain_upper: float
 ) -> None:
-    """Every look-up finds the rule whose half-open cell in the file holds the memory."""
+    """Every look-up finds the rule whose half-open cell in the file contains the memory value."""
     path = REFERENCE / "remyccs" / name
     if not path.exists():
         pytest.skip(f"REMY_REFERENCE_DIR names no folder whose subfolder remyccs holds {name}")

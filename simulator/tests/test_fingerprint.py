@@ -1,4 +1,4 @@
-"""What tells simulators apart."""
+"""Fingerprints of the simulator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ABSOLUTE, _SCALE_FREE = rule_table_pb2.RULES_ABSOLUTE, rule_table_pb2.RULES_SCA
 
 
 @pytest.mark.parametrize("rules", [_ABSOLUTE, _SCALE_FREE], ids=["absolute", "scale-free"])
-def test_it_is_the_same_wherever_it_is_computed(rules: int) -> None:
+def test_fingerprint_is_the_same_in_every_process(rules: int) -> None:
     program = f"import remy_simulator; print(remy_simulator.fingerprint({rules}))"
     printed = subprocess.run(
         [sys.executable, "-c", program],
@@ -30,17 +30,17 @@ def test_it_is_the_same_wherever_it_is_computed(rules: int) -> None:
     assert printed == remy_simulator.fingerprint(rules)
 
 
-def test_absolute_rules_are_meant_unless_others_are_named() -> None:
+def test_fingerprint_defaults_to_absolute_rules() -> None:
     assert remy_simulator.fingerprint() == remy_simulator.fingerprint(_ABSOLUTE)
 
 
-def test_that_of_scale_free_rules_is_another() -> None:
-    """Their arithmetic may differ where that of absolute rules does not."""
+def test_scale_free_rules_have_another_fingerprint() -> None:
+    """Their arithmetic may change when that of absolute rules does not."""
     assert remy_simulator.fingerprint(_SCALE_FREE) != remy_simulator.fingerprint()
 
 
-def test_scale_free_rules_are_all_used_by_whom_they_are_for() -> None:
-    """A fingerprint tells nothing of rules that no sender looks up."""
+def test_fingerprint_uses_all_scale_free_rules() -> None:
+    """A fingerprint does not cover rules that no sender looks up."""
     request = columns.packed(_request(_scale_free_table(), evaluation_pb2.RECORDING_USES))
     del request.candidates[1:]
     uses = columns.evaluate_columns(request).rule_uses
@@ -48,7 +48,7 @@ def test_scale_free_rules_are_all_used_by_whom_they_are_for() -> None:
     assert min(uses) > 100
 
 
-def test_that_of_more_signals_is_of_rules_that_are_used() -> None:
+def test_signals_fingerprint_uses_all_rules() -> None:
     assert signals_fingerprint() not in (fingerprint(_ABSOLUTE), fingerprint(_SCALE_FREE))
     for rules in (_ABSOLUTE, _SCALE_FREE):
         request = columns.packed(_request_of_signals(rules, evaluation_pb2.RECORDING_USES))

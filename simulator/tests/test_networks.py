@@ -1,4 +1,4 @@
-"""Requests with protocols, bodies and queues."""
+"""Requests with protocols, transports and queues."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _request(
 
 
 def _mixed(**changes: Any) -> evaluation_pb2.EvaluationRequest:
-    """Plain specimens and others, one behind another."""
+    """Makes a request with plain and other specimens, in turn."""
     return _request(
         _specimen(_remycc(count=2)),
         _specimen(_remycc(), _protocol("cubic", 2), key=12),
@@ -87,7 +87,7 @@ def _mixed(**changes: Any) -> evaluation_pb2.EvaluationRequest:
     )
 
 
-#: Of the specimens of `_mixed`.
+#: Number of senders in the specimens of `_mixed`.
 _SENDERS = 17
 
 
@@ -112,7 +112,7 @@ def _two_links(key: int) -> evaluation_pb2.Specimen:
     return specimen
 
 
-def test_what_is_more_than_plain_survives_being_packed() -> None:
+def test_specimens_that_are_not_plain_round_trip_through_columns() -> None:
     specimens = columns.unpack_specimens(_mixed().specimen_columns)
     assert columns.unpack_specimens(columns.pack_specimens(specimens)) == specimens
     assert specimens[3].bottleneck.ack_bytes == 50
@@ -152,14 +152,14 @@ def test_parts_make_the_whole(scored: bool) -> None:
         )
 
 
-def test_threads_change_no_bit() -> None:
+def test_results_do_not_depend_on_threads() -> None:
     request = _mixed()
     outcomes = [remy_simulator.evaluate_columns(request, threads=threads) for threads in (1, 2, 4)]
     assert outcomes[0] == outcomes[1] == outcomes[2]
     assert len({columns.digest(request, outcome) for outcome in outcomes}) == 1
 
 
-def test_scores_count_what_the_body_is_for() -> None:
+def test_scores_use_the_throughput_of_the_transport() -> None:
     request = _mixed()
     outcome = remy_simulator.evaluate_columns(request)
     request.objective.CopyFrom(_OBJECTIVE)
@@ -176,8 +176,8 @@ def test_scores_count_what_the_body_is_for() -> None:
     assert results[0].transport.throughput_packets == results[0].packets_received
 
 
-def test_packets_of_another_size_count_by_their_size() -> None:
-    """The same network in packets: what is half as large carries half as much."""
+def test_throughput_depends_on_packet_size() -> None:
+    """In a network that is equal in packets, half the packet size gives half the throughput."""
     usual = _specimen(_protocol("newreno", traffic=_BY_TIME))
     small = _specimen(_protocol("newreno", traffic=_BY_TIME), bottleneck={"packet_bytes": 750.0})
     request = _request(usual, small, tables=0, objective=spec_pb2.Objective(alpha=0.0))
@@ -188,7 +188,7 @@ def test_packets_of_another_size_count_by_their_size() -> None:
     assert small_mbps == pytest.approx(usual_mbps / 2)
 
 
-def test_a_network_gives_datagrams_what_the_dumbbell_does() -> None:
+def test_the_general_network_equals_the_dumbbell_for_datagrams() -> None:
     general = _request(_specimen(_remycc("datagram", 3)))
     plain = _request(_specimen(_remycc(count=3)))
     slow, fast = map(remy_simulator.evaluate_columns, (general, plain))
@@ -208,7 +208,7 @@ def test_uses_of_rules_are_counted_beside_protocols() -> None:
 
 
 def test_rules_are_recorded_on_several_links_and_behind_barriers() -> None:
-    """All that designs take from the dumbbell."""
+    """Every recording that designs use on the dumbbell."""
     barrier = evaluation_pb2.SenderGroup(count=2, traffic=_INCAST)
     for specimen in (_two_links(1), _specimen(barrier)):
         request = _request(specimen, recording=evaluation_pb2.RECORDING_SHARES)
@@ -226,8 +226,8 @@ def test_rules_are_recorded_on_several_links_and_behind_barriers() -> None:
         assert score is not None
 
 
-def test_an_idle_link_changes_nothing_but_the_time_that_it_takes() -> None:
-    """RemyCCs that never queue there see the one link that they queue at, further away."""
+def test_an_idle_link_only_adds_delay() -> None:
+    """RemyCCs that never queue at the first link behave as with the second link at a longer RTT."""
 
     def with_links(*links: dict[str, float]) -> evaluation_pb2.EvaluationRequest:
         return _request(
@@ -244,7 +244,7 @@ def test_an_idle_link_changes_nothing_but_the_time_that_it_takes() -> None:
     idle = {"rate_packets_per_ms": 0.5, "delay_ms": 8.0}
     one = with_links(bottleneck | {"delay_ms": 10.0})
     two = with_links(bottleneck, idle)
-    # Behind the first nothing ever waits, and everything takes 2 ms once more: 8 + 2 is 10.
+    # Nothing queues after the first link, which adds 2 ms: 8 + 2 is 10.
     alone, behind = (remy_simulator.evaluate_columns(each).senders for each in (one, two))
     assert alone == behind
     plain = _request(_specimen(_remycc(count=3), key=5, link_rate_packets_per_ms=0.5, rtt_ms=74.0))
@@ -264,21 +264,21 @@ def test_protocols_alone_need_no_table() -> None:
     assert min(memoryview(transport.completion_ms).cast("d")) > 70
 
 
-def test_rtts_are_means_of_what_a_sender_had_sampled() -> None:
-    """Cubic on tcp samples, a RemyCC on datagrams does not."""
+def test_rtts_are_means_of_the_senders_samples() -> None:
+    """Cubic on TCP samples RTTs, a RemyCC on datagrams does not."""
     request = _mixed()
     outcome = remy_simulator.evaluate_columns(request)
     transport = columns.specimen_outcomes(request, outcome)[1].transport
     none, *sampled = messages.sampled_rtts(transport)
     assert none == (None, None)
-    # Of the path, and of a queue of at most 30 packets and one in service.
+    # The path's RTT, and a queue of at most 30 packets and one in transmission.
     longest_ms = 70 + 31 / 0.8
     assert len(sampled) == 2
     assert all(each and 70 < each < longest_ms for rtts in sampled for each in rtts)
     assert all(rtts.by_packets_ms != rtts.over_time_ms for rtts in sampled)
 
 
-def test_a_message_from_before_there_were_sampled_rtts_reads() -> None:
+def test_messages_without_sampled_rtts_can_be_read() -> None:
     request = _mixed()
     outcome = remy_simulator.evaluate_columns(request)
     old = evaluation_pb2.EvaluationOutcome.FromString(outcome.SerializeToString())
@@ -347,7 +347,7 @@ def test_impossible_rtts_are_refused(field: str, rtts_ms: list[float], words: st
         ),
     ],
 )
-def test_what_cannot_run_is_one_sentence(
+def test_invalid_requests_give_one_sentence(
     specimen: evaluation_pb2.Specimen, words: tuple[str, ...]
 ) -> None:
     request = _request(specimen, tables=0 if "table" in words[0] else 1)
@@ -379,7 +379,7 @@ def test_impossible_results_are_refused(field: str, values: list[int]) -> None:
         columns.check(request, outcome)
 
 
-def test_results_of_protocols_are_asked_for_where_there_are_any() -> None:
+def test_transport_columns_are_required_unless_specimens_are_plain() -> None:
     request, plain = _mixed(), _request(_specimen(_remycc()))
     outcome, plain_outcome = map(remy_simulator.evaluate_columns, (request, plain))
     outcome.senders.ClearField("transport")
@@ -390,7 +390,7 @@ def test_results_of_protocols_are_asked_for_where_there_are_any() -> None:
         columns.check(plain, plain_outcome)
 
 
-def test_every_name_has_a_source_and_usual_numbers_in_range() -> None:
+def test_every_entry_has_a_source_and_defaults_in_range() -> None:
     for kind in registry.Registry:
         entries = registry.entries(kind)
         assert entries
@@ -402,7 +402,7 @@ def test_every_name_has_a_source_and_usual_numbers_in_range() -> None:
                     assert parameter.meaning
 
 
-def test_a_choice_is_one_message_however_it_is_said() -> None:
+def test_a_choice_has_one_canonical_message() -> None:
     def choice(variant: str, **parameters: float) -> evaluation_pb2.Choice:
         return evaluation_pb2.Choice(
             name="cubic",

@@ -1,4 +1,4 @@
-"""Measures of throughput: those of specifications are those that the simulator declares."""
+"""Throughput measures of specifications match those that the simulator declares."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_completion_alone_counts_flows() -> None:
     ] == ["THROUGHPUT_MEASURE_COMPLETION"]
 
 
-def test_a_measure_that_there_is_not_is_refused() -> None:
+def test_an_unknown_measure_is_rejected() -> None:
     newer = bytes([spec_pb2.Objective.THROUGHPUT_FIELD_NUMBER << 3, 99])
     request = evaluation_pb2.EvaluationRequest(objective=spec_pb2.Objective.FromString(newer))
     with pytest.raises(InvalidRequest, match="99, which is not one of equal_share, on_time, comp"):

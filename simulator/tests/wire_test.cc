@@ -27,7 +27,7 @@ std::string refusal(std::string_view message) {
   return "accepted";
 }
 
-// The examples of the format's public description.
+// The examples of the format's public documentation.
 TEST(Wire, EncodesTheExamplesOfTheFormat) {
   std::string message;
   append_varint(message, 1, 150);
@@ -42,7 +42,7 @@ TEST(Wire, EncodesTheExamplesOfTheFormat) {
   EXPECT_EQ(message, "\xb1\x01\x00\x00\x00\x00\x00\x00\xf0\x3f"sv);
 }
 
-TEST(Wire, ReadsBackVarintsOfEveryLength) {
+TEST(Wire, RoundTripsVarintsOfEveryLength) {
   for (unsigned bits = 0; bits < 64; ++bits) {
     for (const std::uint64_t value :
          {std::uint64_t{1} << bits, (std::uint64_t{1} << bits) - 1, ~std::uint64_t{0} >> bits}) {
@@ -56,7 +56,7 @@ TEST(Wire, ReadsBackVarintsOfEveryLength) {
   }
 }
 
-TEST(Wire, ReadsBackEveryBitOfADouble) {
+TEST(Wire, RoundTripsEveryBitOfADouble) {
   for (const double value : {0.0, -0.0, 0.1, 5e-324, std::numeric_limits<double>::max(),
                              -std::numeric_limits<double>::infinity()}) {
     std::string message;
@@ -84,11 +84,11 @@ TEST(Wire, TakesFieldsOneByOne) {
   EXPECT_TRUE(rest.empty());
 }
 
-TEST(Wire, AcceptsVarintsThatAreLongerThanNeeded) {
+TEST(Wire, AcceptsOverlongVarints) {
   EXPECT_EQ(only_field("\x08\x85\x80\x80\x80\x80\x80\x80\x80\x80\x00"sv).integer, 5U);
 }
 
-TEST(Wire, RefusesWhatEndsTooEarly) {
+TEST(Wire, RejectsTruncatedMessages) {
   for (const std::string_view message :
        {"\x80"sv, "\x08"sv, "\x08\x80"sv, "\x09\x01\x02\x03\x04\x05\x06\x07"sv,
         "\x0d\x01\x02\x03"sv, "\x12"sv, "\x12\x01"sv,
@@ -97,25 +97,25 @@ TEST(Wire, RefusesWhatEndsTooEarly) {
   }
 }
 
-TEST(Wire, RefusesVarintsOfMoreThan64Bits) {
+TEST(Wire, RejectsVarintsOfMoreThan64Bits) {
   EXPECT_EQ(refusal("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"sv),
             "holds a varint of more than 64 bits");
   EXPECT_EQ(refusal("\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00"sv),
             "holds a varint of more than 64 bits");
 }
 
-TEST(Wire, RefusesFieldNumbersThatDoNotExist) {
+TEST(Wire, RejectsInvalidFieldNumbers) {
   EXPECT_EQ(refusal("\x00\x00"sv), "holds field number 0; field numbers go from 1 to 536870911");
   EXPECT_EQ(refusal("\x80\x80\x80\x80\x10\x00"sv),
             "holds field number 536870912; field numbers go from 1 to 536870911");
 }
 
-TEST(Wire, RefusesGroupsAndUnknownTypes) {
+TEST(Wire, RejectsGroupsAndUnknownTypes) {
   EXPECT_EQ(refusal("\x0b"sv), "holds field 1 with wire type 3; wire types are 0, 1, 2 and 5");
   EXPECT_EQ(refusal("\x17"sv), "holds field 2 with wire type 7; wire types are 0, 1, 2 and 5");
 }
 
-TEST(Wire, ZigzagCountsAwayFromZero) {
+TEST(Wire, ZigzagAlternatesSigns) {
   EXPECT_EQ(zigzag(0), 0U);
   EXPECT_EQ(zigzag(-1), 1U);
   EXPECT_EQ(zigzag(1), 2U);

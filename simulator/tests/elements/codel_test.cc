@@ -10,8 +10,8 @@
 namespace remy {
 namespace {
 
-// A link that is so fast that the times of drops are CoDel's to a hundredth of a millisecond, and
-// a backlog that is held at a set number of packets, so that all wait for 0.01 ms times that.
+// Keeps a backlog of a given number of packets on a fast link, where every packet waits 0.01 ms
+// times that number. The times of drops are then CoDel's, with a resolution of 0.01 ms.
 class HeldBacklog {
  public:
   explicit HeldBacklog(const Choice& choice, bool is_ecn_capable = false)
@@ -30,7 +30,7 @@ class HeldBacklog {
       driven.now_ms += kStepMs;
     }
   }
-  // Holds it above the target until there have been so many drops in all.
+  // Keeps the sojourn time above the target until the given total number of drops.
   void hold_until_drops(std::size_t drops) {
     while (driven.dropped().size() < drops) {
       hold(kTenMs, kStepMs);
@@ -66,7 +66,7 @@ class CoDelOfEitherRule : public testing::TestWithParam<const char*> {};
 TEST_P(CoDelOfEitherRule, DropsFasterWithTheSquareRootOfTheirNumber) {
   HeldBacklog backlog({"codel", GetParam(), {}});
   backlog.hold(HeldBacklog::kTenMs, 430);
-  // At 5 ms the first packet has waited for so long.
+  // The first packet has waited for the target at 5 ms.
   expect_times(backlog.drop_times_ms(), {105, 205, 275.7, 333.4, 383.4, 428.2});
 }
 
@@ -76,27 +76,27 @@ TEST_P(CoDelOfEitherRule, TargetAndIntervalAreParameters) {
   expect_times(backlog.drop_times_ms(), {52, 102, 137.4});
 }
 
-TEST_P(CoDelOfEitherRule, LeavesAloneWhatWaitsForLessThanTheTarget) {
+TEST_P(CoDelOfEitherRule, DoesNotDropBelowTheTarget) {
   HeldBacklog backlog({"codel", GetParam(), {}});
   backlog.hold(HeldBacklog::kOneMs, 1000);
-  // Nor does it drop before the interval is over.
+  // No drop before the interval is over.
   backlog.hold(HeldBacklog::kTenMs, 90);
   backlog.hold(HeldBacklog::kOneMs, 1000);
   EXPECT_TRUE(backlog.driven.dropped().empty());
 }
 
-TEST_P(CoDelOfEitherRule, StopsWithTheFirstThatWaitedForLessThanTheTarget) {
+TEST_P(CoDelOfEitherRule, LeavesTheDroppingStateAtASojournTimeBelowTheTarget) {
   HeldBacklog backlog({"codel", GetParam(), {}});
   backlog.hold_until_drops(5);
   backlog.hold(HeldBacklog::kOneMs, 12);
   EXPECT_EQ(backlog.driven.dropped().size(), 5);
-  // Then it has to be above for an interval again, the first of which waited for 5 ms.
+  // Then the sojourn time must be above the target for an interval again, which starts 5 ms later.
   const double start_ms = backlog.driven.now_ms;
   backlog.hold_until_drops(6);
   EXPECT_NEAR(backlog.drop_times_ms().back() - start_ms, 105, 1.1);
 }
 
-TEST_P(CoDelOfEitherRule, BeginsAnewWhenTheLastDropIsLongAgo) {
+TEST_P(CoDelOfEitherRule, StartsWithCountOneWhenTheLastDropIsLongAgo) {
   HeldBacklog backlog({"codel", GetParam(), {}});
   backlog.hold_until_drops(6);
   backlog.hold(HeldBacklog::kOneMs, 1700);
@@ -104,8 +104,8 @@ TEST_P(CoDelOfEitherRule, BeginsAnewWhenTheLastDropIsLongAgo) {
   EXPECT_NEAR(backlog.last_gap_ms(), 100, 0.1);
 }
 
-// A link on which a packet takes longer than the target.
-TEST_P(CoDelOfEitherRule, NeverDropsWhereOnePacketIsLeftWaiting) {
+// On this link a packet's transmission takes longer than the target.
+TEST_P(CoDelOfEitherRule, NeverDropsTheLastPacket) {
   for (const std::uint32_t left : {1, 2}) {
     DrivenQueue driven({"codel", GetParam(), {}}, {});
     driven.accept_many(left, 0);
@@ -122,38 +122,38 @@ TEST_P(CoDelOfEitherRule, NeverDropsWhereOnePacketIsLeftWaiting) {
 
 INSTANTIATE_TEST_SUITE_P(Variants, CoDelOfEitherRule, testing::Values("rfc8289", "ns2"));
 
-TEST(CoDel, ByTheRfcStartsAgainWithTheGrowthOfItsCount) {
+TEST(CoDel, Rfc8289ReentersWithTheGrowthOfItsCount) {
   HeldBacklog backlog({"codel", "rfc8289", {}});
   backlog.hold_until_drops(6);
   backlog.hold(HeldBacklog::kOneMs, 1200);
   backlog.hold_until_drops(8);
-  // From 1 to 6: 5.
+  // Count grew from 1 to 6: 5.
   EXPECT_NEAR(backlog.last_gap_ms(), 100 / std::sqrt(5), 0.1);
   backlog.hold_until_drops(9);
   EXPECT_NEAR(backlog.last_gap_ms(), 100 / std::sqrt(6), 0.1);
-  // From 5 to 7: 2.
+  // Count grew from 5 to 7: 2.
   backlog.hold(HeldBacklog::kOneMs, 200);
   backlog.hold_until_drops(11);
   EXPECT_NEAR(backlog.last_gap_ms(), 100 / std::sqrt(2), 0.1);
-  // Only by 1, which is not enough.
+  // Count grew by 1 only: starts with 1.
   backlog.hold(HeldBacklog::kOneMs, 200);
   backlog.hold_until_drops(13);
   EXPECT_NEAR(backlog.last_gap_ms(), 100, 0.1);
 }
 
-TEST(CoDel, InNs2StartsAgainWithTwoLess) {
+TEST(CoDel, Ns2ReentersWithCountMinusTwo) {
   HeldBacklog backlog({"codel", "ns2", {}});
   backlog.hold_until_drops(6);
   backlog.hold(HeldBacklog::kOneMs, 600);
   backlog.hold_until_drops(8);
   EXPECT_NEAR(backlog.last_gap_ms(), 100 / std::sqrt(4), 0.1);
-  // The RFC would remember for twice as long.
+  // RFC 8289 would keep the count for twice as long.
   backlog.hold(HeldBacklog::kOneMs, 800);
   backlog.hold_until_drops(10);
   EXPECT_NEAR(backlog.last_gap_ms(), 100, 0.1);
 }
 
-TEST(CoDel, MarksAtTheSameTimesWhatIsCapableOfEcn) {
+TEST(CoDel, MarksEcnCapablePacketsAtTheTimesOfDrops) {
   HeldBacklog dropping({"codel", "", {}});
   HeldBacklog marking({"codel", "", {}}, true);
   HeldBacklog without({"codel", "", {{"ecn", 0}}}, true);
@@ -174,7 +174,7 @@ TEST(CoDel, MarksAtTheSameTimesWhatIsCapableOfEcn) {
   }
 }
 
-TEST(CoDel, DropsWhatFindsTheBufferFull) {
+TEST(CoDel, DropsArrivalsAtAFullBuffer) {
   DrivenQueue driven({"codel", "", {}}, {.buffer_packets = 3});
   driven.accept_many(5, 0);
   EXPECT_EQ(driven.queue().packets(), 3);

@@ -12,7 +12,7 @@
 
 namespace remy {
 
-// A queue that a test feeds by hand: what it drops and lets go is kept, with the times.
+// Drives a queue from a test, and records drops and departures with their times.
 class DrivenQueue : private DropListener {
  public:
   struct Event {
@@ -56,7 +56,7 @@ class DrivenQueue : private DropListener {
     departed_.push_back({now_ms, *segment});
     return *segment;
   }
-  // Whose the next `count` departures are.
+  // Dequeues up to `count` segments and returns their senders.
   std::vector<std::uint32_t> senders_of_next(std::uint32_t count) {
     std::vector<std::uint32_t> senders;
     for (; count > 0; --count) {
@@ -80,7 +80,7 @@ class DrivenQueue : private DropListener {
   std::vector<Event> departed_;
 };
 
-// Whose the segments are that the events are of.
+// Returns the senders of the events' segments.
 inline std::vector<std::uint32_t> senders_of(const std::vector<DrivenQueue::Event>& events) {
   std::vector<std::uint32_t> senders;
   for (const DrivenQueue::Event& event : events) {
@@ -89,7 +89,8 @@ inline std::vector<std::uint32_t> senders_of(const std::vector<DrivenQueue::Even
   return senders;
 }
 
-// (sum x)^2 / (n sum x^2) (Jain, Chiu and Hawe 1984): 1 if all shares are equal.
+// Jain's fairness index, (sum x)^2 / (n sum x^2): 1 if all shares are equal (Jain, Chiu and Hawe
+// 1984).
 inline double jain_index(const std::vector<double>& shares) {
   double sum = 0;
   double squares = 0;

@@ -11,16 +11,16 @@ namespace {
 
 using Senders = std::vector<std::uint32_t>;
 
-TEST(FairQueueing, ByDeficitRoundRobinCarriesWhatAPacketIsTooLargeFor) {
+TEST(FairQueueing, DrrKeepsTheDeficitForAPacketThatDoesNotFit) {
   DrivenQueue driven({"fair-queueing", "drr", {{"quantum_bytes", 500}}}, {});
   driven.accept_many(4, 0, 700);
   driven.accept_many(9, 1, 200);
-  // Rounds: 0 saves 500, 1 sends two of 200 (100 left); 0 sends one of 700 (300 left), 1 three of
-  // 200 (0 left); 0 sends one (100 left), 1 two (100 left); ...
+  // Rounds: flow 0 keeps 500, flow 1 sends two of 200 (100 left); flow 0 sends one of 700 (300
+  // left), flow 1 three of 200 (0 left); flow 0 sends one (100 left), flow 1 two (100 left); ...
   EXPECT_EQ(driven.senders_of_next(10), (Senders{1, 1, 0, 1, 1, 1, 0, 1, 1, 1}));
 }
 
-TEST(FairQueueing, ByDeficitRoundRobinSharesBytes) {
+TEST(FairQueueing, DrrSharesBytes) {
   DrivenQueue driven({"fair-queueing", "drr", {}}, {.buffer_packets = 500});
   const std::vector<std::uint32_t> bytes = {1500, 40, 1000, 1500};
   std::vector<double> served(bytes.size());
@@ -43,14 +43,14 @@ TEST(FairQueueing, ForgetsTheDeficitOfAnIdleFlow) {
   EXPECT_EQ(driven.senders_of_next(6), (Senders{0, 0, 1, 1, 0, 0}));
 }
 
-TEST(FairQueueing, ByPacketsTakesTurns) {
+TEST(FairQueueing, SfqServesFlowsInTurnByPackets) {
   DrivenQueue driven({"fair-queueing", "sfq", {}}, {});
   driven.accept_many(3, 0, 1500);
   driven.accept_many(3, 1, 40);
   EXPECT_EQ(driven.senders_of_next(6), (Senders{0, 1, 0, 1, 0, 1}));
 }
 
-TEST(FairQueueing, TakesTheBufferOfTheLongest) {
+TEST(FairQueueing, DropsFromTheLongestQueue) {
   for (const char* const variant : {"drr", "sfq"}) {
     DrivenQueue driven({"fair-queueing", variant, {}}, {.buffer_packets = 10});
     driven.accept_many(9, 0);
@@ -61,7 +61,7 @@ TEST(FairQueueing, TakesTheBufferOfTheLongest) {
   }
 }
 
-TEST(FairQueueing, ManagesNoDelay) {
+TEST(FairQueueing, DoesNotDropForDelay) {
   DrivenQueue driven({"fair-queueing", "", {}}, {});
   driven.accept_many(1000, 0);
   for (; driven.now_ms < 1e5; driven.now_ms += 100) {

@@ -11,17 +11,17 @@ namespace {
 
 using Senders = std::vector<std::uint32_t>;
 
-// A quantum is a packet, so that turns can be counted.
+// A quantum is one packet, so that turns can be counted.
 const Choice kPacketQuantum{"fq-codel", "", {{"quantum_bytes", 1500}}};
 
-TEST(FqCoDel, PutsANewFlowOneQuantumAheadOfOldOnes) {
+TEST(FqCoDel, ServesANewFlowOneQuantumBeforeOldOnes) {
   DrivenQueue driven(kPacketQuantum, {});
   driven.accept_many(10, 0);
   driven.accept_many(10, 1);
-  // Both have been served and are old.
+  // Both flows have been served and are old.
   driven.senders_of_next(4);
   driven.accept_many(3, 2);
-  // Flow 1 has just had its turn when the new one comes, and is behind it in the round.
+  // Flow 1 was served last when the new flow arrives, so it is after it in the round.
   EXPECT_EQ(driven.senders_of_next(7), (Senders{2, 0, 2, 1, 0, 2, 1}));
 }
 
@@ -29,12 +29,12 @@ TEST(FqCoDel, HasAQuantumOfTwoPacketsOf1500BytesAsLinuxDoes) {
   DrivenQueue driven({"fq-codel", "", {}}, {});
   driven.accept_many(10, 0);
   driven.accept_many(10, 1);
-  // 1514 bytes leave a credit of 14 behind the first packet, which lets a second go; the debt of
-  // 1486 is not quite a quantum.
+  // After the first packet a quantum of 1514 bytes leaves a credit of 14, so a second packet is
+  // sent. The debt is then 1486, less than a quantum.
   EXPECT_EQ(driven.senders_of_next(8), (Senders{0, 0, 1, 1, 0, 1, 0, 1}));
 }
 
-TEST(FqCoDel, ServesNewFlowsInTheOrderTheyCame) {
+TEST(FqCoDel, ServesNewFlowsInOrderOfArrival) {
   DrivenQueue driven(kPacketQuantum, {});
   driven.accept_many(2, 5);
   driven.accept_many(2, 3);
@@ -42,19 +42,19 @@ TEST(FqCoDel, ServesNewFlowsInTheOrderTheyCame) {
   EXPECT_EQ(driven.senders_of_next(6), (Senders{5, 3, 4, 5, 3, 4}));
 }
 
-// RFC 8290, section 4.2: else a flow could be new again and again.
-TEST(FqCoDel, PutsANewFlowThatIsEmptyBehindTheOldOnesOnce) {
+// RFC 8290, section 4.2: otherwise a flow could become new again and again.
+TEST(FqCoDel, MovesAnEmptyNewFlowToTheOldFlowsFirst) {
   DrivenQueue driven({"fq-codel", "", {{"quantum_bytes", 4500}}}, {});
   driven.accept_many(10, 0);
   EXPECT_EQ(driven.senders_of_next(4), (Senders{0, 0, 0, 0}));
   driven.accept(1);
-  // Its turn finds it empty, with credit left.
+  // It is empty at its turn, with credit left.
   EXPECT_EQ(driven.senders_of_next(2), (Senders{1, 0}));
   driven.accept(1);
   EXPECT_EQ(driven.senders_of_next(2), (Senders{0, 1}));
 }
 
-TEST(FqCoDel, LetsSparseFlowsPassAQueueOfOthers) {
+TEST(FqCoDel, SparseFlowsDoNotWaitForOthersQueues) {
   DrivenQueue driven(kPacketQuantum, {});
   double worst_ms = 0;
   std::uint32_t next = 0;
@@ -62,7 +62,7 @@ TEST(FqCoDel, LetsSparseFlowsPassAQueueOfOthers) {
     while (driven.queue().packets() < 100) {
       driven.accept(next = 1 - next);
     }
-    // A packet every 20 services.
+    // One packet per 20 service times.
     if (step % 20 == 10) {
       driven.accept(2);
     }
@@ -70,11 +70,11 @@ TEST(FqCoDel, LetsSparseFlowsPassAQueueOfOthers) {
       worst_ms = std::max(worst_ms, driven.now_ms - segment->queued_ms);
     }
   }
-  // It comes at the time of a departure, and is that.
+  // It arrives at the time of a departure, and departs at once.
   EXPECT_EQ(worst_ms, 0);
 }
 
-TEST(FqCoDel, DropsHalfOfTheFattestFlowFromItsHeadUpToABatch) {
+TEST(FqCoDel, DropsHalfOfTheLargestFlowFromItsHeadUpToABatch) {
   for (const auto& [limit, expected] : {std::pair{100U, 50U}, {1000U, 64U}}) {
     DrivenQueue driven(kPacketQuantum, {.buffer_packets = limit});
     driven.accept_many(10, 1, 100);
@@ -89,7 +89,7 @@ TEST(FqCoDel, DropsHalfOfTheFattestFlowFromItsHeadUpToABatch) {
   }
 }
 
-TEST(FqCoDel, FattestMeansBytesAndNotPackets) {
+TEST(FqCoDel, LargestFlowIsByBytesNotPackets) {
   DrivenQueue driven(kPacketQuantum, {.buffer_packets = 50});
   driven.accept_many(40, 0, 50);
   driven.accept_many(11, 1, 1500);
@@ -115,7 +115,7 @@ TEST(FqCoDel, SharesBytesEquallyWhateverFlowsSend) {
   for (int step = 0; step < 50'000; ++step) {
     driven.now_ms += 1;
     for (std::uint32_t flow = 0; flow < bytes.size(); ++flow) {
-      // Each sends more than its share, some much more.
+      // Each flow sends more than its share, some much more.
       driven.accept_many(flow % 3 + 1, flow, bytes[flow]);
     }
     for (int sent = 0; sent < 2; ++sent) {
@@ -126,9 +126,9 @@ TEST(FqCoDel, SharesBytesEquallyWhateverFlowsSend) {
   EXPECT_GT(jain_index(served), 0.99999);
 }
 
-TEST(FqCoDel, HasOneCoDelForEachFlow) {
+TEST(FqCoDel, HasACoDelPerFlow) {
   DrivenQueue driven(kPacketQuantum, {});
-  // One flow waits for 20 ms, the other hardly: 0.1 ms a packet.
+  // Packets of one flow wait for 20 ms, of the other hardly, at 0.1 ms per packet.
   for (; driven.now_ms < 1000; driven.now_ms += 0.2) {
     while (driven.queue().packets() < 100) {
       driven.accept(0);
@@ -142,7 +142,7 @@ TEST(FqCoDel, HasOneCoDelForEachFlow) {
   EXPECT_NEAR(driven.dropped()[1].now_ms - driven.dropped()[0].now_ms, 100, 0.5);
 }
 
-TEST(FqCoDel, TellsAcksFromPackets) {
+TEST(FqCoDel, SeparatesAcksFromData) {
   DrivenQueue driven(kPacketQuantum, {});
   driven.accept_many(3, 0);
   Segment ack;
@@ -153,7 +153,7 @@ TEST(FqCoDel, TellsAcksFromPackets) {
   EXPECT_TRUE(driven.depart()->is_ack);
 }
 
-TEST(FqCoDel, FlowsShareQueuesWhereThereAreTooFew) {
+TEST(FqCoDel, FlowsShareQueuesIfThereAreTooFew) {
   DrivenQueue driven({"fq-codel", "", {{"flows", 4}, {"quantum_bytes", 1500}}}, {});
   driven.accept_many(2, 0);
   driven.accept_many(2, 1);

@@ -39,17 +39,17 @@ std::vector<double> take(Opportunities& opportunities, std::size_t count) {
   return times_ms;
 }
 
-TEST(Opportunities, BeginAgainAtTheLast) {
+TEST(Opportunities, RepeatFromTheLastOpportunity) {
   Opportunities opportunities(trace_of({0, 2, 2, 5}), false, 0);
   EXPECT_EQ(take(opportunities, 9), (std::vector<double>{0, 2, 2, 5, 5, 7, 7, 10, 10}));
 }
 
-TEST(Opportunities, EndWhereTheyAreToldTo) {
+TEST(Opportunities, EndAfterTheLastOpportunityIfTheyDoNotRepeat) {
   Opportunities opportunities(trace_of({0, 2}), true, 0);
   EXPECT_EQ(take(opportunities, 4), (std::vector<double>{0, 2, kNever, kNever}));
 }
 
-TEST(Opportunities, ManyRoundsAreSkippedAsEachWouldBe) {
+TEST(Opportunities, SkippingManyRepetitionsEqualsSkippingEach) {
   for (const double time_ms : {0.0, 1.5, 5.0, 10.0, 1e9, 1e9 + 2}) {
     Opportunities before(trace_of({0.5, 2, 5}), false, 0);
     before.skip_before(time_ms);
@@ -74,7 +74,7 @@ TEST(Generator, IsAFunctionOfItsKeyUnlessItHasASeed) {
   EXPECT_EQ(first(generator, 1), first(generator, 2));
 }
 
-TEST(Generator, HasRatesFromNothingToItsMaximumAndOutages) {
+TEST(Generator, HasRatesFromZeroToItsMaximumAndOutages) {
   TraceGenerator generator;
   generator.volatility_packets_per_s = 400;
   double opportunities_per_s = 0;
@@ -95,16 +95,16 @@ TEST(Generator, HasRatesFromNothingToItsMaximumAndOutages) {
         opportunities_per_s += 1000 / kDurationMs / kSeeds;
       }
     }
-    // Five standard deviations of a second at the maximum.
+    // Five standard deviations of the change in a second, at the maximum.
     EXPECT_LE(*std::ranges::max_element(by_second), 1000 + 5 * std::sqrt(1000.0));
   }
-  // Half the maximum, less what outages take.
+  // Half the maximum, less the time in outages.
   EXPECT_GT(opportunities_per_s, 150);
   EXPECT_LT(opportunities_per_s, 450);
   EXPECT_GT(longest_gap_ms, 1000);
 }
 
-// Departures of segments of these bytes that arrive at these times.
+// Returns the departures of segments with the given sizes and arrival times.
 std::vector<double> departures(LinkDriver& driver,
                                const std::vector<std::pair<double, std::uint32_t>>& arrivals) {
   FifoLink link(1000);
@@ -115,33 +115,34 @@ std::vector<double> departures(LinkDriver& driver,
   return times_ms;
 }
 
-TEST(Ns2Trace, CarriesAPacketOfAnySizeAtEveryOpportunity) {
+TEST(Ns2Trace, TransmitsAPacketOfAnySizeAtEachOpportunity) {
   const auto driver =
       trace_driver(TraceSemantics::kNs2, Opportunities(trace_of({1, 3, 3, 4, 9, 20}), true, 0));
-  // What arrives at an opportunity uses it; those that nobody waits for are lost.
+  // A packet that arrives at the time of an opportunity uses it; opportunities without a waiting
+  // packet are lost.
   EXPECT_EQ(departures(*driver, {{0, 40}, {0, 9000}, {3, 1500}, {9, 1}, {9, 1}, {9, 1}}),
             (std::vector<double>{1, 3, 3, 9, 20, kNever}));
 }
 
-TEST(MahimahiTrace, CountsBytesWithTheHeaderOfItsTunnel) {
+TEST(MahimahiTrace, CountsBytesIncludingTheTunnelHeader) {
   const auto driver = [](std::vector<double> times_ms) {
     return trace_driver(TraceSemantics::kMahimahi,
                         Opportunities(trace_of(std::move(times_ms)), true, 0));
   };
-  // Full packets have one each, but not the one that they arrive at.
+  // Full-size packets use one opportunity each, but not one at the time of their arrival.
   EXPECT_EQ(departures(*driver({1, 3, 3, 4, 9}), {{0, 1500}, {0, 1500}, {3, 1500}, {4, 1500}}),
             (std::vector<double>{1, 3, 4, 9}));
-  // 376 bytes are a quarter of 1504.
+  // A packet of 376 bytes, with header, is a quarter of 1504.
   EXPECT_EQ(departures(*driver({1, 2, 3}), {{0, 372}, {0, 372}, {0, 372}, {0, 372}, {0, 372}}),
             (std::vector<double>{1, 1, 1, 1, 2}));
-  // 3000 and 4 bytes need two, and leave four of the second.
+  // 3000 bytes and the header need two opportunities, and leave four bytes of the second.
   EXPECT_EQ(departures(*driver({1, 2, 3}), {{0, 3000}, {0, 0}, {0, 1}}),
             (std::vector<double>{2, 2, 3}));
-  // What is left of an opportunity when nothing waits is lost.
+  // Unused bytes of an opportunity are lost if nothing waits.
   EXPECT_EQ(departures(*driver({1, 2, 3}), {{0, 100}, {1, 100}}), (std::vector<double>{1, 2}));
 }
 
-TEST(CellsimTrace, CountsBytesWithoutAHeaderAndUsesTheOpportunityOfTheMoment) {
+TEST(CellsimTrace, CountsBytesWithoutAHeaderAndUsesASimultaneousOpportunity) {
   const auto driver =
       trace_driver(TraceSemantics::kCellsim, Opportunities(trace_of({1, 3, 4, 9}), true, 0));
   EXPECT_EQ(departures(*driver, {{1, 1500}, {2, 750}, {2, 750}, {3, 1501}, {8, 1499}}),
@@ -152,12 +153,13 @@ TEST(RateDriver, ASegmentInTransmissionKeepsItsTime) {
   const LinkSchedule schedule = {{{10, 1, {}, {}}, {20, 0, {}, {}}, {30, 4, {}, {}}}, {}};
   const auto driver =
       rate_driver(LinkConditions({0.25, 0, 0}, LinkChanges(schedule), 0, 1000), 1500);
-  // From 8 to 12 at the rate of before; one is begun at 19.5 and ends in the outage.
+  // One transmission keeps the earlier rate from 8 to 12; one starts at 19.5 and ends during the
+  // outage.
   EXPECT_EQ(departures(*driver, {{8, 1500}, {9, 1500}, {19.5, 1500}, {19.5, 1500}, {31, 3000}}),
             (std::vector<double>{12, 13, 20.5, 30.25, 31.5}));
 }
 
-TEST(LinkConditions, ASchedulesRoundsFollowEachOther) {
+TEST(LinkConditions, SchedulesRepeat) {
   const LinkSchedule schedule = {{{0, 1, 5, {}}, {10, 2, {}, 0.5}}, 30};
   LinkConditions conditions({9, 9, 0}, LinkChanges(schedule), 0, 1000);
   const std::vector<std::tuple<double, double, double, double>> expected = {
@@ -171,7 +173,7 @@ TEST(LinkConditions, ASchedulesRoundsFollowEachOther) {
   EXPECT_EQ(mean_rate_packets_per_ms(9, LinkChanges(schedule)), (10 * 1 + 20 * 2) / 30.0);
 }
 
-TEST(LinkConditions, WalksStayInTheirRangesAndGoNoFartherThanAStep) {
+TEST(LinkConditions, WalksStayInTheirRangesAndLimitTheirSteps) {
   for (const double step : {0.0, 0.1}) {
     LinkWalk walk;
     walk.every_ms = 10;
@@ -215,7 +217,7 @@ TEST(GilbertElliott, LosesInBurstsOfTheMeanLength) {
   EXPECT_NEAR(static_cast<double>(lost) / bursts, 4, 0.1);
 }
 
-TEST(TokenBucket, LetsABurstThroughAndThenItsRate) {
+TEST(TokenBucket, AdmitsABurstAndThenItsRate) {
   TokenBucket bucket({0.5, 3}, 1500);
   int admitted = 0;
   for (int now_ms = 0; now_ms < 100; ++now_ms) {
@@ -228,7 +230,7 @@ TEST(TokenBucket, LetsABurstThroughAndThenItsRate) {
   EXPECT_FALSE(bucket.admits(1000, 1));
 }
 
-// When segments that leave a link at these times are released.
+// Returns when segments with the given departures from the link are released.
 std::vector<double> releases(const JitterBoxDescription& description,
                              const std::vector<double>& departures_ms) {
   JitterBox box(description, 11);
@@ -247,7 +249,7 @@ std::vector<double> releases(const JitterBoxDescription& description,
   return times_ms;
 }
 
-TEST(JitterBox, ReleasesAtMultiplesOfATime) {
+TEST(JitterBox, ReleasesAtMultiplesOfThePeriod) {
   EXPECT_EQ(releases(PeriodicRelease{10}, {0, 1, 9.5, 10, 25}),
             (std::vector<double>{0, 10, 10, 10, 30}));
 }
@@ -257,7 +259,7 @@ TEST(JitterBox, ReleasesFullBatchesAndThoseThatHaveWaited) {
             (std::vector<double>{3, 3, 3, 9, 9, 9, 14.5, 25}));
 }
 
-TEST(JitterBox, ReordersOnlyIfItSays) {
+TEST(JitterBox, ReordersOnlyIfEnabled) {
   std::vector<double> departures_ms(2000);
   for (std::size_t i = 0; i < departures_ms.size(); ++i) {
     departures_ms[i] = static_cast<double>(i);
@@ -276,7 +278,7 @@ TEST(JitterBox, ReordersOnlyIfItSays) {
   EXPECT_NEAR(held, 1000, 100);
 }
 
-// Two RemyCCs that send as ACKs come, at times that are multiples of a quarter.
+// Two RemyCCs that send on ACKs, at times that are multiples of a quarter ms.
 NetworkDescription window_network(std::optional<std::uint32_t> buffer_packets) {
   NetworkDescription network;
   LinkDescription link;
@@ -314,9 +316,9 @@ void expect_same_bits(const NetworkResults& one, const NetworkResults& other) {
   }
 }
 
-TEST(TraceOfEqualGaps, IsTheConstantLinkToTheBit) {
+TEST(TraceOfEqualGaps, EqualsTheConstantLinkToTheBit) {
   const CompiledTable table = growing_table();
-  // What a link of constant rate transmits waits at one that counts bytes.
+  // A link of constant rate transmits a segment that, on a link that counts bytes, still waits.
   for (const auto& [semantics, buffer, more] :
        {std::tuple{TraceSemantics::kMahimahi, 100U, 1U}, {TraceSemantics::kMahimahi, 7U, 1U}}) {
     NetworkDescription network = window_network(buffer);
@@ -324,13 +326,13 @@ TEST(TraceOfEqualGaps, IsTheConstantLinkToTheBit) {
     network.links[0].trace = {trace_of({0.25, 0.5, 0.75}), semantics, false};
     network.links[0].buffer_packets = buffer + more;
     expect_same_bits(constant, run_network(network, {&table, 1}, 2000, 1));
-    // And where the queue is asked.
+    // Also with a queue other than drop-tail, which is simulated with events.
     network.links[0].queue = {"drop-tail", "bytes", {{"limit_bytes", 1e12}}};
     expect_same_bits(constant, run_network(network, {&table, 1}, 2000, 1));
   }
 }
 
-TEST(ScheduleOfOneRate, IsTheConstantLinkToTheBit) {
+TEST(ScheduleOfOneRate, EqualsTheConstantLinkToTheBit) {
   const CompiledTable table = growing_table();
   NetworkDescription network = window_network(20);
   const NetworkResults constant = run_network(network, {&table, 1}, 2000, 1);
@@ -341,7 +343,7 @@ TEST(ScheduleOfOneRate, IsTheConstantLinkToTheBit) {
   expect_same_bits(constant, run_network(network, {&table, 1}, 2000, 1));
 }
 
-TEST(ParkingLot, WithAnIdleLinkIsTheDumbbellToTheBit) {
+TEST(ParkingLot, WithAnIdleLinkEqualsTheDumbbellToTheBit) {
   const CompiledTable table = growing_table();
   NetworkDescription network = window_network(20);
   const NetworkResults dumbbell = run_network(network, {&table, 1}, 2000, 1);
@@ -353,7 +355,7 @@ TEST(ParkingLot, WithAnIdleLinkIsTheDumbbellToTheBit) {
     network.links.resize(1);
     network.links.push_back(idle);
     expect_same_bits(dumbbell, run_network(network, {&table, 1}, 2000, 1));
-    // Also in front of it.
+    // Also with the idle link first.
     std::swap(network.links[0], network.links[1]);
     for (SenderDescription& sender : network.senders) {
       sender.route.links = {1};
@@ -375,13 +377,13 @@ TEST(FallingDelay, DoesNotReorder) {
   EXPECT_GT(results.senders[0].traffic.packets_received, 500U);
 }
 
-struct Refusal {
+struct InvalidCase {
   std::function<void(LinkDescription&)> spoil;
   const char* sentence;
 };
 
-TEST(Links, RefusalsAreSentences) {
-  const std::vector<Refusal> refusals = {
+TEST(Links, ErrorMessagesAreSentences) {
+  const std::vector<InvalidCase> refusals = {
       {[](auto& link) { link.trace = TraceDescription{}; },
        "link.trace has no trace but must have one"},
       {[](auto& link) { link.trace = {TraceGenerator{0.5}, TraceSemantics::kNs2, false}; },
@@ -393,13 +395,13 @@ TEST(Links, RefusalsAreSentences) {
        "link.buffer_packets is 0.000000 but must be at least 1, as packets wait for the next "
        "opportunity"},
       {[](auto& link) { link.changes = LinkSchedule{}; },
-       "link.changes.steps is empty but must have a step"},
+       "link.changes.steps is empty but must have at least one step"},
       {[](auto& link) { link.changes = LinkSchedule{{{5, 1, {}, {}}, {5, 2, {}, {}}}, {}}; },
        "link.changes.steps[1].at_ms is 5.000000 but must be later than the step before it"},
       {[](auto& link) { link.changes = LinkSchedule{{{5, 0, {}, {}}}, {}}; },
        "link.changes ends in an outage but must have a rate above 0 after it"},
       {[](auto& link) { link.changes = LinkWalk{}; },
-       "link.changes draws nothing but must have a range"},
+       "link.changes has no range but must have one for the rate, the delay or the loss"},
       {[](auto& link) {
          link.loss_probability = 0.1;
          link.gilbert_elliott.emplace();
@@ -415,7 +417,7 @@ TEST(Links, RefusalsAreSentences) {
       {[](auto& link) { link.jitter_box = BatchRelease{0, 1}; },
        "link.jitter_box.packets is 0.000000 but must be at least 1"},
   };
-  for (const Refusal& refusal : refusals) {
+  for (const InvalidCase& refusal : refusals) {
     LinkDescription link;
     refusal.spoil(link);
     try {
@@ -427,15 +429,15 @@ TEST(Links, RefusalsAreSentences) {
   }
 }
 
-TEST(Trace, RefusalsAreSentences) {
+TEST(Trace, ErrorMessagesAreSentences) {
   const std::vector<std::pair<std::vector<double>, const char*>> refusals = {
-      {{}, "a trace has no opportunities but must have one"},
+      {{}, "a trace has no opportunities but must have at least one"},
       {{3, 2},
-       "a trace has an opportunity at 2.000000 ms behind one at 3.000000 ms but must not go "
+       "a trace has an opportunity at 2.000000 ms after one at 3.000000 ms but must not go "
        "back"},
       {{0, 0},
-       "a trace's last opportunity is 0.000000 but must be a millionth of a ms for each of "
-       "them, or later"},
+       "a trace's last opportunity is 0.000000 but must be at least a millionth of a ms for "
+       "each opportunity"},
   };
   for (const auto& [times_ms, sentence] : refusals) {
     try {

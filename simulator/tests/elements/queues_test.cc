@@ -12,7 +12,7 @@
 
 #include "elements/driven_queue.h"
 #include "random_cases.h"
-#include "slow_queues.h"
+#include "reference_queues.h"
 
 namespace remy {
 namespace {
@@ -26,7 +26,7 @@ std::string message_of(const std::function<void()>& refused) {
   return "not refused";
 }
 
-TEST(Queues, AreNamedInOrderAndFound) {
+TEST(Queues, AreFoundByNameAndInOrder) {
   std::string last;
   for (const QueueDiscipline& discipline : queue_disciplines()) {
     EXPECT_GT(std::string(discipline.name), last);
@@ -45,7 +45,7 @@ TEST(Queues, AreNamedInOrderAndFound) {
   EXPECT_FALSE(find_queue_discipline("codel").is_xcp_router);
 }
 
-TEST(Queues, RefuseInOneSentence) {
+TEST(Queues, ErrorMessagesAreOneSentence) {
   EXPECT_EQ(message_of([] { find_queue_discipline("fifo"); }),
             "there is no queue \"fifo\"; there are: codel, drop-tail, fair-queueing, fq-codel, "
             "red, sfq-codel, threshold-marking, xcp");
@@ -71,7 +71,7 @@ void expect_same(const std::vector<DrivenQueue::Event>& one,
   }
 }
 
-// Every discipline, told all sorts of things, under random drives.
+// All disciplines with random parameters and random arrivals.
 class EveryQueue : public testing::TestWithParam<std::uint64_t> {
  protected:
   Choice choice(RandomCase& random) {
@@ -101,7 +101,7 @@ class EveryQueue : public testing::TestWithParam<std::uint64_t> {
   }
 };
 
-TEST_P(EveryQueue, KeepsDropsOrPassesOnEachSegmentOnceInItsFlowsOrderAsTheSlowOneDoes) {
+TEST_P(EveryQueue, HandlesEachSegmentOnceInFlowOrderLikeItsReference) {
   RandomCase random(GetParam());
   QueueSetting setting;
   if (random.chance(0.7)) {
@@ -112,9 +112,9 @@ TEST_P(EveryQueue, KeepsDropsOrPassesOnEachSegmentOnceInItsFlowsOrderAsTheSlowOn
   const Choice chosen = choice(random);
   SCOPED_TRACE(chosen.name + " " + chosen.variant);
   DrivenQueue driven(chosen, setting);
-  DrivenQueue slow(slow_queue(chosen, setting));
+  DrivenQueue slow(reference_queue(chosen, setting));
 
-  // By serial number: what came and has not gone.
+  // Transmission numbers of the segments in the queue.
   std::map<std::uint64_t, Segment> waiting;
   std::map<std::pair<std::uint32_t, bool>, std::uint64_t> last_departed;
   std::uint64_t accepted = 0;

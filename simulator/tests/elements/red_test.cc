@@ -9,7 +9,7 @@
 namespace remy {
 namespace {
 
-TEST(ThresholdMarking, MarksArrivalsThatFindKWaiting) {
+TEST(ThresholdMarking, MarksArrivalsIfKPacketsWait) {
   DrivenQueue driven({"threshold-marking", "", {{"threshold_packets", 20}}}, {});
   for (int i = 0; i < 30; ++i) {
     driven.accept(0, 1500, true);
@@ -17,19 +17,19 @@ TEST(ThresholdMarking, MarksArrivalsThatFindKWaiting) {
   for (int i = 0; i < 30; ++i) {
     EXPECT_EQ(driven.depart()->is_marked, i >= 20) << i;
   }
-  // By the queue of the instant, not by any average.
+  // By the instantaneous queue, not an average.
   driven.accept(0, 1500, true);
   EXPECT_FALSE(driven.depart()->is_marked);
 }
 
-TEST(ThresholdMarking, DropsInsteadWhatIsNotCapableOfEcn) {
+TEST(ThresholdMarking, DropsPacketsThatAreNotEcnCapable) {
   DrivenQueue driven({"threshold-marking", "", {{"threshold_packets", 20}}}, {});
   driven.accept_many(30, 0);
   EXPECT_EQ(driven.queue().packets(), 20);
   EXPECT_EQ(driven.dropped().size(), 10);
 }
 
-TEST(ThresholdMarking, IsRedWithBothThresholdsAtKAndNoMemory) {
+TEST(ThresholdMarking, EqualsRedWithBothThresholdsAtKAndWeightOne) {
   DrivenQueue threshold({"threshold-marking", "", {{"threshold_packets", 2}}}, {});
   DrivenQueue red({"red", "", {{"minimum_packets", 2}, {"maximum_packets", 2}, {"weight", 1}}}, {});
   for (std::uint64_t i = 0; i < 2000; ++i) {
@@ -49,7 +49,7 @@ TEST(ThresholdMarking, IsRedWithBothThresholdsAtKAndNoMemory) {
   EXPECT_GT(red.dropped().size(), 0);
 }
 
-TEST(ThresholdMarking, LetsMarksOfOthersStand) {
+TEST(ThresholdMarking, KeepsExistingMarks) {
   DrivenQueue driven({"threshold-marking", "", {}}, {});
   Segment segment;
   segment.bytes = 1500;
@@ -59,7 +59,7 @@ TEST(ThresholdMarking, LetsMarksOfOthersStand) {
   EXPECT_TRUE(driven.depart()->is_marked);
 }
 
-// The average, after `arrivals` at a queue that always has `waiting` packets, is their share of it.
+// The average queue length, relative to `waiting`, after `arrivals` at a queue of constant length.
 TEST(Red, AveragesTheQueueOverArrivals) {
   class NoDrops final : public DropListener {
     void dropped(const Segment&, double) override {}
@@ -73,14 +73,15 @@ TEST(Red, AveragesTheQueueOverArrivals) {
     queue.accept(segment, 0, drops);
     EXPECT_NEAR(queue.average_packets(), average, 1e-9);
   }
-  // Idle for 50 services: as if 50 had come to an empty queue, and then this one does.
+  // After an idle time of 50 transmissions the average is as after 50 arrivals at an empty queue
+  // and this one.
   while (queue.depart(10, drops)) {
   }
   queue.accept(segment, 60.5, drops);
   EXPECT_NEAR(queue.average_packets(), average * std::pow(0.99, 51), 1e-9);
 }
 
-// Of arrivals that each find so many waiting.
+// The marking rate of arrivals at a queue of constant length.
 double marked_share(const Choice& choice, std::size_t waiting) {
   DrivenQueue driven(choice, {.buffer_packets = 10'000, .key = 7});
   while (driven.queue().packets() < waiting) {
@@ -95,7 +96,7 @@ double marked_share(const Choice& choice, std::size_t waiting) {
   return marked / static_cast<double>(kArrivals);
 }
 
-// Without a memory.
+// Weight 1: the average is the current queue.
 Choice red(const char* variant, double minimum, double maximum, double probability) {
   return {"red",
           variant,
@@ -105,17 +106,17 @@ Choice red(const char* variant, double minimum, double maximum, double probabili
            {"weight", 1}}};
 }
 
-TEST(Red, MarksWithAProbabilityThatGrowsBetweenTheThresholds) {
-  // With n since the last mark, p / (1 - n p): the gaps are uniform from 1 to 1/p, (1 + 1/p) / 2 on
-  // average.
+TEST(Red, MarkingProbabilityGrowsBetweenTheThresholds) {
+  // With n arrivals since the last mark the probability is p / (1 - n p). Gaps are uniform from 1
+  // to 1/p, with mean (1 + 1/p) / 2.
   EXPECT_EQ(marked_share(red("", 10, 20, 0.1), 9), 0);
   EXPECT_NEAR(marked_share(red("", 0, 20, 0.1), 10), 2 / (1 + 1 / 0.05), 0.002);
   EXPECT_NEAR(marked_share(red("", 0, 40, 0.1), 10), 2 / (1 + 1 / 0.025), 0.002);
-  // But for those that filled it.
+  // Without the arrivals that filled the queue.
   EXPECT_GT(marked_share(red("", 5, 10, 0.1), 10), 0.9998);
 }
 
-TEST(Red, OfTheGentleVariantGoesOnToTwiceTheMaximum) {
+TEST(Red, GentleVariantReachesOneAtTwiceTheMaximum) {
   EXPECT_NEAR(marked_share(red("gentle", 4, 8, 0.2), 11), 2 / (1 + 1 / 0.5), 0.005);
   EXPECT_GT(marked_share(red("gentle", 4, 8, 0.2), 16), 0.9997);
 }
@@ -128,7 +129,7 @@ TEST(Red, IsADropTailQueueAtTheLimit) {
   EXPECT_EQ(driven.dropped().size(), 2);
 }
 
-TEST(Red, RefusesThresholdsThatAreReversed) {
+TEST(Red, RejectsReversedThresholds) {
   EXPECT_THROW(DrivenQueue(red("", 20, 10, 0.1), {}), std::invalid_argument);
 }
 

@@ -15,39 +15,39 @@ using Senders = std::vector<std::uint32_t>;
 
 const Choice kSfqCoDel{"sfq-codel", "", {}};
 
-TEST(SfqCoDel, TakesTurnsByPacketsWhateverTheirSize) {
+TEST(SfqCoDel, ServesBinsInTurnByPacketsOfAnySize) {
   DrivenQueue driven(kSfqCoDel, {});
   driven.accept_many(5, 0, 1500);
   driven.accept_many(5, 1, 40);
   EXPECT_EQ(driven.senders_of_next(6), (Senders{0, 1, 0, 1, 0, 1}));
 }
 
-TEST(SfqCoDel, PutsANewBinBehindOtherNewOnesAndBeforeOldOnes) {
+TEST(SfqCoDel, ServesANewBinAfterOtherNewOnesAndBeforeOldOnes) {
   DrivenQueue driven(kSfqCoDel, {});
   driven.accept_many(5, 0);
   driven.accept_many(5, 1);
   driven.senders_of_next(2);
   driven.accept_many(2, 3);
   driven.accept_many(2, 2);
-  // Once served, a bin is old: behind all.
+  // A bin that has been served is old, and comes after all others.
   EXPECT_EQ(driven.senders_of_next(8), (Senders{3, 2, 0, 1, 3, 2, 0, 1}));
 }
 
-TEST(SfqCoDel, LeavesABinOnTheScheduleUntilItsTurnFindsItEmpty) {
+TEST(SfqCoDel, KeepsABinOnTheScheduleUntilItIsEmptyAtItsTurn) {
   DrivenQueue driven(kSfqCoDel, {});
   driven.accept_many(9, 0);
   driven.accept(1);
   EXPECT_EQ(driven.senders_of_next(2), (Senders{0, 1}));
-  // It comes back before its turn: not as a new bin.
+  // It has a packet again before its turn, so it is not a new bin.
   driven.accept(1);
   EXPECT_EQ(driven.senders_of_next(3), (Senders{0, 1, 0}));
-  // Its turn has come and gone: new again.
+  // It was empty at its turn, so it is a new bin again.
   EXPECT_EQ(driven.senders_of_next(1), (Senders{0}));
   driven.accept(1);
   EXPECT_EQ(driven.senders_of_next(1), (Senders{1}));
 }
 
-TEST(SfqCoDel, DropsTheLastPacketOfTheLongestBinForWhoeverComes) {
+TEST(SfqCoDel, DropsTheLastPacketOfTheLongestBinForAnyArrival) {
   DrivenQueue driven(kSfqCoDel, {.buffer_packets = 10});
   driven.accept_many(6, 0, 40);
   driven.accept_many(4, 1, 1500);
@@ -65,7 +65,7 @@ TEST(SfqCoDel, HasNoLimitOfItsOwn) {
   EXPECT_TRUE(driven.dropped().empty());
 }
 
-// Bins of 10 ms each, two of them, on a link of 100 packets a ms.
+// Two bins of 10 ms each on a link of 100 packets per ms.
 class TwoBins {
  public:
   void hold(std::size_t first, std::size_t second, double for_ms) {
@@ -102,7 +102,7 @@ class TwoBins {
   std::size_t counts_[2] = {};
 };
 
-TEST(SfqCoDel, HasOneCoDelForEachBin) {
+TEST(SfqCoDel, HasACoDelPerBin) {
   TwoBins bins;
   bins.hold(500, 100, 400);
   const std::vector<double> drops = bins.drops_of(0);
@@ -115,7 +115,7 @@ TEST(SfqCoDel, HasOneCoDelForEachBin) {
   EXPECT_TRUE(bins.drops_of(1).empty());
 }
 
-TEST(SfqCoDel, StartsAgainWithTwoLess) {
+TEST(SfqCoDel, ReentersWithCountMinusTwo) {
   TwoBins bins;
   while (bins.drops_of(0).size() < 6) {
     bins.hold(1000, 0, 0.01);
@@ -127,8 +127,8 @@ TEST(SfqCoDel, StartsAgainWithTwoLess) {
   EXPECT_NEAR(bins.drops_of(0)[7] - bins.drops_of(0)[6], 100 / std::sqrt(4), 0.1);
 }
 
-TEST(SfqCoDel, NeverDropsABinsLastPacketThoughItWaitedForLong) {
-  // A packet in each of 50 bins, for a second.
+TEST(SfqCoDel, NeverDropsTheLastPacketOfABin) {
+  // One packet in each of 50 bins, for a second.
   DrivenQueue driven(kSfqCoDel, {});
   for (std::uint32_t sender = 0; sender < 50; ++sender) {
     driven.accept(sender);
@@ -141,12 +141,12 @@ TEST(SfqCoDel, NeverDropsABinsLastPacketThoughItWaitedForLong) {
   EXPECT_TRUE(driven.dropped().empty());
 }
 
-// The bin alone is short, all bins together are not: where FQ-CoDel, which looks at the bin's own
-// bytes, leaves a last packet, this one drops.
-TEST(SfqCoDel, LooksAtTheBytesOfAllBinsTogether) {
+// A bin with little backlog while all bins together have more: FQ-CoDel, which looks at the bin's
+// own bytes, keeps its last packet; sfqCoDel drops it.
+TEST(SfqCoDel, ComparesTheBytesOfAllBinsTogether) {
   const auto drops_with = [](const Choice& choice, std::uint32_t others) {
     DrivenQueue driven(choice, {});
-    // A slow link, before which two packets wait in bin 0 and some in bin 1.
+    // On a slow link two packets wait in bin 0 and some in bin 1.
     driven.accept_many(2, 0);
     driven.accept_many(others, 1);
     for (; driven.now_ms < 3000; driven.now_ms += 10) {
@@ -179,7 +179,7 @@ TEST(SfqCoDel, SharesPacketsEqually) {
   EXPECT_GT(jain_index(served), 0.99999);
 }
 
-TEST(SfqCoDel, KnowsNoEcn) {
+TEST(SfqCoDel, DoesNotMark) {
   EXPECT_THROW(DrivenQueue({"sfq-codel", "", {{"ecn", 1}}}, {}), std::invalid_argument);
   DrivenQueue driven(kSfqCoDel, {});
   for (int i = 0; i < 200; ++i) {

@@ -19,7 +19,7 @@ Segment packet(double window_packets, double rtt_ms, double wanted_packets = 1e6
   return segment;
 }
 
-// A router whose clock is kept.
+// Drives a router and its timers.
 class DrivenRouter : public DrivenQueue {
  public:
   explicit DrivenRouter(const Choice& choice = kXcp) : DrivenQueue(choice, QueueSetting{}) {}
@@ -37,39 +37,40 @@ class DrivenRouter : public DrivenQueue {
   }
 };
 
-TEST(XcpRouter, GrantsNothingBeforeItKnowsAnything) {
+TEST(XcpRouter, GrantsNothingInTheFirstControlInterval) {
   DrivenRouter router;
   EXPECT_EQ(router.queue().next_ms(), Queue::kNever);
   EXPECT_EQ(router.feedback_of(packet(10, 100)), 0);
   EXPECT_EQ(router.queue().next_ms(), 50);
 }
 
-// Over one control interval of 50 ms at half the rate: 25 packets of two senders, with windows of 5
-// and RTTs of 50 and 100 ms.
-TEST(XcpRouter, HandsOutAPartOfTheSpareBandwidth) {
+// One control interval of 50 ms at half the rate: 25 packets of two senders, with windows of 5 and
+// RTTs of 50 and 100 ms.
+TEST(XcpRouter, AllocatesAFractionOfTheSpareBandwidth) {
   DrivenRouter router;
   const auto send_an_interval = [&] {
     double change = 0;
     for (int i = 0; i < 25; ++i) {
       const double rtt_ms = i % 2 == 0 ? 50 : 100;
-      // Change of rate, packets a ms.
+      // Change of rate in packets per ms.
       change += router.feedback_of(packet(5, rtt_ms)) / rtt_ms;
       router.advance(router.now_ms + 2);
     }
     return change;
   };
   send_an_interval();
-  // The mean RTT by time is that of 13 packets of 10 ms each, and 12 of 20.
+  // The mean RTT, weighted by time: 13 packets of 10 ms each, and 12 of 20.
   const double mean_rtt_ms = (13 * 10 * 50.0 + 12 * 20 * 100) / (13 * 10 + 12 * 20);
   EXPECT_NEAR(router.queue().next_ms(), 50 + std::min(mean_rtt_ms, 25.0), 1e-9);
-  // The senders' rates grow by alpha times what is spare, in an interval with the same packets.
+  // The senders' rates grow by alpha times the spare bandwidth, in an interval with the same
+  // packets.
   EXPECT_NEAR(send_an_interval(), 0.4 * (1 - 0.5), 1e-9);
 }
 
-TEST(XcpRouter, GivesEqualFlowsTheSameAndTakesFromEachItsShare) {
+TEST(XcpRouter, GivesFlowsEqualFeedbackAndTakesInProportionToTheirRates) {
   DrivenRouter router;
-  // Both send alike, but one has twice the window: the link is full and no queue stays, so only the
-  // shuffled tenth moves.
+  // Both senders have the same rate, but one has twice the window. The link is full without a
+  // persistent queue, so only the shuffled tenth moves.
   for (int i = 0; i < 50; ++i) {
     router.feedback_of(packet(i % 3 == 0 ? 10 : 20, 50));
     router.advance(router.now_ms + 1);
@@ -86,12 +87,12 @@ TEST(XcpRouter, GivesEqualFlowsTheSameAndTakesFromEachItsShare) {
   EXPECT_NEAR(small + large, 0, 0.05);
 }
 
-TEST(XcpRouter, TakesBackAStandingQueue) {
+TEST(XcpRouter, DrainsAPersistentQueue) {
   DrivenRouter router;
   for (int i = 0; i < 20; ++i) {
     router.accept(packet(50, 50));
   }
-  // Each arrival replaces a departure: 20 packets never go. Rates are equal.
+  // Each arrival replaces a departure, so 20 packets persist. The rates are equal.
   double change = 0;
   for (int i = 0; i < 400; ++i) {
     router.accept(packet(50, 50));
@@ -102,7 +103,7 @@ TEST(XcpRouter, TakesBackAStandingQueue) {
   EXPECT_NEAR(change, -0.226 * 20 / 50, 0.003);
 }
 
-TEST(XcpRouter, GrantsNoMoreThanTheOtherRoutersAndTheSenderWant) {
+TEST(XcpRouter, GrantsAtMostWhatOtherRoutersAndTheSenderAllow) {
   DrivenRouter router;
   for (int i = 0; i < 50; ++i) {
     router.feedback_of(packet(5, 50));
@@ -113,7 +114,7 @@ TEST(XcpRouter, GrantsNoMoreThanTheOtherRoutersAndTheSenderWant) {
   }
 }
 
-TEST(XcpRouter, LeavesAcksAloneAndCountsThemAsTraffic) {
+TEST(XcpRouter, LeavesAcksUnchangedAndCountsThemAsTraffic) {
   for (const bool has_acks : {false, true}) {
     DrivenRouter router;
     double granted = 0;
@@ -127,12 +128,12 @@ TEST(XcpRouter, LeavesAcksAloneAndCountsThemAsTraffic) {
       }
       router.advance(router.now_ms + 2);
     }
-    // 0.5 packets a ms, with ACKs 0.75.
+    // 0.5 packets per ms; 0.75 with ACKs.
     EXPECT_NEAR(granted, 0.4 * (has_acks ? 0.25 : 0.5) * 50 / 25, 1e-9) << has_acks;
   }
 }
 
-TEST(XcpRouter, SendersWithoutAnRttGetNothingAndCountAsTraffic) {
+TEST(XcpRouter, SendersWithoutAnRttGetNoFeedbackAndCountAsTraffic) {
   DrivenRouter router;
   for (int i = 0; i < 100; ++i) {
     EXPECT_EQ(router.feedback_of(packet(5, 0)), 0);
@@ -140,26 +141,26 @@ TEST(XcpRouter, SendersWithoutAnRttGetNothingAndCountAsTraffic) {
   }
 }
 
-TEST(XcpRouter, StopsItsClockWhenNothingComes) {
+TEST(XcpRouter, StopsItsTimersWithoutArrivals) {
   DrivenRouter router;
   router.feedback_of(packet(5, 50));
   router.advance(500);
   EXPECT_EQ(router.queue().next_ms(), Queue::kNever);
   router.accept(packet(5, 50));
   EXPECT_EQ(router.queue().next_ms(), 550);
-  // Not while something waits.
+  // Not while packets wait.
   router.advance(2000);
   EXPECT_LT(router.queue().next_ms(), Queue::kNever);
 }
 
-TEST(XcpRouter, KeepsItsIntervalFromAMillisecondToASecond) {
+TEST(XcpRouter, LimitsItsIntervalToBetweenAMillisecondAndASecond) {
   for (const auto& [rtt_ms, interval_ms] : {std::pair{0.01, 1.0}, {1e4, 1000.0}}) {
     DrivenRouter router;
     for (int i = 0; i < 50; ++i) {
       router.feedback_of(packet(5, rtt_ms));
       router.advance(router.now_ms + 1);
     }
-    // With nothing more to count, the clock stops when this interval is over.
+    // Without further arrivals the timers stop at the end of this interval.
     double last_ms = 0;
     while (router.queue().next_ms() < Queue::kNever) {
       last_ms = router.queue().next_ms();

@@ -7,11 +7,11 @@
 
 namespace remy {
 
-// A controller on a path that acknowledges every packet an RTT after it was sent, and keeps the
-// window full: what a protocol's own rules make of ACKs, losses and timeouts, without a network.
+// Runs a controller without a network: every packet is acknowledged one RTT after it was sent, and
+// the window is always full. Shows how a protocol's rules respond to ACKs, losses and timeouts.
 class AckClock {
  public:
-  // Who does not count what is sent need not be told, which takes most of the time.
+  // Tests of controllers that ignore on_sent() need not call it, which takes most of the time.
   AckClock(const Choice& choice, double rtt_ms, double start_ms = 0, bool tells_sent = true)
       : controller_(make(choice)), rtt_ms_(rtt_ms), now_ms_(start_ms), tells_sent_(tells_sent) {
     controller_->start(now_ms_);
@@ -25,7 +25,7 @@ class AckClock {
   void set_one_way_ms(double one_way_ms) { one_way_ms_ = one_way_ms; }
   void set_in_recovery(bool in_recovery) { in_recovery_ = in_recovery; }
 
-  // An ACK for so many packets, after the time in which the window's share of an RTT passes.
+  // Acknowledges packets after the fraction of an RTT that they are of the window.
   void acknowledge(std::uint64_t packets = 1, std::uint64_t marked = 0) {
     now_ms_ += rtt_ms_ * static_cast<double>(packets) / std::max(window(), 1.0);
     acknowledge_now(packets, marked);
@@ -54,7 +54,7 @@ class AckClock {
     fill();
   }
 
-  // ACKs one by one until what was in flight at the beginning is acknowledged.
+  // Acknowledges the packets that are in flight now, one by one.
   void round() {
     for (std::uint64_t left = in_flight_; left > 0; --left) {
       acknowledge();
@@ -78,7 +78,7 @@ class AckClock {
 
   void wait(double ms) { now_ms_ += ms; }
 
-  // Nothing more is sent until all is acknowledged and some time has passed.
+  // Stops sending, acknowledges everything, and waits.
   void pause(double ms) {
     is_paused_ = true;
     while (in_flight_ > 0) {
@@ -128,12 +128,12 @@ class AckClock {
   std::uint64_t serial_ = 0;
 };
 
-// The mean window where one packet is lost in so many, at equal distances: packets an RTT, over as
-// many losses, after a few. An ACK may stand for several packets, to save time.
+// The mean window, in packets per RTT, if every packets_per_loss'th packet is lost. Averages over
+// `losses` losses after as many to settle. An ACK may stand for several packets, to save time.
 inline double mean_window(const Choice& choice, double rtt_ms, std::uint64_t packets_per_loss,
                           std::uint64_t packets_per_ack, int losses = 60) {
   AckClock clock(choice, rtt_ms, 0, packets_per_ack == 1);
-  // Not from slow start: its overshoot would be remembered for long.
+  // Starts from a small window: the overshoot of slow start would have a lasting effect.
   while (clock.window() < 10) {
     clock.acknowledge();
   }

@@ -16,7 +16,7 @@ namespace {
 
 const Choice kBbrV1 = {"bbr", "v1", {}};
 
-TEST(WindowedMax, IsTheMaximumOfTheWindowOrOfALittleLess) {
+TEST(WindowedMax, IsTheMaximumOfTheWindowOrSlightlyLess) {
   WindowedMax filter;
   std::deque<std::pair<double, double>> samples;
   constexpr double kWindow = 10;
@@ -41,7 +41,7 @@ TEST(WindowedMax, IsTheMaximumOfTheWindowOrOfALittleLess) {
   EXPECT_GT(exact_count, 16000);
 }
 
-TEST(WindowedMax, ForgetsTheBestWhenItsTimeIsOver) {
+TEST(WindowedMax, ForgetsTheMaximumWhenItLeavesTheWindow) {
   WindowedMax filter;
   EXPECT_EQ(filter.update(10, 0, 9), 9);
   EXPECT_EQ(filter.update(10, 4, 5), 9);
@@ -51,7 +51,7 @@ TEST(WindowedMax, ForgetsTheBestWhenItsTimeIsOver) {
   EXPECT_EQ(filter.update(10, 15, 3), 4);
 }
 
-// The rate at which a controller paces over that of the link, whenever it changes.
+// Pacing rates of a controller relative to the link rate, recorded at each change.
 std::vector<std::pair<double, double>> gains_of(OneLinkRun& run, double end_ms) {
   std::vector<std::pair<double, double>> gains;
   run.observer = [&](std::size_t flow) {
@@ -65,12 +65,12 @@ std::vector<std::pair<double, double>> gains_of(OneLinkRun& run, double end_ms) 
   return gains;
 }
 
-TEST(BbrV1, DoublesEachRoundDrainsAndCyclesAroundTheBandwidth) {
+TEST(BbrV1, DoublesEachRoundThenDrainsThenCyclesItsGain) {
   OneLinkRun run({.rate_packets_per_ms = 2, .rtt_ms = 100});
   run.add(kBbrV1);
   const auto gains = gains_of(run, 9000);
-  // Startup: the rate of 10 packets an RTT, then 2/ln 2 times the bandwidth, which doubles each
-  // round until the pipe is full; three rounds without a quarter more, and what was queued goes.
+  // Startup: 10 packets per RTT, then 2/ln 2 times the bandwidth, which doubles in each round trip.
+  // After three round trips with growth below 25 % the pipe is full, and the queue is drained.
   const auto full = std::ranges::find_if(
       gains, [](const auto& gain) { return std::fabs(gain.second - 2.885) < 0.03; });
   ASSERT_NE(full, gains.end());
@@ -84,7 +84,8 @@ TEST(BbrV1, DoublesEachRoundDrainsAndCyclesAroundTheBandwidth) {
   EXPECT_LT(full->first, 900);
   EXPECT_GT(drain->first - full->first, 3 * 100);
   EXPECT_LT(drain->first - full->first, 3 * 300);
-  // Then 1.25, 0.75 and six times 1, a minimum RTT each; 0.75 is no start.
+  // ProbeBW: gains of 1.25, 0.75 and six times 1, for one min_rtt each. It does not start with
+  // 0.75.
   EXPECT_GT(drain[1].second, 0.98);
   std::size_t probes = 0;
   for (auto gain = drain + 1; gain + 3 < gains.end(); ++gain) {
@@ -103,7 +104,7 @@ TEST(BbrV1, DoublesEachRoundDrainsAndCyclesAroundTheBandwidth) {
   EXPECT_GE(probes, 5U);
 }
 
-TEST(BbrV1, StartsItsCyclesAtARandomPhaseButNotAtTheOneThatDrains) {
+TEST(BbrV1, StartsProbeBwInARandomPhaseOtherThanTheDrainingOne) {
   std::set<int> phases;
   for (std::uint64_t key = 0; key < 60; ++key) {
     const Protocol& protocol = find_protocol("bbr");
@@ -119,11 +120,11 @@ TEST(BbrV1, StartsItsCyclesAtARandomPhaseButNotAtTheOneThatDrains) {
     EXPECT_GT(drain[1].second, 0.98);
     phases.insert(static_cast<int>(std::lround((probe->first - drain[1].first) / 41.5)));
   }
-  // As many phases of gain 1 precede the first probe.
+  // Number of phases with gain 1 before the first probe.
   EXPECT_EQ(phases, (std::set<int>{0, 1, 2, 3, 4, 5, 6}));
 }
 
-TEST(BbrV1, KeepsInFlightWhatThePathHolds) {
+TEST(BbrV1, KeepsInflightNearTheBdp) {
   OneLinkRun run({.rate_packets_per_ms = 1.25, .rtt_ms = 150, .buffer_packets = 1000});
   run.add(kBbrV1);
   run.run_until(3000);
@@ -140,10 +141,10 @@ TEST(BbrV1, KeepsInFlightWhatThePathHolds) {
   EXPECT_EQ(counts[0].lost, 0U);
 }
 
-TEST(BbrV1, LooksForTheMinimumRttEveryTenSecondsWithFourPackets) {
+TEST(BbrV1, EntersProbeRttEveryTenSecondsWithFourPackets) {
   OneLinkRun run({.rate_packets_per_ms = 1.25, .rtt_ms = 150});
   run.add(kBbrV1);
-  std::vector<std::pair<double, double>> probes;  // from, to
+  std::vector<std::pair<double, double>> probes;  // start and end
   bool is_probing = false;
   run.observer = [&](std::size_t) {
     const bool is = run.controller(0).cwnd() <= 4 && run.now_ms() > 2000;
@@ -151,7 +152,7 @@ TEST(BbrV1, LooksForTheMinimumRttEveryTenSecondsWithFourPackets) {
       probes.emplace_back(run.now_ms(), 0);
     } else if (!is && is_probing) {
       probes.back().second = run.now_ms();
-      // The window is at once what it was.
+      // cwnd is restored at once.
       EXPECT_GT(run.controller(0).cwnd(), 300);
     }
     is_probing = is;
@@ -159,7 +160,7 @@ TEST(BbrV1, LooksForTheMinimumRttEveryTenSecondsWithFourPackets) {
   run.run_until(60000);
   ASSERT_GE(probes.size(), 4U);
   for (std::size_t i = 0; i + 1 < probes.size(); ++i) {
-    // Until four are left, for 200 ms, and to the end of a round.
+    // Drains to four packets, then lasts 200 ms, up to the end of a round trip.
     const double length_ms = probes[i].second - probes[i].first;
     EXPECT_GT(length_ms, 200);
     EXPECT_LT(length_ms, 200 + 2.5 * 150);
@@ -187,14 +188,14 @@ TEST(BbrV1, SeveralFlowsInADeepBufferAboutDoubleTheRtt) {
   }
 }
 
-struct Deafness {
+struct LossCase {
   double loss = 0;
-  double share = 0;  // of what the link lets through
+  double share = 0;  // fraction of the rate left after losses
 };
 
-class BbrV1UnderLoss : public testing::TestWithParam<Deafness> {};
+class BbrV1UnderLoss : public testing::TestWithParam<LossCase> {};
 
-TEST_P(BbrV1UnderLoss, IsDeaf) {
+TEST_P(BbrV1UnderLoss, IgnoresRandomLoss) {
   const auto [loss, share] = GetParam();
   OneLinkRun run({.rate_packets_per_ms = 1.25, .rtt_ms = 100, .buffer_packets = 1000});
   run.link().loss_probability = loss;
@@ -204,13 +205,13 @@ TEST_P(BbrV1UnderLoss, IsDeaf) {
   EXPECT_GT(static_cast<double>(counts[0].delivered) / 60000, share * (1 - loss) * 1.25);
 }
 
-// A window halved at each loss gets a tenth at 1 % and a fiftieth at 15 %.
+// A protocol that halves its window at each loss would get a tenth at 1 % and a fiftieth at 15 %.
 INSTANTIATE_TEST_SUITE_P(UpToFifteenPercent, BbrV1UnderLoss,
-                         testing::Values(Deafness{0.001, 0.95}, Deafness{0.01, 0.95},
-                                         Deafness{0.05, 0.9}, Deafness{0.1, 0.8},
-                                         Deafness{0.15, 0.4}));
+                         testing::Values(LossCase{0.001, 0.95}, LossCase{0.01, 0.95},
+                                         LossCase{0.05, 0.9}, LossCase{0.1, 0.8},
+                                         LossCase{0.15, 0.4}));
 
-TEST(BbrV1, HearsOfLossesThatOutweighItsProbes) {
+TEST(BbrV1, StarvesWhenLossesExceedTheProbingGain) {
   OneLinkRun run({.rate_packets_per_ms = 1.25, .rtt_ms = 100, .buffer_packets = 1000});
   run.link().loss_probability = 0.3;
   run.add(kBbrV1);
@@ -219,8 +220,8 @@ TEST(BbrV1, HearsOfLossesThatOutweighItsProbes) {
   EXPECT_LT(static_cast<double>(counts[0].delivered) / 30000, 0.5 * 0.7 * 1.25);
 }
 
-// A timeout sends one packet, and what had been learnt of the path stays.
-TEST(BbrV1, BeginsWithOnePacketAfterATimeout) {
+// A timeout reduces cwnd to one packet and keeps the model of the path.
+TEST(BbrV1, SendsOnePacketAfterATimeoutAndKeepsItsModel) {
   OneLinkRun run({.rate_packets_per_ms = 1.25, .rtt_ms = 100, .buffer_packets = 1000});
   run.add(kBbrV1);
   run.run_until(5000);
@@ -240,19 +241,19 @@ TEST(BbrV1, BeginsWithOnePacketAfterATimeout) {
   EXPECT_NEAR(run.controller(0).cwnd(), before, 0.1 * before);
 }
 
-// On the transport, against the kernel: Linux 6.18 over an emulated link of 15 Mbit/s and 150 ms
-// with 1000 packets of buffer, bulk flows of 40 s started 0.2 s apart.
-struct KernelFigures {
+// Comparison of the protocol on the simulated transport with Linux 6.18: an emulated link of 15
+// Mbit/s and 150 ms with 1000 packets of buffer; bulk flows of 40 s started 0.2 s apart.
+struct KernelMeasurement {
   std::size_t flows = 1;
   double loss = 0;
   double mbit_per_s = 0;
-  double rtt_ms = 0;  // 0: not known
+  double rtt_ms = 0;  // 0: not measured
 };
 
-class BbrV1InTheKernel : public testing::TestWithParam<KernelFigures> {};
+class BbrV1InTheKernel : public testing::TestWithParam<KernelMeasurement> {};
 
-TEST_P(BbrV1InTheKernel, DoesTheSame) {
-  const KernelFigures& kernel = GetParam();
+TEST_P(BbrV1InTheKernel, MatchesTheKernel) {
+  const KernelMeasurement& kernel = GetParam();
   constexpr double kDurationMs = 40000;
   NetworkDescription network;
   network.key = 1;
@@ -294,9 +295,9 @@ TEST_P(BbrV1InTheKernel, DoesTheSame) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Linux, BbrV1InTheKernel,
-                         testing::Values(KernelFigures{1, 0, 14.43, 186},
-                                         KernelFigures{2, 0, 14.38, 305},
-                                         KernelFigures{1, 0.01, 13.8, 0}));
+                         testing::Values(KernelMeasurement{1, 0, 14.43, 186},
+                                         KernelMeasurement{2, 0, 14.38, 305},
+                                         KernelMeasurement{1, 0.01, 13.8, 0}));
 
 }  // namespace
 }  // namespace remy

@@ -10,49 +10,50 @@ namespace {
 
 const Choice kBbrV3 = {"bbr", "v3", {}};
 
-// What a controller does from one time on.
-struct Phase {
+// An interval of constant pacing gain.
+struct GainInterval {
   double start_ms = 0;
-  double gain = 0;  // rate over the link's
+  double gain = 0;  // pacing rate relative to the link rate
   double window_packets = 0;
 };
 
-// The gains in order, without those that last for less than a few ms.
-std::vector<Phase> phases_of(OneLinkRun& run, double end_ms) {
-  std::vector<Phase> phases;
+// Intervals separated by gain changes of more than 0.02.
+std::vector<GainInterval> gain_intervals(OneLinkRun& run, double end_ms) {
+  std::vector<GainInterval> intervals;
   run.observer = [&](std::size_t flow) {
     const double gain =
         1 / (run.controller(flow).pacing_interval_ms() * run.link().rate_packets_per_ms * 0.99);
-    if (phases.empty() || std::fabs(gain - phases.back().gain) > 0.02) {
-      phases.push_back({run.now_ms(), gain, run.controller(flow).cwnd()});
+    if (intervals.empty() || std::fabs(gain - intervals.back().gain) > 0.02) {
+      intervals.push_back({run.now_ms(), gain, run.controller(flow).cwnd()});
     }
   };
   run.run_until(end_ms);
   run.observer = nullptr;
-  return phases;
+  return intervals;
 }
 
-auto find_gain(const std::vector<Phase>& phases, std::vector<Phase>::const_iterator from,
-               double gain) {
-  return std::find_if(from, phases.end(),
-                      [&](const Phase& phase) { return std::fabs(phase.gain - gain) < 0.02; });
+auto find_gain(const std::vector<GainInterval>& intervals,
+               std::vector<GainInterval>::const_iterator from, double gain) {
+  return std::find_if(from, intervals.end(), [&](const GainInterval& interval) {
+    return std::fabs(interval.gain - gain) < 0.02;
+  });
 }
 
-TEST(BbrV3, StartsUpAtFourTimesLogarithmTwoAndDrainsAtAHalf) {
+TEST(BbrV3, StartupGainIs4Ln2AndDrainGainIsOneHalf) {
   OneLinkRun run({.rate_packets_per_ms = 2, .rtt_ms = 100});
   run.add(kBbrV3);
-  const auto phases = phases_of(run, 2500);
-  const auto full = find_gain(phases, phases.begin(), 2.77);
-  ASSERT_NE(full, phases.end());
+  const auto intervals = gain_intervals(run, 2500);
+  const auto full = find_gain(intervals, intervals.begin(), 2.77);
+  ASSERT_NE(full, intervals.end());
   const auto drain = full + 1;
-  ASSERT_NE(drain, phases.end());
+  ASSERT_NE(drain, intervals.end());
   EXPECT_NEAR(drain->gain, 0.5, 0.01);
-  // Three rounds without a quarter more, of 100 to 200 ms each.
+  // Three rounds of 100 to 200 ms in which bandwidth grows by less than 25 %.
   EXPECT_GT(drain->start_ms - full->start_ms, 3 * 100);
   EXPECT_LT(drain->start_ms - full->start_ms, 3 * 250);
-  // Twice what the path holds.
+  // cwnd_gain 2: 2 BDP.
   EXPECT_NEAR(drain->window_packets, 400, 20);
-  // No queue is left to go down for.
+  // The queue is drained, so ProbeBW_DOWN ends at once.
   EXPECT_NEAR(drain[1].gain, 1, 0.01);
 }
 
@@ -60,26 +61,26 @@ TEST(BbrV3, ProbesBandwidthEveryTwoToThreeSeconds) {
   OneLinkRun run({.rate_packets_per_ms = 2, .rtt_ms = 100});
   run.add(kBbrV3);
   run.run_until(1500);
-  const auto phases = phases_of(run, 60000);
+  const auto intervals = gain_intervals(run, 60000);
   double last_up_ms = 0;
   std::size_t probes = 0;
-  for (auto up = find_gain(phases, phases.begin(), 1.25); up < phases.end();
-       up = find_gain(phases, up + 1, 1.25)) {
-    if (up + 2 >= phases.end()) {
+  for (auto up = find_gain(intervals, intervals.begin(), 1.25); up < intervals.end();
+       up = find_gain(intervals, up + 1, 1.25)) {
+    if (up + 2 >= intervals.end()) {
       break;
     }
-    // The window allows for 2.25 times the path.
+    // cwnd_gain 2.25: inflight rises above 2 BDP.
     EXPECT_NEAR(up->window_packets, 2.25 * 200, 50);
     if (up[1].window_packets < 110) {
-      continue;  // ProbeRTT ends it
+      continue;  // ended by ProbeRTT
     }
     EXPECT_NEAR(up[1].gain, 0.9, 0.02);
     EXPECT_NEAR(up[2].gain, 1, 0.02);
-    // Three rounds without a quarter more end a probe.
+    // A probe ends after three rounds in which bandwidth grows by less than 25 %.
     EXPECT_GT(up[1].start_ms - up->start_ms, 3 * 100);
     EXPECT_LT(up[1].start_ms - up->start_ms, 6 * 100);
     if (probes > 0) {
-      // The wait, the round of refilling, the probe; and ProbeRTT starts the wait anew.
+      // Wait, REFILL and UP; ProbeRTT restarts the wait.
       EXPECT_GT(up->start_ms - last_up_ms, 2000);
       EXPECT_LT(up->start_ms - last_up_ms, 3000 + 2 * 600 + 3000);
     }
@@ -90,28 +91,29 @@ TEST(BbrV3, ProbesBandwidthEveryTwoToThreeSeconds) {
   EXPECT_LE(probes, 28U);
 }
 
-// On a short path a Reno flow would be back at its window sooner: 62 or 63 rounds of it.
-TEST(BbrV3, ProbesAsOftenAsRenoWouldGrowToItsWindow) {
+// With a small BDP, Reno coexistence makes the interval shorter than 2 to 3 s: at most as many
+// round trips as the BDP has packets.
+TEST(BbrV3, ProbesAtTheRenoCoexistenceInterval) {
   OneLinkRun run({.rate_packets_per_ms = 1, .rtt_ms = 20});
   run.add(kBbrV3);
   run.run_until(1500);
-  const auto phases = phases_of(run, 4500);
+  const auto intervals = gain_intervals(run, 4500);
   std::size_t probes = 0;
   double first_ms = 0;
   double last_ms = 0;
-  for (auto up = find_gain(phases, phases.begin(), 1.25); up < phases.end();
-       up = find_gain(phases, up + 1, 1.25)) {
+  for (auto up = find_gain(intervals, intervals.begin(), 1.25); up < intervals.end();
+       up = find_gain(intervals, up + 1, 1.25)) {
     first_ms = probes++ == 0 ? up->start_ms : first_ms;
     last_ms = up->start_ms;
   }
   ASSERT_GE(probes, 4U);
-  // 20 packets on the path: 20 rounds, and those of the probe.
+  // The BDP is 20 packets: 20 round trips, and those of the probe.
   const double period_ms = (last_ms - first_ms) / static_cast<double>(probes - 1);
   EXPECT_GT(period_ms, 19 * 20);
   EXPECT_LT(period_ms, 30 * 22);
 }
 
-TEST(BbrV3, LooksForTheMinimumRttEveryFiveSecondsWithHalfOfThePath) {
+TEST(BbrV3, ProbesRttEveryFiveSecondsWithHalfABdp) {
   OneLinkRun run({.rate_packets_per_ms = 1.25, .rtt_ms = 150});
   run.add(kBbrV3);
   run.run_until(4000);
@@ -136,7 +138,7 @@ TEST(BbrV3, LooksForTheMinimumRttEveryFiveSecondsWithHalfOfThePath) {
     const double length_ms = probes[i].second - probes[i].first;
     EXPECT_GT(length_ms, 200);
     EXPECT_LT(length_ms, 200 + 3 * 150);
-    // Later where the queue of itself went down as far.
+    // Later if the queue has drained without ProbeRTT, which restarts the interval.
     const double wait_ms = probes[i + 1].first - probes[i].second;
     EXPECT_GT(wait_ms, 5000);
     at_once += wait_ms < 5050 ? 1 : 0;
@@ -144,10 +146,10 @@ TEST(BbrV3, LooksForTheMinimumRttEveryFiveSecondsWithHalfOfThePath) {
   EXPECT_GE(at_once, 3U);
 }
 
-// A share of packets is lost on the link during one probe only.
+// Packets are lost at a given rate during one probe only.
 class BbrV3Probe : public testing::TestWithParam<double> {};
 
-TEST_P(BbrV3Probe, EndsAtMoreThanTwoPercentOfLossAndBoundsWhatIsInFlight) {
+TEST_P(BbrV3Probe, EndsAbove2PercentLossAndBoundsInflightLongterm) {
   const double loss = GetParam();
   OneLinkRun run({.rate_packets_per_ms = 5, .rtt_ms = 100});
   run.add(kBbrV3);
@@ -171,7 +173,8 @@ TEST_P(BbrV3Probe, EndsAtMoreThanTwoPercentOfLossAndBoundsWhatIsInFlight) {
   run_to_gain(1);
   const double cruising = run.controller(0).cwnd();
   if (loss > 0.02) {
-    // In the first round with what was sent in it, and to what the path then held or 0.7 of it.
+    // The probe ends in its first round trip, and inflight_longterm becomes the inflight at the
+    // loss, but at least 0.7 of the target.
     EXPECT_LT(length_ms, 2.5 * 100);
     EXPECT_LT(window, 1.4 * 500);
     EXPECT_GT(window, 0.69 * 500);
@@ -184,7 +187,7 @@ TEST_P(BbrV3Probe, EndsAtMoreThanTwoPercentOfLossAndBoundsWhatIsInFlight) {
 
 INSTANTIATE_TEST_SUITE_P(Losses, BbrV3Probe, testing::Values(0.0, 0.005, 0.04, 0.1));
 
-TEST(BbrV3, LosesLittleInAShallowBufferWhereVersionOneDoesNotCare) {
+TEST(BbrV3, LosesLessThanV1InAShallowBuffer) {
   const auto run_with = [](const char* variant) {
     OneLinkRun run({.rate_packets_per_ms = 5, .rtt_ms = 60, .buffer_packets = 40});
     run.add({"bbr", variant, {}});
@@ -202,7 +205,7 @@ TEST(BbrV3, LosesLittleInAShallowBufferWhereVersionOneDoesNotCare) {
   EXPECT_GT(v1, 3 * v3);
 }
 
-TEST(BbrV3, BearsOnePercentOfRandomLossButNotFive) {
+TEST(BbrV3, Tolerates1PercentRandomLossButNot5) {
   for (const double loss : {0.01, 0.05}) {
     OneLinkRun run({.rate_packets_per_ms = 1.25, .rtt_ms = 100, .buffer_packets = 1000});
     run.link().loss_probability = loss;
@@ -217,7 +220,7 @@ TEST(BbrV3, BearsOnePercentOfRandomLossButNotFive) {
   }
 }
 
-// Within two minutes, as a probe every 2 to 3 s gains a few percent.
+// Convergence takes up to two minutes, as a probe every 2 to 3 s changes rates by a few percent.
 TEST(BbrV3, SharesALinkEqually) {
   OneLinkRun run({.rate_packets_per_ms = 5, .rtt_ms = 60, .buffer_packets = 600});
   run.add(kBbrV3);

@@ -10,7 +10,7 @@ namespace {
 const Choice kPaper = {"compound", "paper", {}};
 const Choice kLinux = {"compound", "linux", {}};
 
-// In congestion avoidance at a window, without a delay-based part that matters.
+// A clock in congestion avoidance at the given window, with a negligible dwnd.
 void settle(AckClock& clock, double window) {
   while (clock.window() < 2 * window) {
     clock.acknowledge();
@@ -18,7 +18,7 @@ void settle(AckClock& clock, double window) {
   clock.lose();
 }
 
-TEST(Compound, StartsSlowlyAsEver) {
+TEST(Compound, SlowStartIsRenos) {
   AckClock clock(kPaper, 100);
   clock.round();
   clock.round();
@@ -28,7 +28,7 @@ TEST(Compound, StartsSlowlyAsEver) {
   EXPECT_EQ(linux.window(), 4);
 }
 
-// At a window of 256 and without a queue: 256^(3/4) / 8 - 1 = 7, and Reno's packet.
+// At a window of 256 without a queue: 256^(3/4) / 8 - 1 = 7, plus Reno's packet.
 TEST(Compound, GrowsByEightPacketsAnRttAtAWindowOf256) {
   AckClock clock(kPaper, 100);
   settle(clock, 256);
@@ -42,7 +42,7 @@ TEST(Compound, GrowsByEightPacketsAnRttAtAWindowOf256) {
   EXPECT_NEAR(by, 8, 0.5);
 }
 
-// Above gamma it gives way, down to Reno alone.
+// With more than gamma packets queued, dwnd shrinks until only Reno's window is left.
 TEST(Compound, IsRenoWhileMoreThanGammaPacketsAreQueued) {
   for (const Choice& choice : {kPaper, kLinux}) {
     AckClock clock(choice, 100);
@@ -51,7 +51,7 @@ TEST(Compound, IsRenoWhileMoreThanGammaPacketsAreQueued) {
       clock.round();
     }
     EXPECT_GT(clock.window(), 400) << choice.variant;
-    // A queue of a fifth of the window.
+    // The queue is a fifth of the window.
     clock.set_rtt_ms(125);
     for (int round = 0; round < 20; ++round) {
       clock.round();
@@ -64,9 +64,9 @@ TEST(Compound, IsRenoWhileMoreThanGammaPacketsAreQueued) {
   }
 }
 
-// Between gamma and the delay window it gives way in a round by what is queued, zeta being 1; of
-// the window in the paper, of the packets that left in the round before in the module.
-TEST(Compound, GivesWayByWhatIsQueued) {
+// With zeta = 1 dwnd falls by the queued packets per round trip: computed from the window in the
+// report, from the packets of the last round trip in the Linux module.
+TEST(Compound, ReducesDwndByTheQueuedPackets) {
   for (const Choice& choice : {kPaper, kLinux}) {
     AckClock clock(choice, 100);
     settle(clock, 256);
@@ -88,8 +88,8 @@ TEST(Compound, GivesWayByWhatIsQueued) {
   }
 }
 
-// Equation 5: the whole window halves, Reno's part by itself and the other to what is left.
-TEST(Compound, HalvesTheWholeWindowAtALoss) {
+// Equation 5: the whole window halves. Reno's window halves, and dwnd is the remainder.
+TEST(Compound, HalvesTheWholeWindowAfterALoss) {
   AckClock clock(kPaper, 100);
   settle(clock, 100);
   for (int round = 0; round < 30; ++round) {
@@ -108,7 +108,7 @@ TEST(Compound, HalvesTheWholeWindowAtALoss) {
   EXPECT_NEAR(third.window(), 0.75 * previous, 1e-9);
 }
 
-TEST(Compound, AfterATimeoutHasOnePacketAndNoDelayWindow) {
+TEST(Compound, HasOnePacketAndNoDwndAfterATimeout) {
   for (const Choice& choice : {kPaper, kLinux}) {
     AckClock clock(choice, 100);
     settle(clock, 100);
@@ -122,9 +122,9 @@ TEST(Compound, AfterATimeoutHasOnePacketAndNoDelayWindow) {
   }
 }
 
-// The module counts the packets of the last round, in whole numbers: 256 of them are 7 more, and
-// Reno's.
-TEST(Compound, OfLinuxGrowsByWholePackets) {
+// The module computes in whole packets: 256 packets in the last round trip give 7, plus Reno's
+// packet.
+TEST(Compound, LinuxVariantGrowsByWholePackets) {
   AckClock clock(kLinux, 100);
   settle(clock, 200);
   for (int round = 0; round < 8; ++round) {
@@ -140,9 +140,9 @@ TEST(Compound, OfLinuxGrowsByWholePackets) {
   }
 }
 
-// Halved by Reno's rule, with a quarter in recovery; then the loss window is the whole less the
-// delay window, where that is possible.
-TEST(Compound, OfLinuxHalvesAsReno) {
+// Reno's rule halves the window, and recovery has a quarter. The loss-based window is then the
+// whole window less dwnd, if that is positive.
+TEST(Compound, LinuxVariantHalvesAsReno) {
   AckClock clock(kLinux, 100);
   settle(clock, 200);
   for (int round = 0; round < 20; ++round) {

@@ -5,7 +5,7 @@
 namespace remy {
 namespace {
 
-TEST(ConstantRate, SendsAtItsRateWhateverIsLost) {
+TEST(ConstantRate, SendsAtItsRateDespiteLosses) {
   for (const double rate : {0.5, 4.0}) {
     OneLinkRun run({.rate_packets_per_ms = 1, .rtt_ms = 50, .buffer_packets = 20});
     run.link().loss_probability = 0.1;

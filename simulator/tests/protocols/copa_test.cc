@@ -16,7 +16,7 @@ double mean_backlog(OneLinkRun& run, double end_ms) {
   std::uint64_t samples = 0;
   for (double ms = run.now_ms() + 1; ms <= end_ms; ms += 1) {
     run.run_until(ms);
-    // That is transmitted is no queue.
+    // The packet in transmission is not queued.
     const std::size_t backlog = run.backlog();
     sum += backlog > 0 ? static_cast<double>(backlog - 1) : 0;
     ++samples;
@@ -32,7 +32,7 @@ struct Equilibrium {
 
 class CopaEquilibrium : public testing::TestWithParam<Equilibrium> {};
 
-TEST_P(CopaEquilibrium, QueuesOneOverDeltaForEachSender) {
+TEST_P(CopaEquilibrium, KeepsOneOverDeltaPacketsPerSenderInTheQueue) {
   const auto [variant, senders, delta] = GetParam();
   OneLinkRun run({.rate_packets_per_ms = 4, .rtt_ms = 50});
   for (std::size_t i = 0; i < senders; ++i) {
@@ -50,7 +50,7 @@ TEST_P(CopaEquilibrium, QueuesOneOverDeltaForEachSender) {
   EXPECT_GT(static_cast<double>(delivered) / 20000, 0.95 * 4);
 }
 
-// With more senders, whose swings are not in step, the paper's test for others errs at times.
+// With more senders, which oscillate out of phase, the paper's mode detection sometimes errs.
 INSTANTIATE_TEST_SUITE_P(Shares, CopaEquilibrium,
                          testing::Values(Equilibrium{"paper", 1, 0.5}, Equilibrium{"paper", 2, 0.5},
                                          Equilibrium{"paper", 1, 0.1}, Equilibrium{"paper", 2, 0.1},
@@ -58,8 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Shares, CopaEquilibrium,
                                          Equilibrium{"no-mode-switch", 4, 0.5},
                                          Equilibrium{"no-mode-switch", 8, 0.5}));
 
-// The rule alone: one over delta times the queueing delay is the rate that neither grows nor
-// shrinks.
+// Tests the rule alone: the rate 1 / (delta dq) separates growth from decrease.
 TEST(Copa, GrowsBelowItsTargetAndShrinksAboveIt) {
   for (const double delta : {0.5, 0.1}) {
     for (const double queueing_ms : {1.0, 5.0, 20.0}) {
@@ -78,7 +77,7 @@ TEST(Copa, GrowsBelowItsTargetAndShrinksAboveIt) {
         controller->on_ack(ack);
       };
       acknowledge(100);
-      // So far from the start that slow start's window is above the target.
+      // Long after the start, so that slow start has reached the target.
       for (; now_ms < 60 * 100; now_ms += 0.5) {
         acknowledge(100 + 1e-9 * now_ms);
         if (controller->cwnd() > 4 * (100 + queueing_ms) / (delta * queueing_ms)) {
@@ -104,7 +103,7 @@ TEST(Copa, OscillatesWithAPeriodOfFiveRtts) {
   OneLinkRun run({.rate_packets_per_ms = 4, .rtt_ms = 100});
   run.add(kCopa);
   run.run_until(20000);
-  // Emptied every five RTTs.
+  // The queue is empty once in five RTTs.
   std::vector<double> empties;
   bool was_empty = true;
   double longest = 0;
@@ -124,7 +123,7 @@ TEST(Copa, OscillatesWithAPeriodOfFiveRtts) {
   EXPECT_LE(longest, 2.5 / 0.5 + 3);
 }
 
-TEST(Copa, DoublesEachRttUpToItsTarget) {
+TEST(Copa, SlowStartDoublesEachRttUpToTheTarget) {
   OneLinkRun run({.rate_packets_per_ms = 10, .rtt_ms = 100});
   run.add(kCopa);
   run.run_until(99);
@@ -135,11 +134,11 @@ TEST(Copa, DoublesEachRttUpToItsTarget) {
   EXPECT_NEAR(run.controller(0).cwnd(), 40, 2);
   run.run_until(399);
   EXPECT_NEAR(run.controller(0).cwnd(), 80, 6);
-  // At twice the rate of the window.
+  // Paces at twice cwnd / RTT.
   EXPECT_NEAR(run.controller(0).pacing_interval_ms(), 100 / (2 * run.controller(0).cwnd()), 0.05);
 }
 
-TEST(Copa, IsDeafToRandomLoss) {
+TEST(Copa, IgnoresRandomLoss) {
   OneLinkRun run({.rate_packets_per_ms = 2, .rtt_ms = 60, .buffer_packets = 500});
   run.link().loss_probability = 0.02;
   run.add(kCopa);
@@ -147,9 +146,8 @@ TEST(Copa, IsDeafToRandomLoss) {
   EXPECT_GT(static_cast<double>(run.run_until(35000)[0].delivered) / 30000, 0.9 * 0.98 * 2);
 }
 
-// A sender that fills buffers beside it: with the modes a sender holds its own, without them it
-// starves.
-TEST(Copa, CompetesWithSendersThatFillBuffers) {
+// Against a buffer-filling sender, Copa gets its share with mode switching and starves without.
+TEST(Copa, CompetesWithBufferFillingSenders) {
   for (const char* rival : {"newreno", "cubic"}) {
     const auto share = [&](const char* variant) {
       OneLinkRun run({.rate_packets_per_ms = 2, .rtt_ms = 60, .buffer_packets = 120});
@@ -167,7 +165,7 @@ TEST(Copa, CompetesWithSendersThatFillBuffers) {
   }
 }
 
-TEST(Copa, DoesNotCompeteWithItsLikes) {
+TEST(Copa, StaysInDefaultModeAmongCopas) {
   OneLinkRun run({.rate_packets_per_ms = 4, .rtt_ms = 50, .buffer_packets = 400});
   run.add(kCopa);
   run.add(kCopa, 300);

@@ -17,14 +17,14 @@ const Choice kOld = {"cubic", "linux-2.6.22", {}};
 const Choice kLinux = {"cubic", "linux", {}};
 const Choice kWithoutHyStart = {"cubic", "linux", {{"hystart", 0}}};
 
-// Slow start up to a window, without HyStart.
+// A clock in slow start up to a window, without HyStart.
 void open(AckClock& clock, double window) {
   while (clock.window() < window) {
     clock.acknowledge();
   }
 }
 
-// The window at a time after now.
+// The window some time from now.
 double window_after(AckClock& clock, double ms) {
   const double until_ms = clock.now_ms() + ms;
   while (clock.now_ms() < until_ms) {
@@ -45,7 +45,7 @@ TEST(Cubic, StartsWithTheInitialWindowAndDoublesItEachRtt) {
 }
 
 // RFC 9438, section 4.2: W(0) = beta W_max, W(K) = W_max.
-TEST(Cubic, ComesBackToTheLastMaximumAfterKSeconds) {
+TEST(Cubic, ReachesWMaxAfterKSeconds) {
   AckClock clock(kRfc, 100);
   open(clock, 1000);
   clock.lose();
@@ -53,11 +53,11 @@ TEST(Cubic, ComesBackToTheLastMaximumAfterKSeconds) {
   const double k_ms = 1000 * std::cbrt(300 / 0.4);
   EXPECT_NEAR(window_after(clock, k_ms / 2), 1000 - 300 / 8.0, 4);
   EXPECT_NEAR(window_after(clock, k_ms / 2), 1000, 1);
-  // And beyond it as it came, mirrored.
+  // W_cubic is point-symmetric about W_max.
   EXPECT_NEAR(window_after(clock, k_ms / 2), 1000 + 300 / 8.0, 4);
 }
 
-TEST(Cubic, OfBothKernelsComesBackAfterKSeconds) {
+TEST(Cubic, LinuxVariantsReachWMaxAfterKSeconds) {
   AckClock clock(kWithoutHyStart, 100);
   open(clock, 1000);
   clock.lose();
@@ -68,13 +68,13 @@ TEST(Cubic, OfBothKernelsComesBackAfterKSeconds) {
   open(old, 1000);
   old.lose();
   EXPECT_EQ(old.window(), 1000 * 819 / 1024);
-  // It is there sooner: its growth is held to be by delayed ACKs.
+  // Earlier, since the window grows faster than W_cubic (the delayed_ack filter).
   EXPECT_NEAR(window_after(old, 1000 * std::cbrt(200 / 0.4)), 1000, 5);
 }
 
-// RFC 9438, section 4.7: a loss at 700 that comes before the maximum of 1000 is reached aims at
-// 700 (1 + beta) / 2.
-TEST(Cubic, MakesRoomWhereItDidNotReachItsLastMaximum) {
+// RFC 9438, section 4.7: a loss at 700, before W_max = 1000 is reached, sets W_max = 700 (1 + beta)
+// / 2.
+TEST(Cubic, FastConvergenceLowersWMax) {
   AckClock clock(kRfc, 100);
   open(clock, 1000);
   clock.lose();
@@ -89,9 +89,9 @@ TEST(Cubic, MakesRoomWhereItDidNotReachItsLastMaximum) {
   EXPECT_NEAR(window_after(without, 1000 * std::cbrt((700 - 490) / 0.4)), 700, 1);
 }
 
-// RFC 9438, section 4.3: where Reno would be faster, as an AIMD of 3 (1 - beta) / (1 + beta) =
-// 0.529 packets an RTT.
-TEST(Cubic, IsAsFastAsRenoInSmallWindows) {
+// RFC 9438, section 4.3: in the Reno-friendly region the window grows by 3 (1 - beta) / (1 + beta)
+// = 0.529 packets per RTT.
+TEST(Cubic, GrowsAsRenoInSmallWindows) {
   AckClock clock(kRfc, 10);
   open(clock, 100);
   clock.lose();
@@ -99,7 +99,7 @@ TEST(Cubic, IsAsFastAsRenoInSmallWindows) {
     clock.round();
   }
   EXPECT_NEAR(clock.window(), 70 + 20 * 9.0 / 17, 0.6);
-  // From the window on at which the loss was, by a whole packet.
+  // From cwnd_prior on by one packet per RTT.
   while (clock.window() < 101) {
     clock.round();
   }
@@ -111,7 +111,7 @@ TEST(Cubic, IsAsFastAsRenoInSmallWindows) {
 }
 
 // RFC 9438, section 4.8.
-TEST(Cubic, AfterATimeoutStartsSlowlyUpToTheReducedWindow) {
+TEST(Cubic, SlowStartsUpToSsthreshAfterATimeout) {
   AckClock clock(kRfc, 100);
   open(clock, 100);
   clock.time_out();
@@ -122,13 +122,13 @@ TEST(Cubic, AfterATimeoutStartsSlowlyUpToTheReducedWindow) {
   }
   EXPECT_EQ(clock.window(), 64);
   clock.round();
-  // Then by the curve from its bottom: after 1 s 0.4 packets more, so Reno's estimate is faster.
+  // Then W_cubic with K = 0: after 1 s it has grown by 0.4 packets, so W_est is larger.
   EXPECT_NEAR(clock.window(), 70, 1);
   EXPECT_NEAR(window_after(clock, 1000), 70 + 10 * 9.0 / 17, 1);
 }
 
-// RFC 9438, section 5.8: time in which there is nothing to send is none of the curve's.
-TEST(Cubic, DoesNotCountPausesAsTimeToGrow) {
+// RFC 9438, section 5.8: idle time does not count for the epoch.
+TEST(Cubic, ExcludesIdleTimeFromTheEpoch) {
   for (const Choice& choice : {kRfc, kWithoutHyStart}) {
     AckClock clock(choice, 100);
     open(clock, 1000);
@@ -148,7 +148,7 @@ TEST(Cubic, DoesNotCountPausesAsTimeToGrow) {
   }
 }
 
-TEST(Cubic, AfterAPauseOfATimeoutStartsWithTheInitialWindow) {
+TEST(Cubic, RestoresTheInitialWindowAfterAnIdleRto) {
   for (const Choice& choice : {kRfc, kWithoutHyStart}) {
     AckClock clock(choice, 100);
     open(clock, 100);
@@ -175,9 +175,9 @@ TEST(Cubic, DoesNotGrowInRecovery) {
   }
 }
 
-// RFC 9438, table 1 (RTT 0.1 s) and table 2 (0.01 s): windows where one packet in 1/p is lost, of
-// the curve, or of Reno where that is more. The tables suppose that each maximum is the last one
-// again; fast convergence stays 2 to 6 % below.
+// RFC 9438, table 1 (RTT 0.1 s) and table 2 (0.01 s): mean windows at a loss rate p, of CUBIC or of
+// Reno, whichever is larger. The tables assume that W_max is the same in each cycle; fast
+// convergence gives 2 to 6 % less.
 TEST(Cubic, HasTheMeanWindowsOfTheRfcsTables) {
   const auto expect_mean = [](double rtt_ms, double p, double window) {
     const auto packets = static_cast<std::uint64_t>(std::llround(1 / p));
@@ -199,9 +199,9 @@ TEST(Cubic, HasTheMeanWindowsOfTheRfcsTables) {
   expect_mean(10, 1e-8, 33325);
 }
 
-// The same of the kernels by the general formula of section 5.2, C (3 + beta) / (4 (1 - beta)) to
-// the 1/4 times RTT/p to the 3/4. Whole packets grow faster in small windows.
-TEST(Cubic, OfBothKernelsHasTheMeanWindowsOfTheFormula) {
+// Mean windows of the kernel variants by the formula of section 5.2: (C (3 + beta) / (4 (1 -
+// beta)))^(1/4) RTT^(3/4) / p^(3/4). Whole packets grow faster in small windows.
+TEST(Cubic, LinuxVariantsHaveTheMeanWindowsOfTheFormula) {
   const auto formula = [](double beta, double rtt_s, double p) {
     return std::pow(0.4 * (3 + beta) / (4 * (1 - beta)), 0.25) * std::pow(rtt_s / p, 0.75);
   };
@@ -214,9 +214,9 @@ TEST(Cubic, OfBothKernelsHasTheMeanWindowsOfTheFormula) {
   EXPECT_NEAR(mean_window(kOld, 100, 1'000'000, 1, 5) / formula(then, 0.1, 1e-6), 1, 0.05);
 }
 
-// Before the first loss after a reset, 50 ACKs a packet; the kernel's filter of delayed ACKs makes
-// 800 / 31 of it, and a counter that begins at 0 one more.
-TEST(Cubic, OfLinux2622GrowsSlowlyWhereNoLossIsKnown) {
+// Before the first loss, 50 ACKs per packet. The kernel's delayed_ack filter turns this into 800 /
+// 31, and a counter that starts at 0 adds one.
+TEST(Cubic, Linux2622GrowsSlowlyBeforeTheFirstLoss) {
   AckClock clock(kOld, 100);
   open(clock, 100);
   clock.time_out();
@@ -230,8 +230,9 @@ TEST(Cubic, OfLinux2622GrowsSlowlyWhereNoLossIsKnown) {
   EXPECT_NEAR(acks, 2 * 26, 1);
 }
 
-// Far beyond the last maximum at most 16 packets in 100 ms, which the same filter nearly doubles.
-TEST(Cubic, OfLinux2622GrowsByAMaximumPerRtt) {
+// Far above W_max the window grows by at most 16 packets per 100 ms, which the delayed_ack filter
+// nearly doubles.
+TEST(Cubic, Linux2622LimitsItsGrowth) {
   AckClock clock(kOld, 100, 2000);
   open(clock, 1000);
   clock.lose();
@@ -240,8 +241,8 @@ TEST(Cubic, OfLinux2622GrowsByAMaximumPerRtt) {
   EXPECT_NEAR(window_after(clock, 100) - before, 31, 2);
 }
 
-TEST(Cubic, HyStartEndsSlowStartAtATrainOfAcks) {
-  // At 50 packets an RTT of 100 ms, ACKs are 2 ms apart.
+TEST(Cubic, HyStartEndsSlowStartByAckTrain) {
+  // At 50 packets per RTT of 100 ms, ACKs are 2 ms apart.
   AckClock clock(kLinux, 100);
   for (int round = 0; round < 6; ++round) {
     clock.round();
@@ -269,8 +270,8 @@ TEST(Cubic, HyStartEndsSlowStartWhenTheRttGrowsByAnEighth) {
   EXPECT_LT(after(1017), 75);
 }
 
-// What Linux 6.18 makes of 15 Mbit/s, 150 ms and a queue of 1000 packets in 40 s, measured over an
-// emulated link.
+// Linux 6.18 over an emulated link of 15 Mbit/s and 150 ms with a queue of 1000 packets, during 40
+// s.
 OneBottleneck emulated_link(std::vector<double> starts_ms) {
   OneBottleneck bottleneck;
   bottleneck.protocol = kLinux;
@@ -297,13 +298,13 @@ void expect_kernel(const NetworkResults& results, const char* flows, double mbps
   EXPECT_NEAR(mean_rtt_ms(results) / rtt_ms, 1, 0.1) << flows;
 }
 
-TEST(Cubic, OfLinuxHasTheRateAndTheRttOfTheKernel) {
+TEST(Cubic, LinuxVariantMatchesRateAndRttOfTheKernel) {
   expect_kernel(emulated_link({0}).run(40'000), "one flow", 14.81, 715);
   expect_kernel(emulated_link({0, 200}).run(40'200), "two flows", 14.85, 754);
 }
 
-// One packet in a hundred is lost: 1.3 Mbit/s.
-TEST(Cubic, OfLinuxHasTheRateOfTheKernelWherePacketsAreLost) {
+// With 1 % loss: 1.3 Mbit/s.
+TEST(Cubic, LinuxVariantMatchesRateOfTheKernelWithLoss) {
   OneBottleneck bottleneck = emulated_link({0});
   bottleneck.link.loss_probability = 0.01;
   double sum = 0;

@@ -12,33 +12,33 @@ namespace {
 
 const Choice kDctcp = {"dctcp", "", {}};
 
-// RFC 8257, section 3.3: alpha = (1 - g) alpha + g M for each window, and the window is reduced by
-// half of it.
-TEST(Dctcp, ReducesTheWindowByHalfTheAverageShareOfMarks) {
+// RFC 8257, section 3.3: alpha = (1 - g) alpha + g M per window, and the window is reduced by half
+// of alpha.
+TEST(Dctcp, ReducesTheWindowByHalfOfAlpha) {
   AckClock clock(kDctcp, 100);
   while (clock.window() < 100) {
     clock.acknowledge();
   }
-  // Slow start from 10 has taken three windows and begun the fourth, and the first ACK ends one of
-  // nothing else.
+  // Slow start from 10 has taken three windows and started the fourth. The first ACK ends an
+  // observation window of only itself.
   const double share = std::pow(15 / 16.0, 4);
   clock.acknowledge(1, 1);
   EXPECT_NEAR(clock.window(), 100 * (1 - share / 2), 0.5);
 }
 
-TEST(Dctcp, AveragesTheShareOfMarksOverWindows) {
-  // Gain 1: the share of the last window is all.
+TEST(Dctcp, AveragesTheFractionOfMarksOverWindows) {
+  // Gain 1: alpha is the fraction of the last window.
   AckClock clock({"dctcp", "", {{"gain", 1}}}, 100);
   while (clock.window() < 64) {
     clock.acknowledge();
   }
   clock.round();
   clock.round();
-  // One mark in a window, whose share of marks until then is 0.
+  // One mark in a window; alpha is 0 until then.
   const double before = clock.window();
   clock.acknowledge(1, 1);
   EXPECT_NEAR(clock.window(), before, 2);
-  // That mark counts when its window is over, and for the next reaction.
+  // The mark is included in alpha at the end of its window, for the next reduction.
   clock.round();
   const double then = clock.window();
   clock.acknowledge(1, 1);
@@ -46,7 +46,7 @@ TEST(Dctcp, AveragesTheShareOfMarksOverWindows) {
   EXPECT_GT(clock.window(), then * (1 - 0.5 * 2 / before));
 }
 
-TEST(Dctcp, ReactsOnceInAWindowOfData) {
+TEST(Dctcp, ReactsOncePerWindowOfData) {
   AckClock clock(kDctcp, 100);
   while (clock.window() < 100) {
     clock.acknowledge();
@@ -64,8 +64,8 @@ TEST(Dctcp, ReactsOnceInAWindowOfData) {
   EXPECT_LT(clock.window(), before);
 }
 
-// All marked, in every window: alpha goes to 1, and each window is half the last, and a packet.
-TEST(Dctcp, IsRenoWhereEverythingIsMarked) {
+// All packets are marked: alpha approaches 1, and each window is half the last one plus a packet.
+TEST(Dctcp, IsRenoIfEverythingIsMarked) {
   AckClock clock(kDctcp, 100);
   while (clock.window() < 1000) {
     clock.acknowledge();
@@ -77,7 +77,7 @@ TEST(Dctcp, IsRenoWhereEverythingIsMarked) {
   EXPECT_GE(clock.window(), 2);
 }
 
-TEST(Dctcp, HalvesTheWindowAtALoss) {
+TEST(Dctcp, HalvesTheWindowAfterALoss) {
   AckClock clock(kDctcp, 100);
   while (clock.window() < 100) {
     clock.acknowledge();
@@ -86,14 +86,14 @@ TEST(Dctcp, HalvesTheWindowAtALoss) {
   EXPECT_EQ(clock.window(), 50);
 }
 
-TEST(Dctcp, AsksForMarks) { EXPECT_TRUE(find_protocol("dctcp").needs.is_ecn_capable); }
+TEST(Dctcp, IsEcnCapable) { EXPECT_TRUE(find_protocol("dctcp").needs.is_ecn_capable); }
 
-// Alizadeh et al. 2010, section 3.3, for n flows in step at a switch that marks beyond K packets:
-// the queue's maximum is K + n, its amplitude sqrt(2 n (C RTT + K)) / 2, its period sqrt(2 (C RTT +
-// K) / n) / 2 RTTs, and it is never empty where K > C RTT / 7.
+// Alizadeh et al. 2010, section 3.3, for n synchronized flows at a switch that marks above K
+// packets: the maximum queue is K + n, its amplitude sqrt(2 n (C RTT + K)) / 2 and its period
+// sqrt(2 (C RTT + K) / n) / 2 RTTs. The queue never empties if K > C RTT / 7.
 class DctcpOnALink : public testing::TestWithParam<int> {};
 
-TEST_P(DctcpOnALink, HoldsTheQueueBelowItsThresholdAndOnePacketAFlow) {
+TEST_P(DctcpOnALink, KeepsTheQueueBelowTheThresholdPlusOnePacketPerFlow) {
   const int flows = GetParam();
   const double threshold = 40;
   for (const double rtt_ms : {10.0, 20.0}) {
@@ -121,7 +121,7 @@ TEST_P(DctcpOnALink, HoldsTheQueueBelowItsThresholdAndOnePacketAFlow) {
       periods += was_low && packets > mean + 2 ? 1 : 0;
       was_low = packets < mean - 2 || (was_low && packets <= mean + 2);
     }
-    // The RTT is that of the mean queue.
+    // The RTT includes the mean queue.
     const double period_rtts = 4000.0 / periods / (rtt_ms + mean / 10);
     EXPECT_NEAR(period_rtts / (std::sqrt(2 * held / flows) / 2), 1, 0.15);
   }
@@ -130,8 +130,8 @@ TEST_P(DctcpOnALink, HoldsTheQueueBelowItsThresholdAndOnePacketAFlow) {
 INSTANTIATE_TEST_SUITE_P(Flows, DctcpOnALink, testing::Values(2, 4));
 
 // Alizadeh et al. 2010, section 4.1, "Multi-hop networks": ten senders cross a link of 10 Gbit/s
-// and one of 1 Gbit/s, twenty the first and ten the second; each has 1 Gbit/s of its own. Fair are
-// 50, 475 and 50 Mbit/s; the paper measured 46, 475 and 54.
+// and one of 1 Gbit/s, twenty only the first and ten only the second. Each has an access link of 1
+// Gbit/s. Fair shares are 50, 475 and 50 Mbit/s; the paper measured 46, 475 and 54.
 TEST(Dctcp, SharesTwoBottlenecksFairly) {
   NetworkDescription network;
   const auto add_link = [&network](double gigabits, double threshold) {

@@ -7,18 +7,18 @@ namespace {
 
 const Choice kHybla = {"hybla", "", {{"initial_window_packets", 2}}};
 
-// rho = RTT / 25 ms: 2^rho - 1 for an ACK in slow start.
-TEST(Hybla, SlowStartIsAsFastAsThatOfTheReferenceRtt) {
+// rho = RTT / 25 ms: 2^rho - 1 packets per ACK in slow start.
+TEST(Hybla, SlowStartIsAsFastAsAtTheReferenceRtt) {
   AckClock clock(kHybla, 75);
   clock.acknowledge();
   EXPECT_NEAR(clock.window(), 2 + 7, 1e-12);
-  // So after an RTT it is what 25 ms make of it in 3.
+  // One RTT has the effect of three RTTs of 25 ms.
   clock.acknowledge();
   EXPECT_NEAR(clock.window(), 2 * 8, 1e-12);
 }
 
-// rho^2 / W beyond: 9 packets an RTT.
-TEST(Hybla, CongestionAvoidanceGrowsBySquareOfTheRatio) {
+// rho^2 / W in congestion avoidance: 9 packets per RTT.
+TEST(Hybla, CongestionAvoidanceGrowsByTheSquareOfRho) {
   AckClock clock(kHybla, 75);
   while (clock.window() < 400) {
     clock.acknowledge();
@@ -29,7 +29,7 @@ TEST(Hybla, CongestionAvoidanceGrowsBySquareOfTheRatio) {
   EXPECT_NEAR(clock.window(), before + 9 / before, 1e-12);
 }
 
-TEST(Hybla, IsRenoWhereTheRttIsShort) {
+TEST(Hybla, IsRenoIfTheRttIsShort) {
   AckClock clock(kHybla, 10);
   clock.round();
   EXPECT_EQ(clock.window(), 4);
@@ -42,8 +42,8 @@ TEST(Hybla, IsRenoWhereTheRttIsShort) {
   EXPECT_DOUBLE_EQ(clock.window(), 50 + 1 / 50.0);
 }
 
-// Its own queue makes it no faster.
-TEST(Hybla, MeasuresTheLeastRtt) {
+// The flow's own queue does not make it faster.
+TEST(Hybla, UsesTheMinimumRtt) {
   AckClock clock(kHybla, 75);
   clock.acknowledge();
   clock.set_rtt_ms(150);

@@ -5,8 +5,8 @@
 namespace remy {
 namespace {
 
-// RTTs have been from 100 to 200 ms, the window is 200 or so, and the mean RTT of the last round is
-// this.
+// A clock whose RTTs were between 100 and 200 ms, with a window of about 200 and the given mean RTT
+// in the last round trip.
 AckClock at_rtt(double rtt_ms) {
   AckClock clock({"illinois", "", {}}, 100);
   while (clock.window() < 400) {
@@ -36,16 +36,16 @@ double reduction_at(double rtt_ms) {
   return 1 - clock.window() / before;
 }
 
-// Equation 5, k1 / (k2 + d), from 10 packets an RTT at 1 % of the largest delay to 0.3 at all of
-// it: with d = 50 of 100 ms, 10 * 0.3 * 99 / (0.3 * 99 + 9.7 * 49) = 0.588.
-TEST(Illinois, GrowsMoreSlowlyTheLongerTheQueueIs) {
+// Equation 5: alpha falls from 10 packets per RTT at 1 % of d_m to 0.3 at d_m. At d_a = 50 of 100
+// ms it is 10 * 0.3 * 99 / (0.3 * 99 + 9.7 * 49) = 0.588.
+TEST(Illinois, AlphaFallsWithTheQueueingDelay) {
   EXPECT_NEAR(growth_at(200), 0.3, 0.01);
   EXPECT_NEAR(growth_at(150), 297.0 / (29.7 + 475.3), 0.01);
   EXPECT_NEAR(growth_at(102), 297.0 / (29.7 + 9.7), 0.1);
 }
 
-// Five rounds below 1 % bring the largest growth.
-TEST(Illinois, GrowsBySeveralPacketsWhereTheQueueIsEmptyForLong) {
+// Alpha reaches its maximum after five round trips below 1 %.
+TEST(Illinois, AlphaIsLargestAfterFiveRoundsOfLowDelay) {
   AckClock clock = at_rtt(150);
   clock.set_rtt_ms(100);
   double before = 0;
@@ -61,8 +61,8 @@ TEST(Illinois, GrowsBySeveralPacketsWhereTheQueueIsEmptyForLong) {
   EXPECT_LE(rounds, 8);
 }
 
-// Equation 6: an eighth up to 10 % of the largest delay, a half from 80 % on, and between.
-TEST(Illinois, GivesUpMoreTheLongerTheQueueIs) {
+// Equation 6: beta is 1/8 up to 10 % of d_m, 1/2 from 80 % on, and linear in between.
+TEST(Illinois, BetaRisesWithTheQueueingDelay) {
   EXPECT_NEAR(reduction_at(105), 0.125, 1e-9);
   EXPECT_NEAR(reduction_at(145), 0.125 + 0.375 * 35 / 70, 1e-3);
   EXPECT_NEAR(reduction_at(185), 0.5, 1e-9);
@@ -75,7 +75,7 @@ TEST(Illinois, IsRenoInSmallWindows) {
   }
   clock.lose();
   EXPECT_EQ(clock.window(), 8);
-  clock.round();  // with what was in flight
+  clock.round();  // acknowledges the packets in flight
   const double before = clock.window();
   for (int round = 0; round < 4; ++round) {
     clock.round();

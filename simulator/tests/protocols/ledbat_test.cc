@@ -8,9 +8,9 @@ namespace {
 
 const Choice kLedbat = {"ledbat", "", {}};
 
-// RFC 6817, section 2.4.2: GAIN off_target / cwnd for each packet, off_target = (TARGET -
+// RFC 6817, section 2.4.2: GAIN off_target / cwnd per packet, with off_target = (TARGET -
 // queuing_delay) / TARGET.
-TEST(Ledbat, MovesInProportionToTheDistanceFromTheTarget) {
+TEST(Ledbat, ChangesInProportionToTheDistanceFromTheTarget) {
   AckClock clock(kLedbat, 100);
   clock.set_one_way_ms(50);
   for (int round = 0; round < 20; ++round) {
@@ -20,7 +20,7 @@ TEST(Ledbat, MovesInProportionToTheDistanceFromTheTarget) {
   const auto step_at = [&clock](double one_way_ms) {
     clock.set_one_way_ms(one_way_ms);
     for (int ack = 0; ack < 4; ++ack) {
-      clock.acknowledge();  // that no sample is older
+      clock.acknowledge();  // replaces all samples of the current-delay filter
     }
     const double before = clock.window();
     clock.acknowledge();
@@ -32,7 +32,7 @@ TEST(Ledbat, MovesInProportionToTheDistanceFromTheTarget) {
   EXPECT_NEAR(step_at(250), -1, 1e-9);
 }
 
-TEST(Ledbat, HalvesAtALossAndKeepsTwoPackets) {
+TEST(Ledbat, HalvesAfterALossToAtLeastTwoPackets) {
   AckClock clock(kLedbat, 100);
   clock.set_one_way_ms(50);
   for (int round = 0; round < 20; ++round) {
@@ -49,8 +49,8 @@ TEST(Ledbat, HalvesAtALossAndKeepsTwoPackets) {
   EXPECT_EQ(clock.window(), 1);
 }
 
-// Section 2.4.2: the base is the least of the last ten minutes.
-TEST(Ledbat, ForgetsItsBaseAfterTenMinutes) {
+// Section 2.4.2: the base delay is the minimum of the last ten minutes.
+TEST(Ledbat, ForgetsItsBaseDelayAfterTenMinutes) {
   AckClock clock(kLedbat, 100);
   clock.set_one_way_ms(50);
   clock.round();
@@ -78,8 +78,8 @@ TEST(Ledbat, OneFlowHoldsTheQueueAtItsTarget) {
   }
 }
 
-// It takes the first one's queue for the path's own delay.
-TEST(Ledbat, ALateComerWins) {
+// It mistakes the first flow's queue for propagation delay.
+TEST(Ledbat, LatecomerGetsMore) {
   OneLinkRun run({.rate_packets_per_ms = 1, .rtt_ms = 100});
   run.add(kLedbat);
   run.add(kLedbat, 200'000);

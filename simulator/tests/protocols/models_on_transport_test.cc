@@ -7,8 +7,8 @@
 namespace remy {
 namespace {
 
-// Protocols that model their path, alone on it, on a transport that repairs losses: what each gets
-// of the link, and its mean RTT.
+// Model-based protocols, alone on a path with a transport that retransmits: the expected fraction
+// of the link rate, and the mean RTT.
 struct Expectation {
   const char* protocol;
   const char* variant;
@@ -22,7 +22,7 @@ struct Expectation {
 
 class ModelOnTransport : public testing::TestWithParam<Expectation> {};
 
-TEST_P(ModelOnTransport, FillsItsPathAndNotTheBuffer) {
+TEST_P(ModelOnTransport, FillsItsPathButNotTheBuffer) {
   const Expectation& expected = GetParam();
   constexpr double kDurationMs = 40000;
   NetworkDescription network;

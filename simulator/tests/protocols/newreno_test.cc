@@ -15,8 +15,8 @@ std::unique_ptr<CongestionController> make(const Choice& choice) {
   return protocol.make(Chosen("protocol", protocol.variants, choice), 0);
 }
 
-// The mean window over time, where one packet is lost 1/p packets after the last. The first cycles,
-// which come from slow start, do not count.
+// The mean window over time if a packet is lost 1/p packets after the last loss. Ignores the first
+// cycles, which start from slow start.
 double mean_window_of_transport(const Choice& choice, double loss) {
   Transport body({}, make(choice));
   OneBody path(body);
@@ -42,19 +42,19 @@ double mean_window_of_transport(const Choice& choice, double loss) {
   return sum / samples;
 }
 
-TEST(NewReno, MeanWindowIsTheRootOfThreeHalvesOverTheLossRate) {
+TEST(NewReno, MeanWindowIsSqrtOfThreeHalvesOverP) {
   for (const double loss : {1e-3, 1e-4}) {
     EXPECT_NEAR(mean_window_of_transport({"newreno", "", {}}, loss) / std::sqrt(1.5 / loss), 1,
                 0.06)
         << loss;
   }
-  // Of a dozen packets the round trip of the recovery, and whole packets, take a seventh.
+  // With a window of a dozen packets, recovery's round trip and whole packets cost a seventh.
   EXPECT_NEAR(mean_window_of_transport({"newreno", "", {}}, 1e-2) / std::sqrt(1.5 / 1e-2), 0.86,
               0.03);
 }
 
-// Of larger windows by the rule alone, as repairing takes the less of a cycle the longer it is.
-TEST(NewReno, MeanWindowIsThatOfTheFormulaHoweverLarge) {
+// Larger windows are tested on the rule alone. Recovery takes a smaller part of a longer cycle.
+TEST(NewReno, MeanWindowFollowsTheFormulaForLargeWindows) {
   for (const std::uint64_t packets_per_loss : {100'000U, 1'000'000U}) {
     const double formula = std::sqrt(1.5 * static_cast<double>(packets_per_loss));
     EXPECT_NEAR(mean_window({"newreno", "", {}}, 100, packets_per_loss, 1, 6) / formula, 1, 0.02)
@@ -82,7 +82,7 @@ AckEvent ack_of_one(double now_ms) {
   return ack;
 }
 
-TEST(NewReno, SlowStartThenAPacketAWindow) {
+TEST(NewReno, SlowStartsThenGrowsByOnePacketPerWindow) {
   const auto controller = make({"newreno", "", {}});
   controller->start(0);
   EXPECT_EQ(controller->cwnd(), 10);
@@ -99,7 +99,7 @@ TEST(NewReno, SlowStartThenAPacketAWindow) {
     controller->on_ack(ack_of_one(100 + i));
   }
   EXPECT_NEAR(controller->cwnd(), 21, 0.03);
-  // RFC 5681, section 3.1: half of what was in flight, at the first timeout of several.
+  // RFC 5681, section 3.1: ssthresh is half of the flight size at the first of several timeouts.
   controller->on_timeout({.now_ms = 300, .in_flight = 12, .is_first = true});
   controller->on_timeout({.now_ms = 600, .in_flight = 1, .is_first = false});
   EXPECT_EQ(controller->cwnd(), 1);
@@ -111,7 +111,7 @@ TEST(NewReno, SlowStartThenAPacketAWindow) {
   EXPECT_DOUBLE_EQ(controller->cwnd(), 6 + 1.0 / 6);
 }
 
-TEST(NewReno, AWindowThatIsNotFilledDoesNotGrow) {
+TEST(NewReno, DoesNotGrowUnlessTheWindowIsFull) {
   const auto controller = make({"newreno", "", {}});
   controller->start(0);
   AckEvent ack = ack_of_one(1);
@@ -120,8 +120,9 @@ TEST(NewReno, AWindowThatIsNotFilledDoesNotGrow) {
   EXPECT_EQ(controller->cwnd(), 10);
 }
 
-// A loss in ns-2's variant: partial ACKs of more than the duplicates told of shrink the window.
-TEST(NewReno, Ns2DeflatesItsWindowAtPartialAcks) {
+// The ns-2 variant deflates its window at a partial ACK for more packets than duplicate ACKs have
+// accounted for.
+TEST(NewReno, Ns2VariantDeflatesItsWindowAtPartialAcks) {
   const auto controller = make({"newreno", "ns-2", {{"initial_window_packets", 40}}});
   controller->start(0);
   LossEvent loss;
@@ -131,10 +132,10 @@ TEST(NewReno, Ns2DeflatesItsWindowAtPartialAcks) {
   AckEvent ack = ack_of_one(1);
   ack.in_recovery = true;
   ack.newly_acked = 0;
-  controller->on_ack(ack);  // the third duplicate, which showed the loss
-  controller->on_ack(ack);  // a fourth
+  controller->on_ack(ack);  // the third duplicate ACK, which revealed the loss
+  controller->on_ack(ack);  // the fourth
   ack.newly_acked = 3;
-  controller->on_ack(ack);  // leaves two duplicates
+  controller->on_ack(ack);  // leaves two duplicate ACKs
   EXPECT_EQ(controller->cwnd(), 20);
   ack.newly_acked = 7;
   controller->on_ack(ack);
@@ -143,7 +144,7 @@ TEST(NewReno, Ns2DeflatesItsWindowAtPartialAcks) {
   EXPECT_EQ(controller->cwnd(), 1);
 }
 
-TEST(NewReno, PacedSpreadsAWindowOverAnRtt) {
+TEST(NewReno, PacedVariantSpreadsAWindowOverAnRtt) {
   Transport body({}, make({"newreno", "paced", {}}));
   OneBody path(body);
   path.switch_on(std::nullopt);
@@ -157,7 +158,7 @@ TEST(NewReno, PacedSpreadsAWindowOverAnRtt) {
   EXPECT_LT(most, 1.1 * least);
 }
 
-TEST(RemyAimd, HalvesAtAGapOncePerRttAndRepairsNothing) {
+TEST(RemyAimd, HalvesOncePerRttAfterAGapAndDoesNotRetransmit) {
   const Protocol& protocol = find_protocol("remy-aimd");
   EXPECT_FALSE(protocol.needs.retransmits);
   TransportSettings settings;
@@ -171,8 +172,8 @@ TEST(RemyAimd, HalvesAtAGapOncePerRttAndRepairsNothing) {
   path.switch_on(std::nullopt);
   EXPECT_EQ(path.sent.size(), 1U);
   path.run_until(550);
-  // 1, 2, 4, 8, 16 and of the 32 packets of the next round nine, the tenth being lost; 41 shows
-  // that, and 43 the other.
+  // Packets 1, 2, 4, 8, 16 per round trip, then nine of 32, as the tenth is lost. Packet 41 reveals
+  // the loss, and 43 the second one.
   EXPECT_EQ(body.controller().cwnd(), 32);
   path.run_until(600);
   const double window = body.controller().cwnd();
@@ -186,7 +187,7 @@ TEST(RemyAimd, HalvesAtAGapOncePerRttAndRepairsNothing) {
   EXPECT_TRUE(body.is_done());
 }
 
-TEST(RemyAimd, KeepsAPacketHoweverManyAreLost) {
+TEST(RemyAimd, KeepsAWindowOfOnePacketDespiteLosses) {
   AckClock clock({"remy-aimd", "", {}}, 100);
   while (clock.window() < 32) {
     clock.acknowledge();

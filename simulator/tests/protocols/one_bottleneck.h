@@ -8,8 +8,8 @@
 
 namespace remy {
 
-// Bulk flows of one protocol over one link, on the transport as it is: each starts when it is told
-// to and never ends.
+// Runs bulk flows of one protocol over one link with the real transport. Each flow starts at a
+// given time and never ends.
 struct OneBottleneck {
   Choice protocol;
   Choice body;
@@ -39,7 +39,7 @@ struct OneBottleneck {
     return run_network(network(key), {}, duration_ms, 1);
   }
 
-  // Packets that wait, every so many ms from a time on.
+  // Queue lengths in packets, sampled at a regular interval from a given time on.
   std::vector<double> queue(double from_ms, double until_ms, double every_ms) const {
     class Queue final : public Recorder {
      public:
@@ -64,7 +64,7 @@ struct OneBottleneck {
   }
 };
 
-// Of all senders together.
+// Sum over all senders.
 inline double mean_rtt_ms(const NetworkResults& results) {
   double sum_ms = 0;
   double samples = 0;

@@ -15,15 +15,15 @@
 
 namespace remy {
 
-// Controllers that share one link, to see what each of them does without a transport's ways. Every
-// packet is acknowledged alone and at once, by its serial number, and there is always another to
-// send: a loss is known three packets later, and sent again with the next.
+// Runs controllers that share one link, without a transport. Every packet is acknowledged
+// individually by its transmission number, and there is always data to send. A loss is detected
+// three packets later, and retransmitted with the next packet.
 struct OneLink {
   double rate_packets_per_ms = 1.25;
   double rtt_ms = 100;
   std::size_t buffer_packets = 1'000'000;
   double loss_probability = 0;
-  bool are_losses_even = false;  // as many, but one as far from the next as the other
+  bool are_losses_even = false;  // losses are evenly spaced instead of random
 };
 
 class OneLinkRun {
@@ -63,7 +63,7 @@ class OneLinkRun {
   }
   std::uint64_t in_flight(std::size_t flow) const { return flows_[flow].outstanding.size(); }
   const Counts& counts(std::size_t flow) const { return flows_[flow].counts; }
-  // Packets that wait or are being transmitted.
+  // Packets waiting or in transmission.
   std::size_t backlog() {
     while (!departures_.empty() && departures_.front() <= now_ms_) {
       departures_.pop_front();
@@ -71,12 +71,12 @@ class OneLinkRun {
     return departures_.size();
   }
 
-  // Called after every event that the flow's controller heard of.
+  // Called after every event of the flow's controller.
   std::function<void(std::size_t flow)> observer;
-  // What is delivered may be delayed further, by this, but never overtakes.
+  // Additional delay of a delivered packet. Does not reorder packets.
   std::function<double(double now_ms)> jitter_ms;
 
-  // What a flow had between now and then.
+  // Runs until end_ms and returns each flow's counts in that time.
   std::vector<Counts> run_until(double end_ms) {
     std::vector<Counts> before;
     for (const Flow& flow : flows_) {
@@ -112,8 +112,8 @@ class OneLinkRun {
     double start_ms = 0;
     bool is_on = false;
     std::deque<Packet> outstanding;
-    std::deque<std::uint64_t> missing;  // sequences to be sent again
-    std::deque<bool> received;          // from the cumulative ACK on
+    std::deque<std::uint64_t> missing;  // sequence numbers to retransmit
+    std::deque<bool> received;          // received packets, from the cumulative ACK on
     std::uint64_t cumulative = 0;
     std::uint64_t next_sequence = 0;
     std::deque<Arrival> acks;
@@ -135,7 +135,7 @@ class OneLinkRun {
     return static_cast<double>(flow.outstanding.size() + 1) <= window(flow);
   }
 
-  // The next event of all; false if there is none until end_ms.
+  // Processes the next event; false if there is none before end_ms.
   bool step(double end_ms) {
     double next_ms = end_ms;
     std::size_t who = flows_.size();
@@ -255,7 +255,7 @@ class OneLinkRun {
     const auto found =
         std::ranges::lower_bound(flow.outstanding, arrival.serial, {}, &Packet::serial);
     if (found == flow.outstanding.end() || found->serial != arrival.serial) {
-      return;  // taken for lost at a timeout
+      return;  // considered lost at a timeout
     }
     const DeliverySnapshot state = found->state;
     const std::uint64_t sequence = found->sequence;
@@ -302,7 +302,7 @@ class OneLinkRun {
     });
   }
 
-  // By how many packets the cumulative ACK moves.
+  // Returns by how many packets the cumulative ACK advances.
   static std::uint64_t advance(Flow& flow, std::uint64_t sequence) {
     const auto place = static_cast<std::size_t>(sequence - flow.cumulative);
     if (place >= flow.received.size()) {

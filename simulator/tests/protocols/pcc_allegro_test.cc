@@ -14,7 +14,7 @@ const Choice kSafe = {"pcc-allegro", "safe", {}};
 // 100 Mbit/s and 30 ms.
 const OneLink kFastLink = {.rate_packets_per_ms = 8.33, .rtt_ms = 30, .buffer_packets = 250};
 
-// The rate at which a sender paces, whenever it changes.
+// Pacing rates of a sender, recorded at each change.
 std::vector<std::pair<double, double>> rates_of(OneLinkRun& run, double end_ms) {
   std::vector<std::pair<double, double>> rates;
   run.observer = [&](std::size_t flow) {
@@ -57,22 +57,22 @@ TEST(PccAllegro, DoublesFromTwoPacketsAnRttUntilUtilityFalls) {
   for (; i + 1 < rates.size() && rates[i + 1].second > 1.5 * rates[i].second; ++i, ++doublings) {
     EXPECT_NEAR(rates[i + 1].second, 2 * rates[i].second, 1e-9);
     if (doublings > 0 && rates[i].second < 4) {
-      // Ten packets, or 1.7 to 2.2 RTTs.
+      // An interval has ten packets, or 1.7 to 2.2 RTTs.
       const double length_ms = rates[i + 1].first - rates[i].first;
       EXPECT_GE(length_ms, 1.7 * 30);
       EXPECT_LE(length_ms, std::max(10 / rates[i].second + 30, 2.3 * 32));
     }
   }
-  // 2, 4, ... 256 packets an RTT go well, 512 do not; and the next are on their way before that is
-  // known.
+  // Rates of 2, 4, ... 256 packets per RTT succeed, 512 fails. The following intervals are sent
+  // before that is known.
   EXPECT_GE(doublings, 8U);
   EXPECT_LE(doublings, 9U);
   EXPECT_NEAR(rates[i + 1].second, 256 / 30.12, 0.02 * 256 / 30.12);
 }
 
-// A packet a timeout, each lost, shows nothing of a rate, which must not grow by it: it is doubled
-// once, before anything of the first interval can be known, and then stays.
-TEST(PccAllegro, DoublesNoFurtherWhereTimeoutsShowNothing) {
+// A series of timeouts with one lost packet each says nothing about a rate. The rate doubles once,
+// before the first interval has results, and then stays.
+TEST(PccAllegro, DoesNotDoubleFurtherAfterTimeouts) {
   const Protocol& protocol = find_protocol("pcc-allegro");
   const auto controller = protocol.make(Chosen("protocol", protocol.variants, kSafe), 1);
   controller->start(0);
@@ -89,7 +89,7 @@ TEST(PccAllegro, DoublesNoFurtherWhereTimeoutsShowNothing) {
   }
 }
 
-// Trials a step above and below, in random order.
+// Trials are one step above and below the rate, in random order.
 TEST(PccAllegro, TriesPairsInRandomOrder) {
   std::set<int> orders;
   for (std::uint64_t key = 0; key < 40; ++key) {
@@ -97,7 +97,7 @@ TEST(PccAllegro, TriesPairsInRandomOrder) {
     OneLinkRun run(kFastLink);
     run.add(protocol.make(Chosen("protocol", protocol.variants, kSafe), key));
     const auto rates = rates_of(run, 4000);
-    // The first decision: after the last doubling the rate is back at an earlier one.
+    // The first decision: the rate has returned to an earlier one after the last doubling.
     std::size_t i = 1;
     while (i + 1 < rates.size() && rates[i].second >= rates[i - 1].second) {
       ++i;
@@ -115,13 +115,13 @@ TEST(PccAllegro, TriesPairsInRandomOrder) {
     }
     orders.insert(order);
   }
-  // Up and down, or down and up, in either pair; the same twice running shows once.
+  // Up-down or down-up in each pair. Two equal trials in a row appear as one.
   EXPECT_EQ(orders, (std::set<int>{0b1101, 0b1010, 0b11010, 0b10101}));
 }
 
-// Theorem 1: the senders' rates add up to more than the link's, but not to more than 20/19 of it,
-// where 5 % are lost; and they become equal.
-TEST(PccAllegro, SendersAgreeOnEqualSharesOfALittleMoreThanTheLink) {
+// Theorem 1: the sum of the senders' rates is above the link rate, but below 20/19 of it, where 5 %
+// are lost. The rates become equal.
+TEST(PccAllegro, SendersConvergeToEqualSharesSlightlyAboveTheLinkRate) {
   OneLinkRun run(kFastLink);
   run.add(kSafe);
   run.add(kSafe, 500);
@@ -141,10 +141,10 @@ TEST(PccAllegro, SendersAgreeOnEqualSharesOfALittleMoreThanTheLink) {
 
 class PccAllegroUnderLoss : public testing::TestWithParam<double> {};
 
-TEST_P(PccAllegroUnderLoss, KeepsItsRateBelowTheLimitOnly) {
+TEST_P(PccAllegroUnderLoss, KeepsItsRateBelowTheLossLimitOnly) {
   const double loss = GetParam();
   OneLinkRun run(kFastLink);
-  run.link().are_losses_even = true;  // of a few hundred packets a random share varies by 1 %
+  run.link().are_losses_even = true;  // with a few hundred packets, random loss rates vary by 1 %
   run.add(kSafe);
   run.run_until(5000);
   run.link().loss_probability = loss;
@@ -159,7 +159,7 @@ TEST_P(PccAllegroUnderLoss, KeepsItsRateBelowTheLimitOnly) {
 
 INSTANTIATE_TEST_SUITE_P(Losses, PccAllegroUnderLoss, testing::Values(0.0, 0.02, 0.04, 0.1, 0.2));
 
-TEST(PccAllegro, ResistsLossWhereItsUtilityDoes) {
+TEST(PccAllegro, LossResilientUtilityResistsLoss) {
   for (const double loss : {0.1, 0.3, 0.5}) {
     OneLinkRun run(kFastLink);
     run.add({"pcc-allegro", "loss-resilient", {}});
@@ -171,7 +171,7 @@ TEST(PccAllegro, ResistsLossWhereItsUtilityDoes) {
   }
 }
 
-TEST(PccAllegro, QueuesLessWhereItsUtilityCountsLatency) {
+TEST(PccAllegro, LatencyUtilityQueuesLess) {
   const auto rtt_ms = [](const char* variant) {
     OneLinkRun run(kFastLink);
     run.add({"pcc-allegro", variant, {}});
@@ -181,8 +181,8 @@ TEST(PccAllegro, QueuesLessWhereItsUtilityCountsLatency) {
   EXPECT_LT(rtt_ms("latency"), rtt_ms("safe") - 5);
 }
 
-// Nothing comes back for a while; then all is as before.
-TEST(PccAllegro, OutlivesALinkThatIsDown) {
+// No ACKs arrive for a while; then the link works as before.
+TEST(PccAllegro, RecoversAfterALinkOutage) {
   OneLinkRun run(kFastLink);
   run.add(kSafe);
   run.run_until(5000);

@@ -21,7 +21,7 @@ TEST(PccVivace, FillsALinkWithoutAQueue) {
   EXPECT_LT(counts[0].loss_rate(), 1e-3);
 }
 
-TEST(PccVivace, SendersGetEqualShares) {
+TEST(PccVivace, SendersConvergeToEqualShares) {
   for (const std::size_t senders : {std::size_t{2}, std::size_t{4}}) {
     OneLinkRun run(kFastLink);
     for (std::size_t i = 0; i < senders; ++i) {
@@ -36,8 +36,8 @@ TEST(PccVivace, SendersGetEqualShares) {
   }
 }
 
-// An RTT that grows of itself, whatever is sent.
-TEST(PccVivace, TakesSlopesBelowOnePercentForNoise) {
+// The RTT grows independently of the sending rate.
+TEST(PccVivace, IgnoresRttGradientsBelowOnePercent) {
   const auto rate_at = [](double slope, double least_slope) {
     OneLinkRun run({.rate_packets_per_ms = 20, .rtt_ms = 30, .buffer_packets = 1000});
     run.add({"pcc-vivace", "", {{"least_slope", least_slope}}});
@@ -51,8 +51,9 @@ TEST(PccVivace, TakesSlopesBelowOnePercentForNoise) {
   EXPECT_LT(rate_at(0.008, 0.004), 0.2 * 20);
 }
 
-// x^0.9 - 11.35 x L has its slope zero at L = 0.9 / (11.35 x^0.1): 5.0 % at 100 Mbit/s.
-TEST(PccVivace, BearsLossUpToFivePercent) {
+// The derivative of x^0.9 - 11.35 x L is zero at L = 0.9 / (11.35 x^0.1), which is 5.0 % at 100
+// Mbit/s.
+TEST(PccVivace, ToleratesLossUpToFivePercent) {
   const auto rate_at = [](double loss) {
     OneLinkRun run(kFastLink);
     run.add(kVivace);
@@ -77,7 +78,7 @@ TEST(PccVivace, TriesFivePercentAboveAndBelow) {
     }
   };
   run.run_until(30000);
-  // The trials of a pair in either order, then the rate between them while nothing is known.
+  // The two trials of a pair in either order, then the base rate while results are pending.
   std::size_t pairs = 0;
   std::size_t up_first = 0;
   for (std::size_t i = 0; i + 2 < rates.size(); ++i) {

@@ -15,13 +15,13 @@ namespace {
 
 using Forecaster = SproutForecaster;
 
-// Uniform draws in order.
-class Draws {
+// A sequence of uniform draws.
+class RandomDraws {
  public:
-  explicit Draws(std::uint64_t key) : key_(key) {}
+  explicit RandomDraws(std::uint64_t key) : key_(key) {}
   double uniform() { return unit_interval(random_bits(key_, next_++)); }
   double gaussian() { return normal(key_ ^ 0x9a55, next_++); }
-  // By counting events of a Poisson process in a unit of time.
+  // Counts the events of a Poisson process in a unit of time.
   std::size_t poisson(double mean) {
     std::size_t count = 0;
     for (double product = uniform(); product > exponential(-mean); product *= uniform()) {
@@ -40,8 +40,8 @@ std::size_t bin_of(double rate_per_ms) {
   return static_cast<std::size_t>(std::clamp(bin, 0.0, Forecaster::kBins - 1.0));
 }
 
-// A tick of the model, drawn.
-std::size_t step(std::size_t bin, Draws& draws) {
+// Draws one tick of the model.
+std::size_t step(std::size_t bin, RandomDraws& draws) {
   const double deviation =
       Forecaster::kDeviationPerRootSecond * std::sqrt(Forecaster::kTickMs / 1000);
   const double stays = exponential(-Forecaster::kOutageEscapesPerSecond * 0.020);
@@ -56,7 +56,7 @@ std::size_t step(std::size_t bin, Draws& draws) {
   }
 }
 
-std::size_t arrivals_at(std::size_t bin, Draws& draws) {
+std::size_t arrivals_at(std::size_t bin, RandomDraws& draws) {
   return std::min(draws.poisson(Forecaster::rate_per_ms(bin) * Forecaster::kTickMs),
                   Forecaster::kMaxArrivals);
 }
@@ -74,11 +74,11 @@ double mean_rate_of(const Forecaster& forecaster) {
   return mean;
 }
 
-// Poisson input of 500 packets/s. What is believed follows the last arrivals, as a rate may wander
-// by 200 in a second; so the posteriors' average is looked at.
+// Poisson input of 500 packets/s. The belief follows the latest arrivals, since the rate may change
+// by 200 packets/s in a second; so the test averages the posterior.
 TEST(SproutForecaster, FindsTheRateOfItsInput) {
   Forecaster forecaster;
-  Draws draws(1);
+  RandomDraws draws(1);
   Forecaster::Belief average{};
   for (int tick = 0; tick < 40000; ++tick) {
     forecaster.evolve();
@@ -93,8 +93,8 @@ TEST(SproutForecaster, FindsTheRateOfItsInput) {
   EXPECT_NEAR(static_cast<double>(mode), static_cast<double>(bin_of(0.5)), 1);
 }
 
-// The mean count of ten packets a tick, again and again, has no noise.
-TEST(SproutForecaster, IsSureOfAnEvenRate) {
+// A constant ten packets per tick, without noise.
+TEST(SproutForecaster, IsCertainOfAnEvenRate) {
   for (const std::size_t arrivals : {std::size_t{2}, std::size_t{10}, std::size_t{16}}) {
     Forecaster forecaster;
     for (int tick = 0; tick < 500; ++tick) {
@@ -106,9 +106,9 @@ TEST(SproutForecaster, IsSureOfAnEvenRate) {
   }
 }
 
-TEST(SproutForecaster, StaysABelief) {
+TEST(SproutForecaster, BeliefStaysAProbabilityDistribution) {
   Forecaster forecaster;
-  Draws draws(2);
+  RandomDraws draws(2);
   for (int tick = 0; tick < 3000; ++tick) {
     forecaster.evolve();
     if (draws.uniform() < 0.7) {
@@ -120,10 +120,10 @@ TEST(SproutForecaster, StaysABelief) {
   }
 }
 
-// Of a Poisson process counts and the time in which they could come are all that can be learnt: a
-// half of the time with a half of the packets tells of the same rate, without a time nothing but
-// that there is one, and a time without packets of a lower one.
-TEST(SproutForecaster, LearnsOfTheTimeInWhichPacketsWaited) {
+// For a Poisson process only the count and the observed time matter: half the packets in half the
+// time indicate the same rate, a packet without observed time only that the rate is not 0, and time
+// without packets a lower rate.
+TEST(SproutForecaster, LearnsOnlyFromTheTimeInWhichPacketsWaited) {
   const auto mode_after = [](std::size_t arrivals, double waited_ms) {
     Forecaster forecaster;
     for (int tick = 0; tick < 20; ++tick) {
@@ -143,10 +143,11 @@ TEST(SproutForecaster, LearnsOfTheTimeInWhichPacketsWaited) {
   }
 }
 
-// Like a slow, direct simulation of the model, from what is believed after some observations.
+// Compares forecasts with a direct simulation of the model, starting from the belief after some
+// observations.
 class SproutForecasts : public testing::TestWithParam<std::vector<std::size_t>> {};
 
-TEST_P(SproutForecasts, EqualAMonteCarloOfTheModel) {
+TEST_P(SproutForecasts, MatchAMonteCarloSimulationOfTheModel) {
   Forecaster forecaster;
   for (int repeat = 0; repeat < 20; ++repeat) {
     for (const std::size_t arrivals : GetParam()) {
@@ -160,7 +161,7 @@ TEST_P(SproutForecasts, EqualAMonteCarloOfTheModel) {
       std::vector<std::size_t>(Forecaster::kForecastTicks * Forecaster::kMaxArrivals + 1));
   std::array<double, Forecaster::kBins> cumulative{};
   std::partial_sum(forecaster.belief().begin(), forecaster.belief().end(), cumulative.begin());
-  Draws draws(3);
+  RandomDraws draws(3);
   for (std::size_t run = 0; run < kRuns; ++run) {
     auto bin = static_cast<std::size_t>(std::ranges::lower_bound(cumulative, draws.uniform()) -
                                         cumulative.begin());
@@ -192,7 +193,7 @@ INSTANTIATE_TEST_SUITE_P(Arrivals, SproutForecasts,
                                          std::vector<std::size_t>{5, 0, 14, 9},
                                          std::vector<std::size_t>{19, 24}));
 
-TEST(SproutForecaster, ForecastsMoreOfMoreTicksAndOfMoreRisk) {
+TEST(SproutForecaster, ForecastGrowsWithTicksAndRisk) {
   Forecaster forecaster;
   for (int tick = 0; tick < 50; ++tick) {
     forecaster.evolve();
@@ -201,15 +202,15 @@ TEST(SproutForecaster, ForecastsMoreOfMoreTicksAndOfMoreRisk) {
   for (std::size_t ticks = 1; ticks <= Forecaster::kForecastTicks; ++ticks) {
     EXPECT_GE(forecaster.forecast(ticks, 0.05), forecaster.forecast(ticks - 1, 0.05));
     EXPECT_LE(forecaster.forecast(ticks, 0.05), forecaster.forecast(ticks, 0.5));
-    // Half the time there are more than the mean, but for what the belief lacks in symmetry.
+    // The median forecast is about the mean, apart from the belief's asymmetry.
     EXPECT_NEAR(static_cast<double>(forecaster.forecast(ticks, 0.5)),
                 10.0 * static_cast<double>(ticks), 1.0 + 0.5 * static_cast<double>(ticks));
   }
   EXPECT_EQ(forecaster.forecast(0, 0.05), 0U);
 }
 
-// After a second without packets there is an outage, from which the way back takes a second too.
-TEST(SproutForecaster, BelievesInOutages) {
+// A second without packets indicates an outage, from which recovery takes a second, too.
+TEST(SproutForecaster, RecognizesOutages) {
   Forecaster forecaster;
   const auto observe = [&](int ticks, std::size_t arrivals) {
     for (int tick = 0; tick < ticks; ++tick) {
@@ -227,8 +228,8 @@ TEST(SproutForecaster, BelievesInOutages) {
   EXPECT_GT(forecaster.forecast(5, 0.05), 30U);
 }
 
-TEST(Sprout, KeepsAQueueOfWhatIsDeliveredIn100Ms) {
-  // 40 ms as in the paper, and its rates.
+TEST(Sprout, KeepsAQueueThatDrainsIn100Ms) {
+  // 40 ms and the rates of the paper.
   for (const double rate : {0.2, 0.5, 0.8}) {
     OneLinkRun run({.rate_packets_per_ms = rate, .rtt_ms = 40});
     run.add({"sprout", "", {}});
@@ -239,9 +240,9 @@ TEST(Sprout, KeepsAQueueOfWhatIsDeliveredIn100Ms) {
   }
 }
 
-// A radio link delivers in batches, so that of a flight one part comes before a tick's end and one
-// after it, though the link would have carried more: neither part may be taken for all it can do,
-// or a small window is never left again.
+// A radio link delivers in batches, so that one part of a flight may arrive before the end of a
+// tick and the rest after it, although the link could have carried more. Neither part may count as
+// the link's capacity, or a small window would stay small.
 TEST(Sprout, FindsTheRateOfALinkThatDeliversInBatches) {
   constexpr double kLongestGapMs = 40;
   for (const std::uint64_t key : {1, 2, 3}) {
@@ -265,8 +266,8 @@ TEST(Sprout, FindsTheRateOfALinkThatDeliversInBatches) {
   }
 }
 
-// More throughput where the path is long for it, and more delay where it fills the path.
-TEST(Sprout, SendsMoreWhereItRisksMore) {
+// A higher risk gives more throughput on long paths, and more delay if the path is full.
+TEST(Sprout, SendsMoreWithMoreRisk) {
   const auto run_with = [](double risk, double rtt_ms) {
     OneLinkRun run({.rate_packets_per_ms = 0.4, .rtt_ms = rtt_ms});
     run.add({"sprout", "", {{"risk", risk}}});
@@ -278,8 +279,8 @@ TEST(Sprout, SendsMoreWhereItRisksMore) {
   EXPECT_GT(run_with(0.5, 40).mean_rtt_ms(), 1.5 * run_with(0.05, 40).mean_rtt_ms());
 }
 
-// With nothing to hear it sends a packet now and then, and is back soon after the link is.
-TEST(Sprout, OutlivesAnOutage) {
+// Without ACKs it sends a packet now and then, and recovers soon after the link does.
+TEST(Sprout, RecoversAfterAnOutage) {
   OneLinkRun run({.rate_packets_per_ms = 0.5, .rtt_ms = 40});
   run.add({"sprout", "", {}});
   run.run_until(5000);

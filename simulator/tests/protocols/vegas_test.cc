@@ -13,7 +13,7 @@ namespace {
 const Choice kNs2 = {"vegas", "ns-2", {}};
 const Choice kLinux = {"vegas", "linux", {}};
 
-// A window in congestion avoidance: its own queue has ended slow start.
+// A clock in congestion avoidance: its own queue has ended slow start.
 double settled(AckClock& clock) {
   for (int round = 0; round < 20; ++round) {
     clock.round();
@@ -22,7 +22,7 @@ double settled(AckClock& clock) {
   return clock.window();
 }
 
-TEST(Vegas, OfNs2DoublesItsWindowEveryOtherRtt) {
+TEST(Vegas, Ns2VariantDoublesItsWindowEveryOtherRtt) {
   AckClock clock(kNs2, 100);
   EXPECT_EQ(clock.window(), 2);
   std::vector<double> windows;
@@ -33,7 +33,7 @@ TEST(Vegas, OfNs2DoublesItsWindowEveryOtherRtt) {
   EXPECT_EQ(windows, (std::vector<double>{2, 4, 4, 8, 8, 16}));
 }
 
-TEST(Vegas, OfLinuxDoublesItsWindowEveryRtt) {
+TEST(Vegas, LinuxVariantDoublesItsWindowEveryRtt) {
   AckClock clock(kLinux, 100);
   for (int round = 0; round < 4; ++round) {
     clock.round();
@@ -41,7 +41,7 @@ TEST(Vegas, OfLinuxDoublesItsWindowEveryRtt) {
   EXPECT_EQ(clock.window(), 32);
 }
 
-// A path of 20 packets: the window is what it holds, and alpha to beta.
+// The BDP is 20 packets: the window is the BDP plus alpha to beta packets.
 TEST(Vegas, KeepsAlphaToBetaPacketsInTheQueue) {
   for (const auto& [choice, alpha, beta] :
        {std::tuple(kNs2, 1.0, 3.0), std::tuple(kLinux, 2.0, 4.0)}) {
@@ -55,8 +55,8 @@ TEST(Vegas, KeepsAlphaToBetaPacketsInTheQueue) {
   }
 }
 
-// ns-2: by a quarter. Linux: by half, and in recovery by three quarters.
-TEST(Vegas, GivesUpAQuarterOrHalfOfItsWindowAtALoss) {
+// ns-2: by a quarter. Linux: by half, and by three quarters during recovery.
+TEST(Vegas, ReducesItsWindowByAQuarterOrHalfAfterALoss) {
   AckClock clock(kNs2, 100);
   while (clock.window() < 16) {
     clock.round();
@@ -73,11 +73,11 @@ TEST(Vegas, GivesUpAQuarterOrHalfOfItsWindowAtALoss) {
   while (linux.window() == std::floor(before / 4)) {
     linux.acknowledge();
   }
-  // After it, what is in flight and three more, up to the half.
+  // After recovery: the packets in flight and three more, up to half the window.
   EXPECT_EQ(linux.window(), std::floor(before / 4) - 1 + 3);
 }
 
-TEST(Vegas, AfterATimeoutStartsWithTwoPacketsInNs2AndOneInLinux) {
+TEST(Vegas, StartsWithTwoPacketsInNs2AndOneInLinuxAfterATimeout) {
   AckClock clock(kNs2, 100);
   clock.time_out();
   EXPECT_EQ(clock.window(), 2);
@@ -88,8 +88,8 @@ TEST(Vegas, AfterATimeoutStartsWithTwoPacketsInNs2AndOneInLinux) {
 
 class VegasOnALink : public testing::TestWithParam<std::tuple<Choice, double, double>> {};
 
-// With the true base RTT of each, n flows keep n times alpha to beta packets in the queue: they
-// start together, while it is empty.
+// If each flow knows the true base RTT, n flows keep n alpha to n beta packets in the queue. They
+// start together on an empty queue.
 TEST_P(VegasOnALink, FlowsKeepAlphaToBetaPacketsEach) {
   const auto& [choice, alpha, beta] = GetParam();
   for (const int flows : {1, 3}) {
@@ -111,8 +111,8 @@ TEST_P(VegasOnALink, FlowsKeepAlphaToBetaPacketsEach) {
   }
 }
 
-// Who comes late takes the queue for a part of the path, keeps more in it, and gets more.
-TEST_P(VegasOnALink, ALateComerGetsMore) {
+// A latecomer mistakes the queue for propagation delay, keeps more packets in it, and gets more.
+TEST_P(VegasOnALink, LatecomerGetsMore) {
   OneLinkRun run({.rate_packets_per_ms = 1, .rtt_ms = 100});
   const Choice choice = std::get<0>(GetParam());
   run.add(choice);

@@ -28,7 +28,7 @@ AckEvent with_feedback(double packets) {
   return ack;
 }
 
-TEST(Xcp, MovesItsWindowByWhatRoutersGrant) {
+TEST(Xcp, ChangesItsWindowByTheRoutersFeedback) {
   const auto xcp = started();
   EXPECT_EQ(xcp->cwnd(), 2);
   xcp->on_ack(with_feedback(3.5));
@@ -38,7 +38,7 @@ TEST(Xcp, MovesItsWindowByWhatRoutersGrant) {
   EXPECT_EQ(xcp->cwnd(), 1);
 }
 
-TEST(Xcp, AnswersALossAsTcpDoes) {
+TEST(Xcp, RespondsToALossAsTcpDoes) {
   const auto xcp = started(40);
   LossEvent loss;
   loss.starts_recovery = true;
@@ -51,7 +51,7 @@ TEST(Xcp, AnswersALossAsTcpDoes) {
   EXPECT_EQ(xcp->cwnd(), 1);
 }
 
-// Sees how long the queue is after a time.
+// Records the longest queue after a given time.
 class LongestQueue final : public Recorder {
  public:
   explicit LongestQueue(double from_ms) : from_ms_(from_ms) {}
@@ -69,7 +69,7 @@ class LongestQueue final : public Recorder {
   std::size_t longest_ = 0;
 };
 
-// Senders that are on from 0, or from when they are told, to the end, with their RTTs.
+// Senders with the given RTTs that are on from time 0, or from a given time, to the end.
 NetworkDescription on_one_router(double rate_packets_per_ms, const std::vector<double>& rtts_ms) {
   NetworkDescription network;
   LinkDescription link;
@@ -91,7 +91,7 @@ NetworkDescription on_one_router(double rate_packets_per_ms, const std::vector<d
   return network;
 }
 
-// Of each sender, packets a ms between two times.
+// Each sender's packets per ms between two times.
 std::vector<double> rates(const NetworkDescription& network, double from_ms, double to_ms) {
   const NetworkResults before = run_network(network, {}, from_ms, 1);
   const NetworkResults after = run_network(network, {}, to_ms, 1);
@@ -104,16 +104,16 @@ std::vector<double> rates(const NetworkDescription& network, double from_ms, dou
   return rates;
 }
 
-TEST(Xcp, GivesEqualSendersEqualSharesInAFewRttsWithHardlyAQueue) {
+TEST(Xcp, GivesEqualSendersEqualSharesInAFewRttsWithAShortQueue) {
   NetworkDescription network = on_one_router(5, {100, 100, 100, 100, 100});
-  // Ten RTTs after they started together.
+  // Ten RTTs after a common start.
   double total = 0;
   for (const double rate : rates(network, 1000, 1500)) {
     EXPECT_NEAR(rate, 1, 0.2);
     total += rate;
   }
   EXPECT_NEAR(total, 5, 0.25);
-  // Who comes later gets a tenth of the traffic to share every RTT, by shuffling.
+  // A latecomer receives a tenth of the traffic per RTT by shuffling.
   for (std::size_t i = 0; i < network.senders.size(); ++i) {
     network.senders[i].first_on_ms = 13 * static_cast<double>(i);
   }
@@ -126,11 +126,11 @@ TEST(Xcp, GivesEqualSendersEqualSharesInAFewRttsWithHardlyAQueue) {
   options.record_every_ms = 1;
   const NetworkResults results = run_network(network, {}, 10'000, 1, options);
   EXPECT_EQ(results.links.front().dropped, 0);
-  // Of the 500 that are under way.
+  // Of 500 packets in flight.
   EXPECT_LT(queue.packets(), 25);
 }
 
-TEST(Xcp, GivesEqualSharesWhateverTheRtts) {
+TEST(Xcp, GivesEqualSharesForDifferentRtts) {
   const NetworkDescription network = on_one_router(5, {40, 80, 120, 160, 330});
   for (const double rate : rates(network, 10'000, 20'000)) {
     EXPECT_NEAR(rate, 1, 0.1);
@@ -138,7 +138,7 @@ TEST(Xcp, GivesEqualSharesWhateverTheRtts) {
   EXPECT_EQ(run_network(network, {}, 20'000, 1).links.front().dropped, 0);
 }
 
-TEST(Xcp, MakesRoomForALateComer) {
+TEST(Xcp, GivesALatecomerItsShare) {
   NetworkDescription network = on_one_router(2, {100, 100});
   network.senders[1].first_on_ms = 5000;
   EXPECT_NEAR(rates(network, 3000, 5000)[0], 2, 0.1);
@@ -148,15 +148,15 @@ TEST(Xcp, MakesRoomForALateComer) {
   EXPECT_EQ(run_network(network, {}, 10'000, 1).links.front().dropped, 0);
 }
 
-TEST(Xcp, IsHeldByTheNarrowestOfSeveralRouters) {
+TEST(Xcp, IsLimitedByTheNarrowestRouter) {
   NetworkDescription network = on_one_router(5, {100, 100});
   network.links.push_back(network.links.front());
   network.links[1].rate_packets_per_ms = 1;
   network.senders[0].route.links = {0, 1};
   const std::vector<double> shares = rates(network, 5000, 10'000);
   EXPECT_NEAR(shares[0], 1, 0.1);
-  // What is shuffled towards a flow that another router holds back stays unused: up to a fifth of
-  // the link (Low, Andrew and Wydrowski 2005).
+  // Traffic shuffled to a flow that another router limits stays unused: up to a fifth of the link
+  // (Low, Andrew and Wydrowski 2005).
   EXPECT_GT(shares[1], 3.3);
   EXPECT_LT(shares[1], 4.05);
 }

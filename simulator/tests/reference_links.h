@@ -13,41 +13,41 @@
 
 namespace remy {
 
-// A kind of link once more, as plainly as it can be written: it is polled, one opportunity or
-// transmission at a time, and looks its schedule up from the beginning whenever it needs it.
-class SlowLink {
+// Reference implementation of all kinds of links. It is polled, one opportunity or transmission at
+// a time, and searches its schedule from the start each time.
+class ReferenceLink {
  public:
-  // What waits in a jitter box, and for how long it travels behind it.
+  // A segment in the jitter box, and its delay after release.
   struct Held {
     Segment segment;
     double delay_ms = 0;
     double release_ms = 0;
   };
 
-  SlowLink(const LinkDescription& description, std::uint32_t index, double packet_bytes,
-           std::uint64_t network_key, double duration_ms);
+  ReferenceLink(const LinkDescription& description, std::uint32_t index, double packet_bytes,
+                std::uint64_t network_key, double duration_ms);
 
   Queue& queue() { return *queue_; }
   const Queue& queue() const { return *queue_; }
 
-  // Whether the policer lets a segment come to the queue.
+  // Returns true if the policer admits a segment to the queue.
   bool admits(const Segment& segment, double now_ms);
-  // Whether it has found its queue empty. Then something has come to that, and it may begin at
-  // once.
+  // Returns true if the link has found its queue empty, so an arrival may be transmitted at once.
   bool is_idle() const { return is_idle_; }
   void arrived(double now_ms);
   void begin(double now_ms, DropListener& drops);
-  // When the link does something next, and that: what leaves it then, if anything does.
+  // Time of the link's next event, and its handler, which returns the segment that leaves the link,
+  // if any.
   double next_ms() const;
   std::optional<Segment> poll(double now_ms, DropListener& drops);
   std::uint64_t transmitted() const { return transmitted_; }
 
-  // Of what leaves the link at departed_ms; may lose it.
+  // The delay of a segment that leaves the link at departed_ms; none if it is lost.
   double delay_ms(double departed_ms) const;
   void draw_loss(Segment& segment, double departed_ms);
 
-  // Into its jitter box; what comes out of it, now or at a known time; and all, at
-  // next_release_ms().
+  // Puts a segment into the jitter box, and returns what is released now or at a known time.
+  // release_all() is called at next_release_ms().
   void hold(const Segment& segment, double now_ms, double delay_ms);
   std::vector<Held> released();
   double next_release_ms() const;
@@ -56,7 +56,7 @@ class SlowLink {
 
  private:
   LinkCondition condition(double time_ms) const;
-  // The first time from then on at which there is no outage.
+  // Returns the first time from then on without an outage.
   double after_outage_ms(double time_ms) const;
   std::vector<std::pair<double, LinkCondition>> changes(double until_ms) const;
   std::uint64_t draws_key(std::uint64_t what) const;
@@ -70,23 +70,23 @@ class SlowLink {
   double duration_ms_;
   std::uint64_t key_;
   std::unique_ptr<Queue> queue_;
-  // Every change until the end.
+  // All changes until the end.
   std::vector<std::pair<double, LinkCondition>> changes_;
   std::vector<double> opportunities_ms_;
-  std::size_t opportunity_ = 0;  // the next
-  bool is_idle_ = true;          // has found its queue empty
+  std::size_t opportunity_ = 0;  // index of the next opportunity
+  bool is_idle_ = true;          // the link has found its queue empty
   std::optional<double> asks_ms_;
   std::optional<Segment> in_service_;
   double ends_ms_ = 0;
-  double missing_bytes_ = 0;  // of what is in service
-  double left_bytes_ = 0;     // of the opportunity
+  double missing_bytes_ = 0;  // bytes of the segment in transmission that are still to be sent
+  double left_bytes_ = 0;     // unused bytes of the current opportunity
   double tokens_bytes_ = 0;
   double tokens_at_ms_ = 0;
   bool is_bad_ = false;
   std::uint64_t departures_ = 0;
   std::uint64_t transmitted_ = 0;
   std::vector<Held> box_;
-  double opened_ms_ = 0;  // when the first came into the box
+  double opened_ms_ = 0;  // arrival of the first held segment
   double last_release_ms_ = 0;
 };
 

@@ -1,11 +1,11 @@
-#include "slow_links.h"
+#include "reference_links.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "core/random.h"
-#include "slow_queues.h"
+#include "reference_queues.h"
 
 namespace remy {
 namespace {
@@ -25,7 +25,7 @@ std::vector<double> opportunities_until(const TraceDescription& description, std
       }
     }
   }
-  // What it generates is tested by itself.
+  // The generator itself is tested elsewhere.
   Opportunities generated(description.source, false, key);
   while (times_ms.empty() || times_ms.back() <= duration_ms) {
     times_ms.push_back(generated.next_ms());
@@ -36,17 +36,17 @@ std::vector<double> opportunities_until(const TraceDescription& description, std
 
 }  // namespace
 
-SlowLink::SlowLink(const LinkDescription& description, std::uint32_t index, double packet_bytes,
-                   std::uint64_t network_key, double duration_ms)
+ReferenceLink::ReferenceLink(const LinkDescription& description, std::uint32_t index,
+                             double packet_bytes, std::uint64_t network_key, double duration_ms)
     : description_(description),
       packet_bytes_(packet_bytes),
       duration_ms_(duration_ms),
       key_(derive_key(network_key, {static_cast<std::uint64_t>(Purpose::kLink), index})) {
-  queue_ =
-      slow_queue(description.queue,
-                 {description.buffer_packets, mean_rate_packets_per_ms(description, packet_bytes),
-                  packet_bytes,
-                  derive_key(network_key, {static_cast<std::uint64_t>(Purpose::kQueue), index})});
+  queue_ = reference_queue(
+      description.queue,
+      {description.buffer_packets, mean_rate_packets_per_ms(description, packet_bytes),
+       packet_bytes,
+       derive_key(network_key, {static_cast<std::uint64_t>(Purpose::kQueue), index})});
   changes_ = changes(duration_ms);
   if (description.trace) {
     opportunities_ms_ = opportunities_until(*description.trace, draws_key(0), duration_ms);
@@ -56,9 +56,9 @@ SlowLink::SlowLink(const LinkDescription& description, std::uint32_t index, doub
   }
 }
 
-std::uint64_t SlowLink::draws_key(std::uint64_t what) const { return derive_key(key_, what); }
+std::uint64_t ReferenceLink::draws_key(std::uint64_t what) const { return derive_key(key_, what); }
 
-std::vector<std::pair<double, LinkCondition>> SlowLink::changes(double until_ms) const {
+std::vector<std::pair<double, LinkCondition>> ReferenceLink::changes(double until_ms) const {
   LinkCondition now{description_.rate_packets_per_ms, description_.delay_ms,
                     description_.loss_probability};
   std::vector<std::pair<double, LinkCondition>> all = {{0, now}};
@@ -111,7 +111,7 @@ std::vector<std::pair<double, LinkCondition>> SlowLink::changes(double until_ms)
   return all;
 }
 
-LinkCondition SlowLink::condition(double time_ms) const {
+LinkCondition ReferenceLink::condition(double time_ms) const {
   LinkCondition found = changes_.front().second;
   for (const auto& [at_ms, condition] : changes_) {
     if (at_ms <= time_ms) {
@@ -121,7 +121,7 @@ LinkCondition SlowLink::condition(double time_ms) const {
   return found;
 }
 
-double SlowLink::after_outage_ms(double time_ms) const {
+double ReferenceLink::after_outage_ms(double time_ms) const {
   if (condition(time_ms).rate_packets_per_ms > 0) {
     return time_ms;
   }
@@ -133,7 +133,7 @@ double SlowLink::after_outage_ms(double time_ms) const {
   return kNever;
 }
 
-bool SlowLink::admits(const Segment& segment, double now_ms) {
+bool ReferenceLink::admits(const Segment& segment, double now_ms) {
   if (!description_.policer) {
     return true;
   }
@@ -148,17 +148,17 @@ bool SlowLink::admits(const Segment& segment, double now_ms) {
   return true;
 }
 
-bool SlowLink::counts_bytes() const {
+bool ReferenceLink::counts_bytes() const {
   return description_.trace && description_.trace->semantics != TraceSemantics::kNs2;
 }
 
-double SlowLink::opportunity_bytes() const { return 1500 + header_bytes(); }
+double ReferenceLink::opportunity_bytes() const { return 1500 + header_bytes(); }
 
-double SlowLink::header_bytes() const {
+double ReferenceLink::header_bytes() const {
   return description_.trace->semantics == TraceSemantics::kMahimahi ? 4 : 0;
 }
 
-void SlowLink::arrived(double now_ms) {
+void ReferenceLink::arrived(double now_ms) {
   is_idle_ = false;
   if (counts_bytes()) {
     const bool uses_this = description_.trace->semantics == TraceSemantics::kCellsim;
@@ -174,7 +174,7 @@ void SlowLink::arrived(double now_ms) {
   asks_ms_ = has_rate ? after_outage_ms(now_ms) : now_ms;
 }
 
-double SlowLink::next_ms() const {
+double ReferenceLink::next_ms() const {
   if (is_idle_) {
     return kNever;
   }
@@ -187,7 +187,7 @@ double SlowLink::next_ms() const {
   return in_service_ ? ends_ms_ : *asks_ms_;
 }
 
-void SlowLink::ask(double now_ms, DropListener& drops) {
+void ReferenceLink::ask(double now_ms, DropListener& drops) {
   const Segment* const next = queue_->depart(now_ms, drops);
   in_service_ = next != nullptr ? std::optional<Segment>(*next) : std::nullopt;
   is_idle_ = !in_service_;
@@ -212,7 +212,7 @@ void SlowLink::ask(double now_ms, DropListener& drops) {
   ++opportunity_;
 }
 
-void SlowLink::begin(double now_ms, DropListener& drops) {
+void ReferenceLink::begin(double now_ms, DropListener& drops) {
   if (counts_bytes()) {
     ++opportunity_;
     left_bytes_ = opportunity_bytes();
@@ -220,7 +220,7 @@ void SlowLink::begin(double now_ms, DropListener& drops) {
   ask(now_ms, drops);
 }
 
-std::optional<Segment> SlowLink::poll(double now_ms, DropListener& drops) {
+std::optional<Segment> ReferenceLink::poll(double now_ms, DropListener& drops) {
   if (counts_bytes()) {
     if (left_bytes_ == 0) {
       ++opportunity_;
@@ -246,9 +246,9 @@ std::optional<Segment> SlowLink::poll(double now_ms, DropListener& drops) {
   return departed;
 }
 
-double SlowLink::delay_ms(double departed_ms) const { return condition(departed_ms).delay_ms; }
+double ReferenceLink::delay_ms(double departed_ms) const { return condition(departed_ms).delay_ms; }
 
-void SlowLink::draw_loss(Segment& segment, double departed_ms) {
+void ReferenceLink::draw_loss(Segment& segment, double departed_ms) {
   const auto hop = static_cast<std::uint16_t>(segment.hop + 1);
   const std::uint64_t packet = departures_++;
   if (description_.changes && change_loss(*description_.changes)) {
@@ -272,7 +272,7 @@ void SlowLink::draw_loss(Segment& segment, double departed_ms) {
   }
 }
 
-bool SlowLink::reorders() const {
+bool ReferenceLink::reorders() const {
   if (!description_.jitter_box) {
     return false;
   }
@@ -280,7 +280,7 @@ bool SlowLink::reorders() const {
   return random != nullptr && random->reorders;
 }
 
-void SlowLink::hold(const Segment& segment, double now_ms, double delay_ms) {
+void ReferenceLink::hold(const Segment& segment, double now_ms, double delay_ms) {
   Held held{segment, delay_ms, now_ms};
   if (description_.jitter_box) {
     if (const auto* const periodic = std::get_if<PeriodicRelease>(&*description_.jitter_box)) {
@@ -316,7 +316,7 @@ void SlowLink::hold(const Segment& segment, double now_ms, double delay_ms) {
   }
 }
 
-double SlowLink::next_release_ms() const {
+double ReferenceLink::next_release_ms() const {
   if (box_.empty()) {
     return kNever;
   }
@@ -324,12 +324,12 @@ double SlowLink::next_release_ms() const {
   return batch == nullptr ? kNever : opened_ms_ + batch->longest_wait_ms;
 }
 
-std::vector<SlowLink::Held> SlowLink::released() {
+std::vector<ReferenceLink::Held> ReferenceLink::released() {
   const bool is_known = !box_.empty() && box_.front().release_ms < kNever;
   return is_known ? std::exchange(box_, {}) : std::vector<Held>();
 }
 
-std::vector<SlowLink::Held> SlowLink::release(double now_ms) {
+std::vector<ReferenceLink::Held> ReferenceLink::release(double now_ms) {
   for (Held& each : box_) {
     each.release_ms = now_ms;
   }

@@ -1,4 +1,4 @@
-#include "slow_queues.h"
+#include "reference_queues.h"
 
 #include <algorithm>
 #include <cmath>
@@ -25,8 +25,8 @@ std::size_t bytes_of(const Packets& packets) {
   return bytes;
 }
 
-// What waits in any number of queues, by number.
-class SlowQueue : public Queue {
+// Base of the reference queues: FIFO queues by flow number.
+class ReferenceQueue : public Queue {
  public:
   virtual std::optional<Segment> next(double now_ms, DropListener& drops) = 0;
 
@@ -58,7 +58,7 @@ class SlowQueue : public Queue {
     left(segment);
     return segment;
   }
-  std::uint32_t longest() const {
+  std::uint32_t longest_flow() const {
     std::uint32_t which = 0;
     std::size_t most = 0;
     for (const auto& [flow, packets] : flows_) {
@@ -75,45 +75,45 @@ std::uint32_t flow_of(const Segment& segment, std::uint32_t flows) {
   return (2 * segment.sender + (segment.is_ack ? 1 : 0)) % flows;
 }
 
-class SlowDropTail : public SlowQueue {
+class ReferenceDropTail : public ReferenceQueue {
  public:
-  SlowDropTail(std::uint64_t limit_packets, double limit_bytes)
+  ReferenceDropTail(std::uint64_t limit_packets, double limit_bytes)
       : limit_packets_(limit_packets), limit_bytes_(limit_bytes) {}
 
   void accept(const Segment& segment, double now_ms, DropListener& drops) override {
     const bool is_full = flows_[0].size() + 1 > limit_packets_ ||
                          static_cast<double>(bytes_of(flows_[0]) + segment.bytes) > limit_bytes_;
-    if (is_full && !is_link_free_) {
+    if (is_full && !is_link_idle_) {
       drops.dropped(segment, now_ms);
       return;
     }
     put(0, segment, now_ms);
-    is_link_free_ = false;
+    is_link_idle_ = false;
   }
   std::optional<Segment> next(double, DropListener&) override {
-    is_link_free_ = flows_[0].empty();
-    return is_link_free_ ? std::nullopt : std::optional(take_head(0));
+    is_link_idle_ = flows_[0].empty();
+    return is_link_idle_ ? std::nullopt : std::optional(take_head(0));
   }
 
  private:
   std::uint64_t limit_packets_;
   double limit_bytes_;
-  bool is_link_free_ = true;
+  bool is_link_idle_ = true;
 };
 
-// The state variables of RFC 8289, section 5.3, by the names they have there.
+// The state variables of RFC 8289, section 5.3, by the RFC's names.
 struct CoDelState {
-  double first_above_time = 0;  // 0: not above
+  double first_above_time = 0;  // 0: below the target
   double drop_next = 0;
   double count = 0;
   double lastcount = 0;
   bool dropping = false;
 };
 
-// A queue or more under CoDel; what is special to a discipline is how it chooses the queue.
-class SlowCoDel : public SlowQueue {
+// One or more queues managed by CoDel. Subclasses choose the queue.
+class ReferenceCoDel : public ReferenceQueue {
  public:
-  SlowCoDel(const Chosen& chosen, bool is_ns2, bool has_ecn, double maxpacket)
+  ReferenceCoDel(const Chosen& chosen, bool is_ns2, bool has_ecn, double maxpacket)
       : target_(chosen["target_ms"]),
         interval_(chosen["interval_ms"]),
         is_ns2_(is_ns2),
@@ -121,19 +121,19 @@ class SlowCoDel : public SlowQueue {
         maxpacket_(maxpacket) {}
 
  protected:
-  struct Dodequeue {
+  struct DodequeueResult {
     std::optional<Segment> packet;
     bool ok_to_drop = false;
   };
 
-  // Bytes that decide whether a queue is too short to drop from.
+  // Returns true if a flow's backlog is at most maxpacket, too short to drop from.
   virtual bool is_short(std::uint32_t flow) {
     return static_cast<double>(bytes_of(flows_[flow])) <= maxpacket_;
   }
 
-  std::optional<Segment> deque(std::uint32_t flow, double now, DropListener& drops) {
-    CoDelState& state = codels_[flow];
-    Dodequeue r = dodequeue(flow, now);
+  std::optional<Segment> dequeue(std::uint32_t flow, double now, DropListener& drops) {
+    CoDelState& state = states_[flow];
+    DodequeueResult r = dodequeue(flow, now);
     if (state.dropping) {
       if (!r.ok_to_drop) {
         state.dropping = false;
@@ -174,16 +174,16 @@ class SlowCoDel : public SlowQueue {
 
   double maxpacket() const { return maxpacket_; }
 
-  std::map<std::uint32_t, CoDelState> codels_;
+  std::map<std::uint32_t, CoDelState> states_;
 
  private:
-  Dodequeue dodequeue(std::uint32_t flow, double now) {
-    CoDelState& state = codels_[flow];
+  DodequeueResult dodequeue(std::uint32_t flow, double now) {
+    CoDelState& state = states_[flow];
     if (flows_[flow].empty()) {
       state.first_above_time = 0;
       return {};
     }
-    Dodequeue r;
+    DodequeueResult r;
     r.packet = take_head(flow);
     if (now - r.packet->queued_ms < target_ || is_short(flow)) {
       state.first_above_time = 0;
@@ -195,7 +195,7 @@ class SlowCoDel : public SlowQueue {
     return r;
   }
 
-  bool mark(Dodequeue& r) const {
+  bool mark(DodequeueResult& r) const {
     if (marks_ && r.packet->is_ecn_capable) {
       r.packet->is_marked = true;
       return true;
@@ -210,10 +210,10 @@ class SlowCoDel : public SlowQueue {
   double maxpacket_;
 };
 
-class SlowPlainCoDel final : public SlowCoDel {
+class ReferencePlainCoDel final : public ReferenceCoDel {
  public:
-  SlowPlainCoDel(const Chosen& chosen, std::uint64_t limit, double maxpacket)
-      : SlowCoDel(chosen, chosen.variant() == "ns2", chosen.variant() != "ns2", maxpacket),
+  ReferencePlainCoDel(const Chosen& chosen, std::uint64_t limit, double maxpacket)
+      : ReferenceCoDel(chosen, chosen.variant() == "ns2", chosen.variant() != "ns2", maxpacket),
         limit_(limit) {}
 
   void accept(const Segment& segment, double now_ms, DropListener& drops) override {
@@ -224,7 +224,7 @@ class SlowPlainCoDel final : public SlowCoDel {
     }
   }
   std::optional<Segment> next(double now_ms, DropListener& drops) override {
-    return deque(0, now_ms, drops);
+    return dequeue(0, now_ms, drops);
   }
 
  private:
@@ -232,17 +232,17 @@ class SlowPlainCoDel final : public SlowCoDel {
 };
 
 // RFC 8290, section 4.
-class SlowFqCoDel final : public SlowCoDel {
+class ReferenceFqCoDel final : public ReferenceCoDel {
  public:
-  SlowFqCoDel(const Chosen& chosen, std::uint64_t limit, double maxpacket)
-      : SlowCoDel(chosen, false, true, maxpacket),
-        flows_count_(static_cast<std::uint32_t>(chosen["flows"])),
+  ReferenceFqCoDel(const Chosen& chosen, std::uint64_t limit, double maxpacket)
+      : ReferenceCoDel(chosen, false, true, maxpacket),
+        flow_count_(static_cast<std::uint32_t>(chosen["flows"])),
         quantum_(std::floor(chosen["quantum_bytes"])),
         limit_(std::min(limit, static_cast<std::uint64_t>(chosen["limit_packets"]))),
         batch_(static_cast<std::uint64_t>(chosen["drop_batch_packets"])) {}
 
   void accept(const Segment& segment, double now_ms, DropListener& drops) override {
-    const std::uint32_t flow = flow_of(segment, flows_count_);
+    const std::uint32_t flow = flow_of(segment, flow_count_);
     put(flow, segment, now_ms);
     if (std::ranges::count(new_, flow) + std::ranges::count(old_, flow) == 0) {
       new_.push_back(flow);
@@ -276,7 +276,7 @@ class SlowFqCoDel final : public SlowCoDel {
         old_.push_back(flow);
         continue;
       }
-      const std::optional<Segment> segment = deque(flow, now_ms, drops);
+      const std::optional<Segment> segment = dequeue(flow, now_ms, drops);
       if (segment) {
         credits_[flow] -= segment->bytes;
         return segment;
@@ -291,7 +291,7 @@ class SlowFqCoDel final : public SlowCoDel {
   }
 
  private:
-  std::uint32_t flows_count_;
+  std::uint32_t flow_count_;
   double quantum_;
   std::uint64_t limit_;
   std::uint64_t batch_;
@@ -300,15 +300,15 @@ class SlowFqCoDel final : public SlowCoDel {
   std::map<std::uint32_t, double> credits_;
 };
 
-// One circle of bins, whose front has the next turn, and which of them are new.
-class SlowSfqCoDel final : public SlowCoDel {
+// sfqCoDel: one round-robin list of bins, in which new bins come before old ones.
+class ReferenceSfqCoDel final : public ReferenceCoDel {
  public:
-  SlowSfqCoDel(const Chosen& chosen, std::uint64_t limit, double maxpacket)
-      : SlowCoDel(chosen, true, false, maxpacket), limit_(limit) {}
+  ReferenceSfqCoDel(const Chosen& chosen, std::uint64_t limit, double maxpacket)
+      : ReferenceCoDel(chosen, true, false, maxpacket), limit_(limit) {}
 
   void accept(const Segment& segment, double now_ms, DropListener& drops) override {
     if (packets() == limit_) {
-      drops.dropped(take_tail(longest()), now_ms);
+      drops.dropped(take_tail(longest_flow()), now_ms);
     }
     const std::uint32_t flow = flow_of(segment, 1024);
     put(flow, segment, now_ms);
@@ -324,7 +324,7 @@ class SlowSfqCoDel final : public SlowCoDel {
 
   std::optional<Segment> next(double now_ms, DropListener& drops) override {
     while (!circle_.empty() && flows_[circle_.front()].empty()) {
-      codels_[circle_.front()].dropping = false;
+      states_[circle_.front()].dropping = false;
       circle_.pop_front();
     }
     if (circle_.empty()) {
@@ -334,7 +334,7 @@ class SlowSfqCoDel final : public SlowCoDel {
     circle_.pop_front();
     circle_.push_back(flow);
     is_new_[flow] = false;
-    return deque(flow, now_ms, drops);
+    return dequeue(flow, now_ms, drops);
   }
 
  private:
@@ -347,15 +347,15 @@ class SlowSfqCoDel final : public SlowCoDel {
   std::map<std::uint32_t, bool> is_new_;
 };
 
-class SlowFairQueue final : public SlowQueue {
+class ReferenceFairQueue final : public ReferenceQueue {
  public:
-  // No quantum: rounds by packets.
-  SlowFairQueue(std::uint64_t limit, std::optional<std::uint64_t> quantum)
+  // Without a quantum: packet round robin; with one: deficit round robin.
+  ReferenceFairQueue(std::uint64_t limit, std::optional<std::uint64_t> quantum)
       : limit_(limit), quantum_(quantum) {}
 
   void accept(const Segment& segment, double now_ms, DropListener& drops) override {
     if (packets() == limit_) {
-      drops.dropped(take_tail(longest()), now_ms);
+      drops.dropped(take_tail(longest_flow()), now_ms);
     }
     const std::uint32_t flow = flow_of(segment, 1024);
     put(flow, segment, now_ms);
@@ -371,7 +371,7 @@ class SlowFairQueue final : public SlowQueue {
       Packets& packets = flows_[flow];
       if (packets.empty()) {
         active_.pop_front();
-        has_turn_ = false;
+        has_quantum_ = false;
         continue;
       }
       if (!quantum_) {
@@ -379,15 +379,15 @@ class SlowFairQueue final : public SlowQueue {
         active_.push_back(flow);
         return take_head(flow);
       }
-      if (!has_turn_) {
-        has_turn_ = true;
+      if (!has_quantum_) {
+        has_quantum_ = true;
         deficits_[flow] += *quantum_;
       }
       if (packets.front().bytes <= deficits_[flow]) {
         deficits_[flow] -= packets.front().bytes;
         return take_head(flow);
       }
-      has_turn_ = false;
+      has_quantum_ = false;
       active_.pop_front();
       active_.push_back(flow);
     }
@@ -399,13 +399,13 @@ class SlowFairQueue final : public SlowQueue {
   std::optional<std::uint64_t> quantum_;
   std::list<std::uint32_t> active_;
   std::map<std::uint32_t, std::uint64_t> deficits_;
-  bool has_turn_ = false;  // the front has its quantum of this round
+  bool has_quantum_ = false;  // the front flow has received this round's quantum
 };
 
-class SlowRed final : public SlowQueue {
+class ReferenceRed final : public ReferenceQueue {
  public:
-  SlowRed(double minimum, double maximum, double probability, double weight, bool is_gentle,
-          bool marks, const QueueSetting& setting, std::uint64_t limit)
+  ReferenceRed(double minimum, double maximum, double probability, double weight, bool is_gentle,
+               bool marks, const QueueSetting& setting, std::uint64_t limit)
       : minimum_(minimum),
         maximum_(maximum),
         probability_(probability),
@@ -418,16 +418,17 @@ class SlowRed final : public SlowQueue {
 
   void accept(const Segment& segment, double now_ms, DropListener& drops) override {
     if (idle_since_ms_) {
-      // As many arrivals at an empty queue as an idle link would have sent.
+      // The average decays as if the packets that an idle link could have sent had arrived at an
+      // empty queue.
       const auto sent = static_cast<std::uint64_t>((now_ms - *idle_since_ms_) / service_ms_);
       average_ *= whole_power(1 - weight_, sent);
       idle_since_ms_ = now_ms;
     }
     average_ += weight_ * (static_cast<double>(flows_[0].size()) - average_);
     ++arrivals_;
-    const bool is_chosen = chosen();
-    const bool is_marked = is_chosen && marks_ && segment.is_ecn_capable;
-    if (flows_[0].size() >= limit_ || (is_chosen && !is_marked)) {
+    const bool should_mark_now = should_mark();
+    const bool is_marked = should_mark_now && marks_ && segment.is_ecn_capable;
+    if (flows_[0].size() >= limit_ || (should_mark_now && !is_marked)) {
       drops.dropped(segment, now_ms);
       return;
     }
@@ -445,7 +446,7 @@ class SlowRed final : public SlowQueue {
   }
 
  private:
-  // In the order of multiplications that the other has, on which the last bit depends.
+  // Multiplies in the same order as elements/red.cc, so that results are bit-identical.
   static double whole_power(double base, std::uint64_t exponent) {
     if (exponent == 0) {
       return 1;
@@ -460,7 +461,7 @@ class SlowRed final : public SlowQueue {
     return result;
   }
 
-  bool chosen() {
+  bool should_mark() {
     double p = 0;
     if (average_ >= maximum_) {
       p = is_gentle_ ? probability_ + (1 - probability_) * (average_ / maximum_ - 1) : 1;
@@ -492,13 +493,14 @@ class SlowRed final : public SlowQueue {
   double average_ = 0;
   std::optional<double> idle_since_ms_ = 0;
   std::uint64_t arrivals_ = 0;
-  double count_ = -1;  // packets since the last marked, as the paper counts them
+  double count_ = -1;  // packets since the last mark (the paper's count)
 };
 
-// Katabi 2002, section 3.5, with every packet of the running interval remembered.
-class SlowXcpRouter final : public SlowQueue {
+// XCP router (Katabi, Handley and Rohrs 2002, section 3.5). Keeps every packet of the current
+// control interval.
+class ReferenceXcpRouter final : public ReferenceQueue {
  public:
-  SlowXcpRouter(const Chosen& chosen, const QueueSetting& setting, std::uint64_t limit)
+  ReferenceXcpRouter(const Chosen& chosen, const QueueSetting& setting, std::uint64_t limit)
       : alpha_(chosen["alpha"]),
         beta_(chosen["beta"]),
         gamma_(chosen["gamma"]),
@@ -511,12 +513,12 @@ class SlowXcpRouter final : public SlowQueue {
     if (!is_running_) {
       is_running_ = true;
       rtt_ms_ = initial_ms_;
-      begin_ms_ = now_ms;
-      control_ms_ = now_ms + initial_ms_;
-      queue_ms_ = control_ms_;
-      standing_ = 0;
-      least_ = 0;
-      set_clock();
+      interval_start_ms_ = now_ms;
+      control_timer_ms_ = now_ms + initial_ms_;
+      queue_timer_ms_ = control_timer_ms_;
+      persistent_queue_ = 0;
+      min_queue_ = 0;
+      set_timer();
     }
     seen_.push_back(segment);
     if (flows_[0].size() == limit_) {
@@ -531,7 +533,7 @@ class SlowXcpRouter final : public SlowQueue {
       return std::nullopt;
     }
     Segment segment = take_head(0);
-    least_ = std::min(least_, backlog());
+    min_queue_ = std::min(min_queue_, backlog());
     if (!segment.is_ack) {
       segment.congestion.feedback_packets = feedback(segment);
     }
@@ -539,19 +541,21 @@ class SlowXcpRouter final : public SlowQueue {
   }
 
   void tick(double now_ms) override {
-    if (queue_ms_ <= now_ms) {
-      standing_ = least_;
-      least_ = backlog();
-      queue_ms_ = now_ms + std::max(2.0, (rtt_ms_ - least_ / capacity_) / 2);
+    if (queue_timer_ms_ <= now_ms) {
+      persistent_queue_ = min_queue_;
+      min_queue_ = backlog();
+      queue_timer_ms_ = now_ms + std::max(2.0, (rtt_ms_ - min_queue_ / capacity_) / 2);
     }
-    if (control_ms_ <= now_ms) {
+    if (control_timer_ms_ <= now_ms) {
       control(now_ms);
     }
-    set_clock();
+    set_timer();
   }
 
  private:
-  void set_clock() { next_ms_ = is_running_ ? std::min(control_ms_, queue_ms_) : kNever; }
+  void set_timer() {
+    next_ms_ = is_running_ ? std::min(control_timer_ms_, queue_timer_ms_) : kNever;
+  }
   double backlog() { return static_cast<double>(bytes_of(flows_[0])) / packet_bytes_; }
   double size(const Segment& segment) const {
     return static_cast<double>(segment.bytes) / packet_bytes_;
@@ -576,10 +580,10 @@ class SlowXcpRouter final : public SlowQueue {
       is_running_ = false;
       return;
     }
-    // ACKs may have no bytes.
+    // ACKs may have size 0.
     if (input > 0) {
-      const double rate = input / (now_ms - begin_ms_);
-      const double phi = alpha_ * rtt_ms_ * (capacity_ - rate) - beta_ * standing_;
+      const double rate = input / (now_ms - interval_start_ms_);
+      const double phi = alpha_ * rtt_ms_ * (capacity_ - rate) - beta_ * persistent_queue_;
       const double h = std::max(0.0, gamma_ * rate * rtt_ms_ - std::fabs(phi));
       positive_ = (h + std::max(0.0, phi)) / rtt_ms_;
       negative_ = (h + std::max(0.0, -phi)) / rtt_ms_;
@@ -587,8 +591,8 @@ class SlowXcpRouter final : public SlowQueue {
       xi_n_ = negative_ / input;
     }
     seen_.clear();
-    begin_ms_ = now_ms;
-    control_ms_ = now_ms + rtt_ms_;
+    interval_start_ms_ = now_ms;
+    control_timer_ms_ = now_ms + rtt_ms_;
   }
 
   double feedback(const Segment& segment) {
@@ -612,54 +616,54 @@ class SlowXcpRouter final : public SlowQueue {
   std::uint64_t limit_;
   bool is_running_ = false;
   std::deque<Segment> seen_;
-  double begin_ms_ = 0;
-  double control_ms_ = 0;
-  double queue_ms_ = 0;
+  double interval_start_ms_ = 0;
+  double control_timer_ms_ = 0;
+  double queue_timer_ms_ = 0;
   double rtt_ms_ = 0;
   double xi_p_ = 0;
   double xi_n_ = 0;
   double positive_ = 0;
   double negative_ = 0;
-  double standing_ = 0;
-  double least_ = 0;
+  double persistent_queue_ = 0;
+  double min_queue_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Queue> slow_queue(const Choice& choice, const QueueSetting& setting) {
+std::unique_ptr<Queue> reference_queue(const Choice& choice, const QueueSetting& setting) {
   const Chosen chosen("queue", find_queue_discipline(choice.name).variants, choice);
   const std::uint64_t limit =
       setting.buffer_packets ? *setting.buffer_packets : std::uint64_t{1} << 40;
   if (choice.name == "drop-tail") {
-    return std::make_unique<SlowDropTail>(
+    return std::make_unique<ReferenceDropTail>(
         limit, chosen.variant() == "bytes" ? std::floor(chosen["limit_bytes"]) : 1e18);
   }
   if (choice.name == "codel") {
-    return std::make_unique<SlowPlainCoDel>(chosen, limit, setting.packet_bytes);
+    return std::make_unique<ReferencePlainCoDel>(chosen, limit, setting.packet_bytes);
   }
   if (choice.name == "fq-codel") {
-    return std::make_unique<SlowFqCoDel>(chosen, limit, setting.packet_bytes);
+    return std::make_unique<ReferenceFqCoDel>(chosen, limit, setting.packet_bytes);
   }
   if (choice.name == "sfq-codel") {
-    return std::make_unique<SlowSfqCoDel>(chosen, limit, setting.packet_bytes);
+    return std::make_unique<ReferenceSfqCoDel>(chosen, limit, setting.packet_bytes);
   }
   if (choice.name == "fair-queueing") {
     std::optional<std::uint64_t> quantum;
     if (chosen.variant() == "drr") {
       quantum = static_cast<std::uint64_t>(chosen["quantum_bytes"]);
     }
-    return std::make_unique<SlowFairQueue>(limit, quantum);
+    return std::make_unique<ReferenceFairQueue>(limit, quantum);
   }
   if (choice.name == "red") {
-    return std::make_unique<SlowRed>(
+    return std::make_unique<ReferenceRed>(
         chosen["minimum_packets"], chosen["maximum_packets"], chosen["maximum_probability"],
         chosen["weight"], chosen.variant() == "gentle", chosen["ecn"] != 0, setting, limit);
   }
   if (choice.name == "threshold-marking") {
     const double k = chosen["threshold_packets"];
-    return std::make_unique<SlowRed>(k, k, 1, 1, false, true, setting, limit);
+    return std::make_unique<ReferenceRed>(k, k, 1, 1, false, true, setting, limit);
   }
-  return std::make_unique<SlowXcpRouter>(chosen, setting, limit);
+  return std::make_unique<ReferenceXcpRouter>(chosen, setting, limit);
 }
 
 }  // namespace remy
