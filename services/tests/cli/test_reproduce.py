@@ -28,7 +28,7 @@ rows:
 - {name: two kinds, sender: [newreno, "cubic,variant=linux"]}
 expect:
 - {row: NewReno, value: 1, within: 1 %%, source: nobody, unless: "the number | is made up"}
-picture: {drawing: %s, simulation: true, frontier: [NewReno, two kinds]}
+picture: {drawing: %s, shown: true, frontier: [NewReno, two kinds]}
 record_every_ms: 100
 """
 

@@ -80,10 +80,10 @@ def checks(output: dict[str, Any]) -> dict[str, str]:
 
 def problem(output: dict[str, Any]) -> str:
     """Returns the text of the only problem."""
-    (secured_coordinator,) = [each for each in output["checks"] if each["verdict"] == "problem"]
-    assert secured_coordinator["advice"]
+    (found,) = [each for each in output["checks"] if each["verdict"] == "problem"]
+    assert found["advice"]
     assert output["ok"] is False
-    return str(secured_coordinator["text"])
+    return str(found["text"])
 
 
 @pytest.fixture
@@ -227,7 +227,7 @@ def test_doctor_reports_an_unreachable_coordinator(run: Any, doctor: Doctor) -> 
     assert problem(output) == "nobody listens at 127.0.0.1:1"
     lines = run("doctor", "--coordinator", "127.0.0.1:1").stdout.splitlines()
     assert lines[0].split()[:2] == ["address", "problem"]
-    assert lines[1].strip().startswith("-> start the coordinator flags")
+    assert lines[1].strip().startswith("-> start the coordinator there")
 
 
 def test_doctor_reports_invalid_settings(doctor: Doctor, tmp_path: Path) -> None:
