@@ -40,6 +40,7 @@ html_theme = "furo"
 html_title = "remy-farm"
 html_static_path = ["_site"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).parent / "_site" / "scorer.js")
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False

@@ -5,7 +5,8 @@ site needs besides:
 
 * navigation, from the links under each heading of the site's first page;
 * pages for files and folders that documents link to, such as examples;
-* pictures in place of Mermaid diagrams, so that the site needs no script from elsewhere.
+* pictures in place of Mermaid diagrams, so that the site needs no script from elsewhere;
+* links from the first mention of a term on a page to the glossary.
 """
 
 from __future__ import annotations
@@ -37,11 +38,32 @@ DIAGRAMS: Final = ROOT / "docs" / "diagrams"
 #: The folder of the site in which copies of the repository's files are shown.
 FILES: Final = "files"
 
+GLOSSARY: Final = "docs/reference/glossary"
+
 _LOG: Final = logging.getLogger(__name__)
 _LINK: Final = re.compile(r"\]\(([^)#\s]+)\.md(?:#[^)]*)?\)")
 #: A link that is called by its file's name; on the site it has the title of its target.
 _NAMED_BY_FILE: Final = re.compile(r"\[[\w/-]+\.md\](?=\([^)\s]+\.md)")
 _SHOWN_CHARACTERS: Final = 30_000
+#: Terms whose every mention means what the glossary says; others, such as "step", are words too.
+_LINKED_TERMS: Final = frozenset(
+    (
+        "Specification",
+        "Specimen",
+        "RemyCC",
+        "Epoch",
+        "Edition",
+        "On period",
+        "Lease",
+        "Checkpoint",
+        "Campaign",
+        "Fencing token",
+        "Fingerprint",
+        "Perturbation",
+        "Common random numbers",
+    )
+)
+_TERM: Final = re.compile(rf"\b(?P<term>{'|'.join(sorted(_LINKED_TERMS))})s?\b(?!-)", re.IGNORECASE)
 _PAGE: Final = """\
 <!doctype html>
 <html lang="en">
@@ -135,6 +157,41 @@ class LinksToFiles(SphinxTransform):
             link.replace_self(reference)
 
 
+class GlossaryLinks(SphinxTransform):
+    """Links the first mention of each term on a page to the glossary."""
+
+    default_priority = 850
+
+    def apply(self, **kwargs: Any) -> None:
+        name = self.env.docname
+        if name == GLOSSARY or not name.startswith(("docs/", "README")):
+            return
+        page = os.path.relpath(f"{GLOSSARY}.html", Path(name).parent)
+        open_terms = _terms()
+        for paragraph in self.document.findall(nodes.paragraph):
+            for text in [each for each in paragraph.children if isinstance(each, nodes.Text)]:
+                found = _TERM.search(text)
+                while found is not None and found["term"].lower() not in open_terms:
+                    found = _TERM.search(text, found.end())
+                if found is None:
+                    continue
+                open_terms.remove(found["term"].lower())
+                anchor = found["term"].lower().replace(" ", "-")
+                link = nodes.reference("", found[0], refuri=f"{page}#{anchor}", classes=["term"])
+                link["internal"] = True
+                before, after = text[: found.start()], text[found.end() :]
+                paragraph.replace(text, [nodes.Text(before), link, nodes.Text(after)])
+
+
+def _terms() -> set[str]:
+    """Returns the terms of the glossary that are linked wherever they are mentioned."""
+    text = (ROOT / f"{GLOSSARY}.md").read_text(encoding="utf-8")
+    missing = _LINKED_TERMS - set(re.findall(r"^### (.*)$", text, re.MULTILINE))
+    if missing:
+        _LOG.warning("the glossary lacks %s", ", ".join(sorted(missing)))
+    return {term.lower() for term in _LINKED_TERMS - missing}
+
+
 def shown_files(env: BuildEnvironment) -> dict[str, set[str]]:
     """Returns the files and folders that documents link to, by document."""
     found: dict[str, set[str]] = vars(env).setdefault("remy_shown_files", {})
@@ -225,6 +282,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", change_source)
     app.add_transform(DiagramsAsPictures)
     app.add_transform(LinksToFiles)
+    app.add_transform(GlossaryLinks)
     app.connect("build-finished", write_file_pages)
     app.connect("build-finished", write_first_page)
     return {"version": "1", "parallel_read_safe": False, "parallel_write_safe": False}

@@ -5,6 +5,7 @@ in the proto files, so that the page cannot contradict the reader."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -69,6 +70,11 @@ def _name_of(file: descriptor_pb2.FileDescriptorProto, path: Sequence[int]) -> s
     return None if not path or len(path) % 2 else name
 
 
+#: A page in a comment of a proto file: docs/how-to/play.md, or docs/how-to/play.md, "Heading".
+_MENTION: Final = re.compile(
+    r'docs/(?P<folder>[\w-]+)/(?P<name>[\w-]+)\.md(?:, "(?P<heading>[^"]+)")?'
+)
+
 _INTRODUCTION: Final = """\
 # The specification of a design
 
@@ -116,7 +122,17 @@ def reference_page(proto_root: Path) -> str:
         sections.append(_message_section(message, comments))
     for enum in _enums():
         sections.append(_enum_section(enum, comments))
-    return "\n".join(sections)
+    return _MENTION.sub(_page_link, "\n".join(sections))
+
+
+def _page_link(mention: re.Match[str]) -> str:
+    """Makes a link of a comment's mention of a page, and of a heading there."""
+    folder, name, heading = mention["folder"], mention["name"], mention["heading"]
+    page = f"{name}.md" if folder == "reference" else f"../{folder}/{name}.md"
+    if heading is None:
+        return f"[{name}]({page})"
+    anchor = re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-")
+    return f"[{heading}]({page}#{anchor})"
 
 
 def _messages() -> list[Descriptor]:
