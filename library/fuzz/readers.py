@@ -64,7 +64,7 @@ def _read_spec(data: bytes, *, is_json: bool) -> None:
 
 
 def _check_sentence(error: Exception) -> None:
-    """Raises unless the text is one line that can be printed, and not as long as what was read."""
+    """Asserts that an error's text is one printable line of limited length."""
     sentence = str(error)
     assert sentence
     assert len(sentence.splitlines()) == 1, sentence
@@ -72,12 +72,12 @@ def _check_sentence(error: Exception) -> None:
     sentence.encode()
 
 
-#: Each reader by the name of its corpus.
+#: The fuzzed functions by the names of their corpora.
 READERS: Final[dict[str, Callable[[bytes], None]]] = {"json": read_json, "yaml": read_yaml}
 
 
 def examples(name: str) -> Iterator[bytes]:
-    """Well-formed inputs of a reader: the examples that users start from."""
+    """Valid inputs of a reader: the examples of the repository."""
     specs = sorted(_EXAMPLES.glob("*.yaml"))
     if name == "yaml":
         yield from (path.read_bytes() for path in specs)
@@ -86,12 +86,12 @@ def examples(name: str) -> Iterator[bytes]:
     yield from (path.read_bytes() for path in sorted(_EXAMPLES.glob("remyccs/*/remycc.json")))
 
 
-def words() -> list[str]:
-    """Words that mean something to the readers, by which a fuzzer finds them sooner."""
-    found = {"infinite", "true", "null", "1e9", ".inf", "NaN", "&a", "*a", "!!int", "---", "..."}
+def dictionary_words() -> list[str]:
+    """Keys and values that the readers know, for the fuzzer's dictionary."""
+    words = {"infinite", "true", "null", "1e9", ".inf", "NaN", "&a", "*a", "!!int", "---", "..."}
     for message in (spec_pb2.DesignSpec, rule_table_pb2.RuleTable):
-        found.update(_names(descriptor_of(message)))
-    return sorted(found)
+        words.update(_names(descriptor_of(message)))
+    return sorted(words)
 
 
 def _names(message: Descriptor) -> Iterator[str]:

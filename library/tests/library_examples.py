@@ -14,14 +14,14 @@ NETWORK = {
 
 
 def joint_spec(steps: int = 6) -> rf.Spec:
-    """A search that is over in a fraction of a second."""
+    """A joint search that takes a fraction of a second."""
     joint = {"steps": steps, "validation_specimens": 4}
     search = {"mode": "joint", "specimens": 16, "simulated_seconds": 1, "joint": joint}
     return rf.Spec(name="small", network=NETWORK, search=search)
 
 
 def paper_spec() -> rf.Spec:
-    """The paper's search, one rule at a time, without an end of its own that is near."""
+    """The paper's search with coarse steps. It does not end by itself within a test."""
     grid = {"first_step": 1, "steps": 1}
     paper = {
         "validation_specimens": 4,
@@ -34,6 +34,6 @@ def paper_spec() -> rf.Spec:
 
 
 def small_table() -> rf.Table:
-    """One rule that is divided at every signal, so that each region's end shows."""
+    """Eight rules with equal actions, from one rule that is split on each of three signals."""
     table = RuleTable([0, 1, 2], [([], (0.9, 4.0, 1.5))]).split(0, [(0, 2.0), (1, 3.0), (2, 1.25)])
     return rf.Table(RemyCC(table), "tiny")

@@ -1,4 +1,4 @@
-"""The networks of small specifications, as the text that a specification has of them."""
+"""The `network` section of small specifications, as YAML text."""
 
 SMALL_NETWORK = """\
 network:

@@ -1,4 +1,4 @@
-"""`remy_farm.design` is repeatable and resumable, reports every step, and is saved and loaded."""
+"""Tests `remy_farm.design` and `remy_farm.sweep`: reproducing, resuming, progress and files."""
 
 import asyncio
 import gc
@@ -18,11 +18,11 @@ from remy_proto.v1 import rule_table_pb2
 from remy_simulator.messages import axis_of
 
 
-def test_equal_specifications_give_equal_tables_on_any_number_of_threads() -> None:
+def test_the_designed_table_does_not_depend_on_the_number_of_threads() -> None:
     assert rf.design(joint_spec(), threads=1).table == rf.design(joint_spec(), threads=3).table
 
 
-def test_a_design_on_a_lossy_network_may_look_at_round_trips_since_a_loss() -> None:
+def test_rtts_since_loss_can_be_used_on_a_lossy_network() -> None:
     spec = rf.Spec(
         name="lossy",
         network={**NETWORK, "loss_probability": 0.02},
@@ -37,7 +37,7 @@ def test_a_design_on_a_lossy_network_may_look_at_round_trips_since_a_loss() -> N
 
 
 @pytest.mark.parametrize("spec", [joint_spec, paper_spec])
-def test_what_a_budget_of_seconds_came_to_designs_the_same_again(
+def test_the_specification_of_a_time_limited_design_reproduces_it(
     spec: Callable[[], rf.Spec],
 ) -> None:
     first = rf.design(spec(), seconds=0.3)
@@ -46,7 +46,7 @@ def test_what_a_budget_of_seconds_came_to_designs_the_same_again(
     assert again.steps == first.steps
 
 
-def test_a_length_in_steps_and_a_seed_take_the_place_of_the_specifications() -> None:
+def test_steps_and_seed_override_the_specification() -> None:
     design = rf.design(joint_spec(), steps=3, seed=7)
     assert design.spec.to_dict()["search"]["joint"]["steps"] == 3
     assert design.spec.seed == 7
@@ -58,7 +58,7 @@ def test_seconds_and_steps_exclude_each_other() -> None:
         rf.design(joint_spec(), seconds=2, steps=3)
 
 
-def test_the_callback_is_told_after_every_step_and_may_end_the_design() -> None:
+def test_the_callback_is_called_after_every_step_and_can_stop_the_design() -> None:
     told: list[rf.Progress] = []
 
     def end_at_four(progress: rf.Progress) -> bool:
@@ -74,7 +74,9 @@ def test_the_callback_is_told_after_every_step_and_may_end_the_design() -> None:
     assert "interrupted" in repr(design)
 
 
-def test_an_interrupted_design_goes_on_in_its_directory_to_the_same_table(tmp_path: Path) -> None:
+def test_an_interrupted_design_resumes_in_its_directory_with_the_same_result(
+    tmp_path: Path,
+) -> None:
     whole = rf.design(joint_spec())
     out = tmp_path / "design"
     rf.design(joint_spec(), directory=out, callback=lambda progress: progress.step == 3)
@@ -85,7 +87,7 @@ def test_an_interrupted_design_goes_on_in_its_directory_to_the_same_table(tmp_pa
     assert resumed.steps == whole.steps
 
 
-def test_a_design_that_is_interrupted_before_it_begins_is_one_without_steps(
+def test_a_design_interrupted_before_its_first_step_has_no_steps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Interrupt, "directive", lambda _: Directive.SUSPEND)
@@ -94,7 +96,7 @@ def test_a_design_that_is_interrupted_before_it_begins_is_one_without_steps(
     assert design.table == design.first
 
 
-def test_resume_may_be_required_and_refused(tmp_path: Path) -> None:
+def test_resume_can_be_required_or_forbidden(tmp_path: Path) -> None:
     with pytest.raises(rf.FileError, match="holds no design to resume"):
         rf.design(joint_spec(), directory=tmp_path / "none", resume=True)
     rf.design(joint_spec(), directory=tmp_path / "one")
@@ -102,7 +104,7 @@ def test_resume_may_be_required_and_refused(tmp_path: Path) -> None:
         rf.design(joint_spec(), directory=tmp_path / "one", resume=False)
 
 
-def test_another_specification_is_refused_where_a_design_is(tmp_path: Path) -> None:
+def test_a_design_is_not_resumed_with_another_specification(tmp_path: Path) -> None:
     rf.design(joint_spec(), directory=tmp_path / "one")
     other = joint_spec().replace({"objective.delta": 5})
     with pytest.raises(rf.FileError, match=r"checkpoint\.bin"):
@@ -115,7 +117,7 @@ def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
         rf.design(joint_spec(), directory=tmp_path)
 
 
-def test_a_saved_design_is_loaded_as_it_was_and_may_go_on(tmp_path: Path) -> None:
+def test_a_saved_design_loads_unchanged_and_a_stopped_one_can_continue(tmp_path: Path) -> None:
     design = rf.design(joint_spec())
     design.save(tmp_path / "kept")
     loaded = rf.load_design(tmp_path / "kept")
@@ -131,28 +133,28 @@ def test_a_saved_design_is_loaded_as_it_was_and_may_go_on(tmp_path: Path) -> Non
     assert rf.design(joint_spec(), directory=tmp_path / "short").table == design.table
 
 
-def test_what_is_no_design_is_not_loaded(tmp_path: Path) -> None:
+def test_loading_a_directory_without_a_design_is_refused(tmp_path: Path) -> None:
     with pytest.raises(rf.FileError, match=r"holds no design \(checkpoint\.bin is missing\)"):
         rf.load_design(tmp_path)
 
 
-def test_it_begins_with_a_table_that_it_is_given() -> None:
+def test_a_design_can_start_from_a_given_table() -> None:
     first = rf.design(joint_spec(), steps=3).table
     design = rf.design(joint_spec(), steps=3, first=first)
     assert design.first == first
 
 
-def test_a_first_table_of_other_rules_is_refused() -> None:
+def test_a_first_table_with_other_rules_is_refused() -> None:
     with pytest.raises(rf.DesignerError, match="absolute"):
         rf.design(joint_spec(), first=small_table())
 
 
-def test_steps_of_a_search_without_a_schedule_are_refused() -> None:
+def test_steps_are_refused_for_a_search_without_a_schedule() -> None:
     with pytest.raises(rf.DesignerError, match=r"search\.mode is paper.* no schedule"):
         rf.design(paper_spec(), steps=3)
 
 
-def test_rows_have_units_and_every_step() -> None:
+def test_rows_have_a_row_per_step_and_units_in_their_columns() -> None:
     design = rf.design(joint_spec())
     frame = design.to_pandas()
     assert list(frame["step"]) == [*range(1, design.steps + 1)]
@@ -160,7 +162,7 @@ def test_rows_have_units_and_every_step() -> None:
     assert frame["cpu_seconds"].is_monotonic_increasing
 
 
-def test_the_line_of_progress_is_written_where_it_is_wanted(
+def test_the_progress_line_is_written_only_on_request(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     rf.design(joint_spec(), progress=False)
@@ -172,7 +174,7 @@ def test_the_line_of_progress_is_written_where_it_is_wanted(
     assert err.endswith("\n")
 
 
-def test_it_runs_where_an_event_loop_does_as_in_a_notebook() -> None:
+def test_a_design_runs_inside_an_event_loop_as_in_a_notebook() -> None:
     told: list[int] = []
 
     async def cell() -> tuple[rf.Design, rf.Scores]:
@@ -186,7 +188,7 @@ def test_it_runs_where_an_event_loop_does_as_in_a_notebook() -> None:
 
 
 @pytest.mark.parametrize("in_a_loop", [False, True])
-def test_ctrl_c_ends_it_with_what_there_is(in_a_loop: bool) -> None:
+def test_ctrl_c_stops_a_design_and_returns_its_result_so_far(in_a_loop: bool) -> None:
     def press(progress: rf.Progress) -> None:
         if progress.step == 3:
             signal.raise_signal(signal.SIGINT)
@@ -200,7 +202,7 @@ def test_ctrl_c_ends_it_with_what_there_is(in_a_loop: bool) -> None:
     assert len(design.table) >= 1
 
 
-def test_an_error_of_the_callback_comes_out_of_the_design() -> None:
+def test_an_exception_of_the_callback_is_raised_by_design() -> None:
     def fail(_: rf.Progress) -> None:
         raise LookupError("mine")
 
@@ -213,7 +215,7 @@ def test_an_error_of_the_callback_comes_out_of_the_design() -> None:
         asyncio.run(cell())
 
 
-def test_the_report_says_what_was_gained(tmp_path: Path) -> None:
+def test_the_report_is_written_and_shows_the_gain(tmp_path: Path) -> None:
     design = rf.design(joint_spec(), directory=tmp_path / "design")
     gain = design.report()
     assert (tmp_path / "design" / "report.html").exists()
@@ -222,7 +224,7 @@ def test_the_report_says_what_was_gained(tmp_path: Path) -> None:
     assert "remy-farm" in versions
 
 
-def test_a_sweep_has_a_design_for_each_value_and_passes_over_those_that_are_finished(
+def test_a_sweep_designs_each_value_and_skips_finished_designs(
     tmp_path: Path,
 ) -> None:
     values = {"objective.delta": [0.1, 10]}
@@ -241,20 +243,20 @@ def test_a_sweep_has_a_design_for_each_value_and_passes_over_those_that_are_fini
     assert rf.load_sweep(tmp_path / "sweep").records == sweep.records
 
 
-def test_a_member_outlives_its_sweep() -> None:
+def test_a_sweep_s_design_can_be_used_after_the_sweep_is_deleted() -> None:
     member = rf.sweep(joint_spec(), {"objective.delta": np.array([0.5, 2])})["delta=2"]
     gc.collect()
     assert len(member.to_pandas()) == member.steps
 
 
-def test_settings_of_several_kinds_are_one_column() -> None:
+def test_mixed_setting_types_share_a_column() -> None:
     sweep = rf.sweep(joint_spec(), {"network.buffer": ["infinite", {"packets": 20}]})
     assert list(sweep.to_arrow().column("buffer").to_pylist()) == ["infinite", "{'packets': 20}"]
     mixed = rf.sweep(joint_spec(), {"objective.delta": [0.5, 2]})
     assert mixed.to_arrow().column("delta").to_pylist() == [0.5, 2]
 
 
-def test_a_sweep_of_a_key_that_is_not_there_is_refused_before_anything_is_designed(
+def test_a_sweep_of_an_unknown_key_is_refused_before_any_design(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(rf.SpecError, match=r"dleta.* is not a known key"):

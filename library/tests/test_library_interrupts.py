@@ -1,4 +1,4 @@
-"""Ctrl-C ends what runs within a moment, and leaves nothing half-written."""
+"""Tests that Ctrl-C stops a running call soon, and leaves no partial files."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from library.tests.library_examples import joint_spec
 from tests.children import killed_with_parent
 
 _ROOT = Path(__file__).parents[2]
-#: Of a design that may go on, and no temporary ones.
+#: The files of a design that can be resumed, without temporary ones.
 _FILES = {
     *(".lock", "checkpoint.bin", "pareto.csv", "progress.jsonl", "provenance.json"),
     *("remycc.json", "spec.yaml"),
 }
-#: Far longer than anybody waits, and than a busy machine takes to hear a signal.
+#: Simulated time that no test could wait for.
 _SECONDS = 1e9
-_PATIENCE_SECONDS = 60.0
+_TIMEOUT_SECONDS = 60.0
 _LINK = "rate_mbps=1000, rtt_ms=50"
 _TWO_LINKS = (
     "links=[{'name': 'a', 'rate_mbps': 1000, 'delay_ms': 10}, "
@@ -55,7 +55,7 @@ print("ended", flush=True)
 
 
 def _interrupted(program: str) -> tuple[int, str, str]:
-    """How a program ends that is interrupted once it has begun: status, output, error output."""
+    """Interrupts a program that has started; returns its exit status, output and error output."""
     child = subprocess.Popen(
         killed_with_parent(sys.executable, "-c", program),
         cwd=_ROOT,
@@ -66,18 +66,18 @@ def _interrupted(program: str) -> tuple[int, str, str]:
     try:
         assert child.stdout is not None
         assert child.stdout.readline() == "begun\n"
-        # It is most likely within the simulator by then; wherever it is, it must end.
+        # The program is then most likely inside the simulator, but must stop wherever it is.
         time.sleep(1.0)
         assert child.poll() is None
         child.send_signal(signal.SIGINT)
-        output, errors = child.communicate(timeout=_PATIENCE_SECONDS)
+        output, errors = child.communicate(timeout=_TIMEOUT_SECONDS)
     finally:
         child.kill()
     return child.returncode, output, errors
 
 
 @pytest.mark.parametrize("call", _CALLS.values(), ids=_CALLS)
-def test_a_call_ends_with_a_keyboard_interrupt(call: str) -> None:
+def test_an_interrupted_call_raises_keyboard_interrupt(call: str) -> None:
     status, output, errors = _interrupted(_PROGRAM.format(call=call))
     assert status == -signal.SIGINT, errors
     assert output == ""
@@ -85,18 +85,18 @@ def test_a_call_ends_with_a_keyboard_interrupt(call: str) -> None:
 
 
 @pytest.mark.parametrize("simulated_seconds", [1, 1e6], ids=["between steps", "within a step"])
-def test_a_design_ends_with_what_it_has_and_goes_on(
+def test_an_interrupted_design_returns_and_can_be_resumed(
     tmp_path: Path, simulated_seconds: float
 ) -> None:
-    """Also where its first step is under way for good."""
-    place = tmp_path / "mine"
+    """It also returns if its first step would not end."""
+    directory = tmp_path / "design"
     settings = {"search.joint.steps": 1_000_000, "search.simulated_seconds": simulated_seconds}
-    call = f"rf.design(spec.replace({settings}), directory={str(place)!r}).is_finished"
+    call = f"rf.design(spec.replace({settings}), directory={str(directory)!r}).is_finished"
     status, output, errors = _interrupted(_PROGRAM.format(call=call))
     assert (status, output) == (0, "ended\n"), errors
-    kept = rf.load_design(place)
+    kept = rf.load_design(directory)
     assert not kept.is_finished
-    assert {path.name for path in place.iterdir()} == _FILES
+    assert {path.name for path in directory.iterdir()} == _FILES
     if simulated_seconds == 1:
         shorter = joint_spec(steps=kept.steps + 3)
-        assert rf.design(shorter, directory=place).is_finished
+        assert rf.design(shorter, directory=directory).is_finished

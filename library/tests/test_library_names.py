@@ -1,4 +1,4 @@
-"""The public names: documented, on a page, and loaded when they are used with nothing more."""
+"""Tests that public names are few, documented, and import only the packages that they need."""
 
 import importlib
 import inspect
@@ -13,15 +13,23 @@ import remy_farm as rf
 from remy_proto.exports import modules_of
 
 #: Packages that neither the import nor a local call may load.
-_OF_OTHERS = ("grpc", "redis", "matplotlib", "prometheus_client", "kubernetes", "pandas", "IPython")
-#: Where each name is.
+_HEAVY_PACKAGES = (
+    "grpc",
+    "redis",
+    "matplotlib",
+    "prometheus_client",
+    "kubernetes",
+    "pandas",
+    "IPython",
+)
+#: The module of each public name.
 _MODULES = modules_of(rf.__file__)
 _ROOT = Path(__file__).parents[2]
 _DISTRIBUTIONS = {"remy_services": "service", "remy_laboratory": "laboratory"}
 
 
 def loaded_after(program: str) -> set[str]:
-    """Which of these packages a fresh process has loaded after the program."""
+    """The packages that a new process has loaded after running the program."""
     report = "import sys; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", f"{program}\n{report}"],
@@ -33,9 +41,9 @@ def loaded_after(program: str) -> set[str]:
     return {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
 
 
-def test_the_import_loads_nothing_but_itself() -> None:
+def test_the_import_loads_no_other_packages() -> None:
     loaded = loaded_after("import remy_farm as rf\ndir(rf)")
-    assert not loaded & {*_OF_OTHERS, "numpy", "google", "remy_simulator", "remy_services"}
+    assert not loaded & {*_HEAVY_PACKAGES, "numpy", "google", "remy_simulator", "remy_services"}
 
 
 @pytest.mark.parametrize(
@@ -47,16 +55,16 @@ def test_the_import_loads_nothing_but_itself() -> None:
         "rf.explain(small_table(), joint_spec(), networks=2).to_dict()",
     ],
 )
-def test_local_work_loads_nothing_of_the_service_and_draws_nothing(call: str) -> None:
+def test_local_calls_load_neither_service_nor_plotting_packages(call: str) -> None:
     program = (
         "import remy_farm as rf\n"
         "from library.tests.library_examples import joint_spec, small_table\n"
         f"repr({call})"
     )
-    assert not loaded_after(program) & {*_OF_OTHERS, *_DISTRIBUTIONS}
+    assert not loaded_after(program) & {*_HEAVY_PACKAGES, *_DISTRIBUTIONS}
 
 
-def test_the_names_fit_on_a_page() -> None:
+def test_there_are_at_most_45_public_names() -> None:
     names = {*vars(rf)["__all__"]}
     assert len(names) <= 45
     assert {"Spec", "Network", "Table", "Design", "Scores", "Run", "Client", "Job"} <= names
@@ -69,7 +77,7 @@ def own_names() -> list[str]:
 
 
 @pytest.mark.parametrize("name", own_names())
-def test_every_name_is_documented_with_what_it_takes_returns_and_raises(name: str) -> None:
+def test_each_public_name_documents_arguments_result_and_errors(name: str) -> None:
     value = getattr(rf, name)
     text = inspect.getdoc(value) or ""
     assert text
@@ -90,7 +98,7 @@ def test_every_name_is_documented_with_what_it_takes_returns_and_raises(name: st
 
 
 @pytest.mark.parametrize(("package", "extra"), _DISTRIBUTIONS.items())
-def test_what_is_not_installed_names_the_extra_that_has_it(
+def test_a_name_that_is_not_installed_names_its_extra(
     package: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Absent:
@@ -110,13 +118,13 @@ def test_what_is_not_installed_names_the_extra_that_has_it(
             getattr(rf, name)
 
 
-def test_a_name_that_there_is_not_is_refused_as_of_any_module() -> None:
+def test_an_unknown_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'desgin'"):
         importlib.import_module("remy_farm").desgin  # noqa: B018
 
 
 @pytest.mark.parametrize(("package", "extra"), [("pandas", "pandas"), ("pyarrow", "parquet")])
-def test_frames_name_the_extra_that_they_need(
+def test_data_frames_without_their_package_name_the_extra(
     package: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)

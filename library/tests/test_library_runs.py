@@ -1,4 +1,4 @@
-"""Scores of contenders and runs of one network: names, rows, plots, files and repeated bytes."""
+"""Tests `remy_farm.evaluate` and `remy_farm.simulate`: rows, plots, files and reproducibility."""
 
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ from library.tests.test_library_tables import is_well_formed
 
 
 def network(**keys: Any) -> rf.Network:
-    usual: dict[str, Any] = {"rate_mbps": 10, "rtt_ms": 50, "buffer": {"packets": 40}}
-    return rf.Network(senders=[small_table(), "cubic"], **{**usual, **keys})
+    defaults: dict[str, Any] = {"rate_mbps": 10, "rtt_ms": 50, "buffer": {"packets": 40}}
+    return rf.Network(senders=[small_table(), "cubic"], **{**defaults, **keys})
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +25,12 @@ def run() -> rf.Run:
     return rf.simulate(network(), seconds=3, record_every_ms=100)
 
 
-def test_contenders_keep_their_order_and_are_told_apart(scores: rf.Scores) -> None:
+def test_contenders_keep_their_order_and_get_distinct_names(scores: rf.Scores) -> None:
     assert scores.names == ["tiny", "cubic", "tiny (2)"]
     assert scores["tiny"].digest == scores["tiny (2)"].digest != scores["cubic"].digest
 
 
-def test_a_score_does_not_depend_on_who_else_is_scored_nor_on_threads(scores: rf.Scores) -> None:
+def test_a_score_does_not_depend_on_other_contenders_or_threads(scores: rf.Scores) -> None:
     alone = rf.evaluate("cubic", joint_spec(), networks=4, threads=1)
     assert alone["cubic"].digest == scores["cubic"].digest
 
@@ -40,7 +40,7 @@ def test_another_seed_draws_other_networks(scores: rf.Scores) -> None:
     assert other["cubic"].digest != scores["cubic"].digest
 
 
-def test_scores_become_rows_by_contender_and_by_network(scores: rf.Scores) -> None:
+def test_scores_have_rows_per_contender_and_per_network(scores: rf.Scores) -> None:
     frame = scores.to_pandas()
     assert list(frame["name"]) == scores.names
     assert list(frame["networks"]) == [4, 4, 4]
@@ -61,7 +61,7 @@ def test_a_difference_is_paired_by_network(scores: rf.Scores) -> None:
     assert (same.mean, same.standard_error) == (0, 0)
 
 
-def test_scores_are_loaded_as_they_were_saved(scores: rf.Scores, tmp_path: Path) -> None:
+def test_saved_scores_load_unchanged(scores: rf.Scores, tmp_path: Path) -> None:
     scores.save(tmp_path / "scores.json")
     loaded = rf.load_scores(tmp_path / "scores.json")
     assert repr(loaded) == repr(scores)
@@ -69,7 +69,7 @@ def test_scores_are_loaded_as_they_were_saved(scores: rf.Scores, tmp_path: Path)
     assert loaded["tiny"].trial.rule_uses == scores["tiny"].trial.rule_uses
 
 
-def test_what_holds_no_scores_is_refused(tmp_path: Path) -> None:
+def test_a_file_without_scores_or_a_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(rf.FileError, match=r"other\.json holds no scores"):
         rf.load_scores(tmp_path / "other.json")
@@ -77,7 +77,7 @@ def test_what_holds_no_scores_is_refused(tmp_path: Path) -> None:
         rf.load_run(tmp_path / "other.json")
 
 
-def test_scores_are_shown_and_drawn(scores: rf.Scores) -> None:
+def test_scores_have_a_text_an_html_and_a_plot(scores: rf.Scores) -> None:
     assert [line.split()[0] for line in repr(scores).splitlines()[2:]] == ["tiny", "cubic", "tiny"]
     assert is_well_formed(scores._repr_html_())
     assert scores.plot()._repr_png_().startswith(b"\x89PNG")
@@ -91,24 +91,24 @@ def test_scores_are_shown_and_drawn(scores: rf.Scores) -> None:
         ("cubic,rtt_ms=5", "'cubic,rtt_ms=5' must be a protocol"),
     ],
 )
-def test_what_cannot_be_scored_is_refused_before_anything_is_simulated(
+def test_an_invalid_contender_is_refused_before_any_simulation(
     contender: str, problem: str
 ) -> None:
     with pytest.raises(ValueError, match=problem):
         rf.evaluate([small_table(), contender], joint_spec(), networks=2)
 
 
-def test_a_table_too_many_is_refused() -> None:
+def test_too_many_tables_are_refused() -> None:
     with pytest.raises(rf.SpecError, match=r"designs 1 table \(remycc\), but .* is 2"):
         rf.evaluate((small_table(), small_table()), joint_spec(), networks=2)
 
 
-def test_contenders_that_are_not_a_list_are_no_tuple_either() -> None:
+def test_contenders_in_a_tuple_are_refused() -> None:
     with pytest.raises(TypeError, match="several contenders are a list"):
         rf.evaluate((small_table(), "cubic"), joint_spec(), networks=2)  # type: ignore[arg-type]
 
 
-def test_no_network_is_refused() -> None:
+def test_zero_networks_are_refused() -> None:
     with pytest.raises(ValueError, match="networks is 0, but must be at least 1"):
         rf.evaluate("cubic", joint_spec(), networks=0)
 
@@ -121,7 +121,7 @@ def test_equal_networks_and_seeds_give_equal_runs(run: rf.Run) -> None:
     assert len(digests) == 2
 
 
-def test_senders_share_what_the_link_carries(run: rf.Run) -> None:
+def test_the_senders_of_a_run_share_the_link(run: rf.Run) -> None:
     frame = run.to_pandas()
     assert list(frame["kind"]) == ["tiny", "cubic"] == run.sender_names
     assert 8 < frame["throughput_mbps"].sum() <= 10
@@ -130,7 +130,7 @@ def test_senders_share_what_the_link_carries(run: rf.Run) -> None:
     assert [sender.packets_received for sender in run.senders] == [*frame["packets_received"]]
 
 
-def test_a_recorded_run_is_seen_over_time_and_drawn(run: rf.Run) -> None:
+def test_a_recorded_run_has_rows_over_time_and_a_plot(run: rf.Run) -> None:
     frame = run.over_time().to_pandas()
     assert frame["time_ms"].max() == pytest.approx(3000, abs=100)
     assert {"window_packets", "rate_mbps", "rtt_ms"} <= {*frame.columns}
@@ -139,7 +139,7 @@ def test_a_recorded_run_is_seen_over_time_and_drawn(run: rf.Run) -> None:
         rf.simulate(network(), seconds=1).over_time()
 
 
-def test_a_run_is_loaded_as_it_was_saved(run: rf.Run, tmp_path: Path) -> None:
+def test_a_saved_run_loads_unchanged(run: rf.Run, tmp_path: Path) -> None:
     run.save(tmp_path / "run.json")
     loaded = rf.load_run(tmp_path / "run.json")
     assert loaded.to_dict() == run.to_dict()
@@ -148,12 +148,12 @@ def test_a_run_is_loaded_as_it_was_saved(run: rf.Run, tmp_path: Path) -> None:
     assert loaded.senders == run.senders
 
 
-def test_a_run_is_shown(run: rf.Run) -> None:
+def test_a_run_has_a_text_and_an_html(run: rf.Run) -> None:
     assert "2 senders for 3 s" in repr(run)
     assert is_well_formed(run._repr_html_())
 
 
-def test_a_table_may_be_there_several_times_and_have_traffic_of_its_own() -> None:
+def test_senders_may_have_a_count_and_their_own_traffic() -> None:
     groups: list[rf.Table | str | dict[str, Any]] = [
         {"table": small_table(), "count": 3},
         {"protocol": "cubic", "traffic": {"intervals": {"begin_ms": [500], "end_ms": [1000]}}},
@@ -171,7 +171,7 @@ def test_a_table_may_be_there_several_times_and_have_traffic_of_its_own() -> Non
         [{"protocol": "cubic", "count": 2, "rtt_ms": 50}, "newreno"],
     ],
 )
-def test_senders_are_said_in_words_or_by_keys(senders: list[Any]) -> None:
+def test_senders_can_be_given_as_text_or_as_keys(senders: list[Any]) -> None:
     expected = rf.simulate(
         rf.Network(rate_mbps=10, rtt_ms=50, senders=["cubic", "cubic", "newreno"]), seconds=2
     )
@@ -179,13 +179,13 @@ def test_senders_are_said_in_words_or_by_keys(senders: list[Any]) -> None:
     assert run.by_kind().to_pandas().equals(expected.by_kind().to_pandas())
 
 
-def test_a_transport_carries_tables() -> None:
-    carried = rf.simulate(network(transport="tcp"), seconds=2)
-    assert list(carried.by_kind().to_pandas()["throughput_of"]) == ["packets_in_order"] * 2
-    assert carried.digest != rf.simulate(network(), seconds=2).digest
+def test_tables_run_on_the_network_s_transport() -> None:
+    on_tcp = rf.simulate(network(transport="tcp"), seconds=2)
+    assert list(on_tcp.by_kind().to_pandas()["throughput_of"]) == ["packets_in_order"] * 2
+    assert on_tcp.digest != rf.simulate(network(), seconds=2).digest
 
 
-def test_every_mistake_of_a_network_is_named() -> None:
+def test_all_mistakes_of_a_network_are_reported() -> None:
     with pytest.raises(rf.SpecError) as caught:
         rf.Network(rate_mbps=-1, rtt=50, senders=["qubic"])
     assert "\n" not in str(caught.value)

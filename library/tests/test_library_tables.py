@@ -1,4 +1,4 @@
-"""Specifications and tables are read, shown, explained, turned into rows, saved and loaded."""
+"""Tests specifications and tables: files, rows, explanations, plots and conversions."""
 
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,33 +11,33 @@ from library.tests.library_examples import NETWORK, joint_spec, small_table
 _VOID = {"br", "hr", "img", "input", "link", "meta"}
 
 
-class _Balance(HTMLParser):
-    """Knows whether every element that is opened is closed, in order."""
+class _TagBalance(HTMLParser):
+    """Checks that HTML elements are closed in the order in which they were opened."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.open: list[str] = []
-        self.astray: list[str] = []
-        self.seen: list[str] = []
+        self.mismatched: list[str] = []
+        self.tags: list[str] = []
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
-        self.seen.append(tag)
+        self.tags.append(tag)
         if tag not in _VOID:
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
         if not self.open or self.open.pop() != tag:
-            self.astray.append(tag)
+            self.mismatched.append(tag)
 
 
 def is_well_formed(text: str) -> bool:
-    balance = _Balance(text)
-    return bool(balance.seen) and not balance.open and not balance.astray
+    balance = _TagBalance(text)
+    return bool(balance.tags) and not balance.open and not balance.mismatched
 
 
-def test_a_specification_is_the_same_from_a_dictionary_and_from_its_file(tmp_path: Path) -> None:
+def test_a_specification_round_trips_through_a_dictionary_and_a_file(tmp_path: Path) -> None:
     spec = joint_spec()
     spec.save(tmp_path / "spec.yaml")
     assert rf.load_spec(tmp_path / "spec.yaml") == spec
@@ -45,7 +45,7 @@ def test_a_specification_is_the_same_from_a_dictionary_and_from_its_file(tmp_pat
     assert rf.load_spec(tmp_path / "spec.yaml").digest == spec.digest
 
 
-def test_a_setting_is_replaced_by_its_path_and_nothing_else() -> None:
+def test_replace_changes_only_the_given_setting() -> None:
     spec = joint_spec()
     changed = spec.replace({"objective.delta": 0.1}, name="other")
     assert (changed.name, changed.to_dict()["objective"]["delta"]) == ("other", 0.1)
@@ -53,7 +53,7 @@ def test_a_setting_is_replaced_by_its_path_and_nothing_else() -> None:
     assert changed.replace({"objective.delta": 1}, name="small") == spec
 
 
-def test_every_mistake_of_a_specification_is_named() -> None:
+def test_all_mistakes_of_a_specification_are_reported() -> None:
     network = {**NETWORK, "rtt_ms": -1, "sendrs": 3}
     with pytest.raises(rf.SpecError) as caught:
         rf.Spec(name="x", network=network)
@@ -61,14 +61,14 @@ def test_every_mistake_of_a_specification_is_named() -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_file_is_one_sentence() -> None:
+def test_a_missing_file_is_reported_with_one_sentence() -> None:
     for load in (rf.load_spec, rf.load_table, rf.load_network, rf.load_scores, rf.load_run):
         with pytest.raises(rf.FileError, match=r"none\.json: cannot be read \(no such file"):
             load("none.json")
 
 
 @pytest.mark.parametrize("suffix", [".json", ".dna"])
-def test_a_table_is_loaded_as_it_was_saved(tmp_path: Path, suffix: str) -> None:
+def test_a_saved_table_loads_unchanged(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"tiny{suffix}"
     small_table().save(path)
     loaded = rf.load_table(path)
@@ -76,14 +76,14 @@ def test_a_table_is_loaded_as_it_was_saved(tmp_path: Path, suffix: str) -> None:
     assert (loaded.name, loaded.digest) == ("tiny", small_table().digest)
 
 
-def test_an_installed_table_is_found_by_its_name() -> None:
+def test_an_installed_table_is_loaded_by_name() -> None:
     assert "generalist" in rf.shipped_tables()
     table = rf.load_table("generalist")
     assert table.name == "generalist"
     assert table.kind == "scale_free"
 
 
-def test_a_table_has_a_row_for_each_rule_with_units_in_its_columns() -> None:
+def test_a_table_has_a_row_per_rule_and_units_in_its_columns() -> None:
     frame = small_table().to_pandas()
     assert len(frame) == 8
     first = frame.iloc[0]
@@ -104,7 +104,7 @@ def test_rules_are_explained_in_sentences() -> None:
     )
 
 
-def test_networks_tell_how_much_each_rule_is_used() -> None:
+def test_an_explanation_with_networks_has_the_use_of_each_rule() -> None:
     explanation = rf.explain(small_table(), joint_spec(), networks=2)
     shares = explanation.to_pandas()["use_share"]
     assert shares.sum() == pytest.approx(1)
@@ -114,7 +114,7 @@ def test_networks_tell_how_much_each_rule_is_used() -> None:
     assert repr(explanation).startswith(f"Rule {most} ")
 
 
-def test_what_signals_are_worth_needs_networks_and_has_a_row_for_each() -> None:
+def test_signal_worth_needs_a_specification_and_has_a_row_per_signal() -> None:
     with pytest.raises(rf.SpecError, match="spec is missing"):
         rf.explain(small_table()).signal_worth()
     worth = rf.explain(small_table(), joint_spec(), networks=2).signal_worth().to_pandas()
@@ -122,19 +122,19 @@ def test_what_signals_are_worth_needs_networks_and_has_a_row_for_each() -> None:
     assert "difference_mean" in worth
 
 
-def test_rules_that_act_alike_are_merged() -> None:
+def test_rules_with_equal_actions_are_merged() -> None:
     merged = rf.explain(small_table(), joint_spec(), networks=2).merged_table()
     assert len(merged) == 1
     assert merged.rules[0].window_increment == 4.0
 
 
-def test_a_table_differs_from_itself_nowhere() -> None:
+def test_a_table_has_no_difference_from_itself() -> None:
     difference = rf.explain(small_table()).difference(small_table())
     assert difference.to_dict()["regions_changed"] == 0
     assert len(difference.rows()) == 0
 
 
-def test_a_notebook_shows_the_rules_and_the_live_network() -> None:
+def test_the_html_of_a_table_has_its_rules_and_the_live_network() -> None:
     html = rf.Table(small_table().remycc, "<tiny & co>")._repr_html_()
     assert is_well_formed(html)
     assert "&lt;tiny &amp; co&gt;" in html
@@ -143,7 +143,7 @@ def test_a_notebook_shows_the_rules_and_the_live_network() -> None:
     assert is_well_formed(joint_spec()._repr_html_())
 
 
-def test_a_table_is_drawn(tmp_path: Path) -> None:
+def test_a_table_is_plotted_in_the_format_of_the_file_name(tmp_path: Path) -> None:
     picture = small_table().plot()
     picture.save(tmp_path / "rules.png")
     picture.save(tmp_path / "rules.svg")
@@ -153,7 +153,7 @@ def test_a_table_is_drawn(tmp_path: Path) -> None:
         picture.save(tmp_path / "rules.doc")
 
 
-def test_rows_are_shown_and_their_rest_is_counted() -> None:
+def test_the_text_of_rows_is_truncated_with_a_count() -> None:
     rows = rf.load_table("generalist").rows()
     lines = repr(rows).splitlines()
     assert lines[0].split()[:2] == ["rule", "send_ratio_from"]
@@ -163,7 +163,7 @@ def test_rows_are_shown_and_their_rest_is_counted() -> None:
     assert len(repr(small_table().rows()).splitlines()) == 9
 
 
-def test_rows_are_saved_as_the_name_says(tmp_path: Path) -> None:
+def test_rows_are_saved_in_the_format_of_the_file_name(tmp_path: Path) -> None:
     rows = small_table().rows()
     rows.save(tmp_path / "rules.csv")
     assert (tmp_path / "rules.csv").read_text().startswith("rule,send_ewma_ms_from,")
@@ -172,7 +172,7 @@ def test_rows_are_saved_as_the_name_says(tmp_path: Path) -> None:
         rows.save(tmp_path / "rules.txt")
 
 
-def test_a_scale_free_table_becomes_absolute_and_says_what_that_costs(tmp_path: Path) -> None:
+def test_a_scale_free_table_is_converted_to_absolute_with_its_loss(tmp_path: Path) -> None:
     scale_free = rf.load_table("generalist")
     spec = rf.Spec(
         name="small",
