@@ -45,3 +45,9 @@ def test_every_key_has_a_description(page: str) -> None:
 def test_example_on_the_page_is_a_valid_specification(page: str) -> None:
     example = "\n".join(line for line in page.splitlines() if line.startswith("    "))
     assert parse_spec(example).name == "two-senders"
+
+
+def test_farm_page_shows_the_same_reference() -> None:
+    """The copy that is installed with the farm's page is a link, so that it cannot get stale."""
+    shown = _ROOT / "services" / "src" / "remy_services" / "web" / "page" / "spec.md"
+    assert shown.resolve() == (_ROOT / "docs" / "reference" / "spec.md").resolve()
