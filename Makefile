@@ -1,8 +1,8 @@
-# remy-farm: everything that is done to this repository, by name.
+# remy-farm: builds, checks and releases this repository. `make` lists the targets.
 
 MAKEFLAGS += --no-print-directory --no-builtin-rules
-# Where Python may keep no bytecode, as in many containers, each of a test run's thousands of processes
-# compiles all that it imports.
+# Many containers set PYTHONDONTWRITEBYTECODE. Then each of a test run's thousands of processes would
+# compile all modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -11,14 +11,14 @@ VENV := .venv
 VENV_PYTHON := $(VENV)/bin/python
 BUILDER := $(VENV)/builder
 PIP := $(VENV_PYTHON) -m pip --quiet --disable-pip-version-check
-# Python compiles what it imports, which is a small part of all that is installed.
+# Compiling all installed modules takes longer than compiling the few that are imported, on import.
 LOCKED := $(PIP) install --no-compile --require-hashes --no-deps
-# In a quarter of pip's time, if there is no index that only pip's configuration knows.
+# uv takes a quarter of pip's time, but fails if the index is only in pip's configuration.
 UV_LOCKED := $(VENV)/bin/uv pip install --quiet --python $(VENV_PYTHON) --require-hashes --no-deps
 
 LOCKS := $(addprefix requirements/,build.txt services.txt workers.txt ray.txt dev.txt docs.txt)
 PURE_MEMBERS := proto library rpc services laboratory workers
-# Folders are listed too, so that a file that is removed counts as a change.
+# Directories are listed too, so that removing a file triggers a rebuild.
 SIMULATOR_SOURCES := $(shell find simulator/src simulator/tools simulator/python -name __pycache__ -prune -o -print) \
 	simulator/CMakeLists.txt simulator/pyproject.toml
 FUZZ_SECONDS := 60
@@ -26,7 +26,7 @@ BENCH_SEARCH := --seeds 1-2 --cpu-seconds 60
 
 .PHONY: help
 help:  ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build:  ## Install remy-farm and remy-simulate in .venv/bin
@@ -37,42 +37,42 @@ installed: $(VENV)/.simulator
 	@:
 
 .PHONY: demo
-demo: build  ## Design a RemyCC in about a minute and show what it gained
+demo: build  ## Design a RemyCC in about a minute and compare it with the published ones
 	rm -rf build/demo
 	$(VENV)/bin/remy-farm design examples/demo.yaml --out build/demo
-	@echo; echo "The same table beside the published ones, on 512 networks that no design draws from:"
+	@echo; echo "The new table and the published ones, scored on 512 networks that no design uses:"
 	@$(VENV)/bin/remy-farm benchmark-search --remycc build/demo/remycc.json
 	@$(VENV)/bin/remy-farm play build/demo/remycc.json --out build/demo/play.html >/dev/null
-	@echo; echo "See the table at work, in any browser: build/demo/play.html"
+	@echo; echo "To watch the table run, open build/demo/play.html in a browser."
 
 .PHONY: live-page
-live-page: build  ## Build the live network anew (needs npm; its files are in the repository)
+live-page: build  ## Rebuild the live network page (needs npm; the built files are in the repository)
 	cd play && npm ci --silent --no-audit --no-fund
 	$(VENV_PYTHON) -c "import ziglang" 2>/dev/null || $(PIP) install ziglang==0.17.1
 	$(VENV_PYTHON) scripts/live_page.py
 
 .PHONY: farm
-farm: build  ## Run a farm here until Ctrl-C: coordinator, Redis, two workers, Prometheus
+farm: build  ## Run a farm on this machine until Ctrl-C: coordinator, Redis, two workers, Prometheus
 	@scripts/bootstrap farm >/dev/null
 	@exec $(VENV_PYTHON) scripts/farm.py
 
 .PHONY: test
-test: build  ## Run everything that CI runs: lint, C++ tests (plain, sanitized), Python tests
+test: build  ## Run all checks of CI: lint, C++ tests (plain and sanitized), Python tests
 	@scripts/bootstrap test >/dev/null
 	@scripts/install_helm
 	@$(VENV_PYTHON) scripts/check.py
 
 .PHONY: soak
-soak: build  ## Run the tests of faults with many more faults than make test does
+soak: build  ## Run the fault tests with many more faults than make test injects
 	@scripts/bootstrap test >/dev/null
 	REMY_SOAK=1 $(VENV)/bin/pytest -q tests/service tests/fleet
 
 .PHONY: wheels-alone
-wheels-alone: build  ## Run each member's tests where only its wheel and what that declares is installed
+wheels-alone: build  ## Run each member's tests with only its wheel and its declared dependencies installed
 	@$(VENV_PYTHON) scripts/wheels_alone.py
 
 .PHONY: nightly
-nightly: build  ## Run what takes hours: soak, long fuzzing, wheels alone, arm64, Linux, images twice (scripts/nightly)
+nightly: build  ## Run the checks that take hours: soak, fuzz, wheels-alone, arm64, Linux, images (scripts/nightly)
 	@scripts/nightly
 
 .PHONY: lint
@@ -86,76 +86,76 @@ format: build  ## Format the Python and C++ sources
 	git ls-files --cached --others --exclude-standard 'simulator/*.h' 'simulator/*.cc' | xargs $(VENV)/bin/clang-format -i
 
 .PHONY: docs
-docs: $(VENV)/.requirements  ## Build the documents as a site in build/site; dead links are errors
+docs: $(VENV)/.requirements  ## Build the documentation site in build/site; dead links are errors
 	$(VENV_PYTHON) -m scripts.build_site
 
 .PHONY: diagrams
-diagrams: $(VENV)/.requirements  ## Draw the diagrams of the documents for the site (needs npm and Chromium)
+diagrams: $(VENV)/.requirements  ## Redraw the documentation's diagrams (needs npm and Chromium)
 	$(VENV_PYTHON) -m scripts.draw_diagrams
 
 .PHONY: bench
-bench: build  ## Measure cost, speed-up and memory (docs/results/benchmarks.md says how)
+bench: build  ## Measure cost, speed-up and memory (see docs/results/benchmarks.md)
 	@scripts/bootstrap bench >/dev/null
 	$(VENV_PYTHON) -m benchmarks
 
 .PHONY: bench-search
-bench-search: build  ## Measure the search beside the published RemyCCs (docs/reference/command-line.md)
+bench-search: build  ## Compare the search with the published RemyCCs (see docs/reference/command-line.md)
 	rm -rf build/bench-search
 	$(VENV)/bin/remy-farm benchmark-search $(BENCH_SEARCH) --out build/bench-search
 
 .PHONY: release
-release: build  ## Write wheels, chart, images (by BUILD_IMAGE) and checksums into dist
+release: build  ## Write wheels, chart, images (with BUILD_IMAGE) and checksums to dist
 	@scripts/install_helm
 	@rm -rf dist
 	@scripts/release
 
 .PHONY: arm64
-arm64: build  ## Compare simulations and designs on arm64, emulated, with this machine
+arm64: build  ## Compare simulations and designs on emulated arm64 with those of this machine
 	@scripts/compare_arm64
 
 .PHONY: fuzz
-fuzz: build  ## Fuzz the readers of files for FUZZ_SECONDS each, starting from the corpus
+fuzz: build  ## Fuzz each file parser for FUZZ_SECONDS, starting from the corpus
 	@scripts/bootstrap fuzz >/dev/null
 	FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz
 
 .PHONY: proto
-proto: $(VENV)/.requirements  ## Write the Python code of proto/remy_farm anew, and the schemas of files and of DesignJobs
+proto: $(VENV)/.requirements  ## Regenerate the Python code of proto/remy_farm, and the schemas of files and of DesignJobs
 	$(VENV_PYTHON) scripts/generate_proto.py
 	$(VENV_PYTHON) -m scripts.design_job_crd
 	$(VENV_PYTHON) -m scripts.json_schema
 
 .PHONY: dashboards
-dashboards: $(VENV)/.members  ## Write the Grafana dashboards anew (the chart holds them)
+dashboards: $(VENV)/.members  ## Regenerate the Grafana dashboards, which are part of the chart
 	$(VENV_PYTHON) -m dashboards
 
 .PHONY: chart
-chart: $(VENV)/.members  ## Write the chart's schema of values, and their table, anew
+chart: $(VENV)/.members  ## Regenerate the schema and the table of the chart's values
 	$(VENV_PYTHON) scripts/chart.py
 
 .PHONY: dashboard-schema
-dashboard-schema:  ## Write dashboards/schema/dashboard.schema.json anew from Grafana's types (needs npm)
+dashboard-schema:  ## Regenerate dashboards/schema/dashboard.schema.json from Grafana's types (needs npm)
 	npm ci --silent --prefix dashboards/schema
 	npm run --silent --prefix dashboards/schema schema
 
 .PHONY: dashboard-pictures
-dashboard-pictures: build  ## Draw docs/images/dashboard-*.png from an hour of a small farm with faults
+dashboard-pictures: build  ## Redraw docs/images/dashboard-*.png from an hour of a small farm with faults
 	@scripts/bootstrap test >/dev/null
 	$(VENV_PYTHON) -m tests.observability.draw_dashboards
 
 .PHONY: check-proto
-check-proto: $(VENV)/.requirements  ## Fail if that code is stale
+check-proto: $(VENV)/.requirements  ## Fail if the code generated by make proto is out of date
 	$(VENV_PYTHON) scripts/generate_proto.py --check
 
 .PHONY: proto-baseline
-proto-baseline: $(VENV)/.requirements  ## Promise the present wire formats: at a release, or for a break that is meant
+proto-baseline: $(VENV)/.requirements  ## Record the current wire formats as the baseline, at a release or for an intended break
 	$(VENV)/bin/buf build proto --exclude-source-info -o proto/baseline.binpb
 
 .PHONY: lock
-lock: $(VENV)/.requirements  ## Write requirements/*.txt anew from what the members ask for
+lock: $(VENV)/.requirements  ## Regenerate requirements/*.txt from the members' dependencies
 	scripts/lock
 
 .PHONY: clean
-clean:  ## Remove everything that make leaves behind
+clean:  ## Remove all files that make creates
 	rm -rf $(VENV) build dist simulator/build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
@@ -170,13 +170,13 @@ $(VENV)/.requirements: $(LOCKS) | $(VENV)/.build-requirements
 	$(UV_LOCKED) $(addprefix -r ,$(LOCKS)) || $(LOCKED) $(addprefix -r ,$(LOCKS))
 	@touch $@
 
-# Sources are used in place; only what the pyproject.toml files say is installed.
+# The members are installed in editable mode: again if a pyproject.toml changes, not if a source does.
 $(VENV)/.members: $(VENV)/.requirements $(PURE_MEMBERS:%=%/pyproject.toml)
 	$(PIP) install --no-index --no-deps --no-build-isolation $(PURE_MEMBERS:%=--editable ./%)
 	@touch $@
 
-# The simulator is compiled while the others' requirements are installed: in an environment of its own, for
-# in theirs its builder could import a numpy of which only half is there.
+# The simulator is compiled while the other members' requirements are installed. It has its own environment,
+# because in the shared one the build could import a partly installed numpy.
 $(BUILDER)/.requirements: requirements/build.txt | $(VENV)/.build-requirements
 	$(VENV_PYTHON) -m venv --clear --without-pip $(BUILDER)
 	$(VENV)/bin/uv pip install --quiet --python $(BUILDER)/bin/python --require-hashes --no-deps -r $< \
