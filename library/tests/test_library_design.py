@@ -59,17 +59,17 @@ def test_seconds_and_steps_exclude_each_other() -> None:
 
 
 def test_the_callback_is_called_after_every_step_and_can_stop_the_design() -> None:
-    told: list[rf.Progress] = []
+    reports: list[rf.Progress] = []
 
     def end_at_four(progress: rf.Progress) -> bool:
-        told.append(progress)
+        reports.append(progress)
         return progress.step == 4
 
     design = rf.design(joint_spec(20), callback=end_at_four)
-    assert [each.step for each in told] == [1, 2, 3, 4]
-    assert told[-1].table == design.table
-    assert told[-1].rules >= 1
-    assert told[-1].cpu_seconds > 0
+    assert [each.step for each in reports] == [1, 2, 3, 4]
+    assert reports[-1].table == design.table
+    assert reports[-1].rules >= 1
+    assert reports[-1].cpu_seconds > 0
     assert not design.is_finished
     assert "interrupted" in repr(design)
 
@@ -175,15 +175,15 @@ def test_the_progress_line_is_written_only_on_request(
 
 
 def test_a_design_runs_inside_an_event_loop_as_in_a_notebook() -> None:
-    told: list[int] = []
+    reports: list[int] = []
 
     async def cell() -> tuple[rf.Design, rf.Scores]:
-        design = rf.design(joint_spec(), callback=lambda progress: told.append(progress.step))
+        design = rf.design(joint_spec(), callback=lambda progress: reports.append(progress.step))
         return design, rf.evaluate(design.table, joint_spec(), networks=2)
 
     design, scores = asyncio.run(cell())
     assert design.table == rf.design(joint_spec()).table
-    assert told == [*range(1, design.steps + 1)]
+    assert reports == [*range(1, design.steps + 1)]
     assert scores.networks == 2
 
 

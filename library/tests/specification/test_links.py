@@ -315,7 +315,7 @@ _OUTAGE = "{rate_mbps: 1, schedule: {steps: [{at_ms: 5, rate_mbps: 0}]}}"
         ),
         (
             "rtt_ms: 1, senders: 1, links: [{trace: {semantics: ns2}}]",
-            "network.links[0].trace must have path, the file of a recording, or sha256",
+            "network.links[0].trace must have path, the file of a trace, or sha256",
         ),
         (
             "rtt_ms: 1, rate_mbps: 1, senders: [{design: a}, {table: {json: '{}'}}]",

@@ -29,7 +29,7 @@ from remy_cli.views import print_change
 from remy_cli.watch import watch_campaign_to_its_end, watch_job_to_its_end
 from remy_farm.analysis import several
 from remy_farm.files import read_file, write_file
-from remy_farm.specification import load_spec, load_tree, recordings_of
+from remy_farm.specification import link_traces, load_spec, load_tree
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2, spec_pb2
 from remy_services.client import (
@@ -165,7 +165,7 @@ def _upload_traces(client: DesignClient, requests: list[messages.SubmitJobReques
     recordings = {
         recording.sha256: recording
         for request in requests
-        for recording in recordings_of(request.spec)
+        for recording in link_traces(request.spec)
     }
     for recording in recordings.values():
         upload_trace(client.connection, recording.opportunities_us)

@@ -10,7 +10,7 @@ import grpc
 import pytest
 
 from remy_farm.specification import load_spec
-from remy_farm.specification.referenced_files import recordings_of
+from remy_farm.specification.referenced_files import link_traces
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import spec_pb2
 from remy_services.stores import open_store
@@ -94,7 +94,7 @@ def test_a_job_follows_a_trace_that_was_uploaded(
 ) -> None:
     table, _ = embedded_design(spec, tmp_path / "embedded")
     client = server.client()
-    (recording,) = recordings_of(spec)
+    (recording,) = link_traces(spec)
     with pytest.raises(grpc.RpcError) as caught:
         client.submit(spec)
     code, sentence = refusal(caught.value)
@@ -126,7 +126,7 @@ def test_a_fork_and_another_farm_have_the_trace_too(
     server: RunningServer, spec: spec_pb2.DesignSpec, tmp_path: Path
 ) -> None:
     client = server.client()
-    (recording,) = recordings_of(spec)
+    (recording,) = link_traces(spec)
     upload(client, recording.opportunities_us)
     job = client.until_final(client.submit(spec).id)
     fork = client.call(
@@ -152,13 +152,13 @@ def test_jobs_go_on_with_their_traces_after_a_restart(
     settings = settings_for(tmp_path)
     with RunningServer(settings) as server:
         client = server.client()
-        upload(client, recordings_of(spec)[0].opportunities_us)
+        upload(client, link_traces(spec)[0].opportunities_us)
         job = client.submit(spec)
         client.call("PauseJob", messages.PauseJobRequest(job=job.id))
     store = open_store(settings.store_url)
     entries = {each.job_id for each in store.jobs()}
     store.close()
-    assert entries == {job.id, entry_of(recordings_of(spec)[0].sha256)}
+    assert entries == {job.id, entry_of(link_traces(spec)[0].sha256)}
     with RunningServer(settings) as server:
         client = server.client()
         client.call("ResumeJob", messages.ResumeJobRequest(job=job.id))

@@ -22,8 +22,8 @@ from remy_farm.files import FileError, make_folder, read_file, reason, write_fil
 from remy_farm.remycc import RemyCC, file_suffixes, read_remycc, reference_config, write_remycc
 from remy_farm.specification import content_digest, to_yaml
 from remy_farm.specification.models import designs
-from remy_farm.specification.referenced_files import TRACES_FOLDER, recordings_of
-from remy_farm.specification.traces import RecordedLink
+from remy_farm.specification.referenced_files import TRACES_FOLDER, link_traces
+from remy_farm.specification.traces import LinkTrace
 from remy_proto.v1 import evaluation_pb2, progress_pb2, spec_pb2
 from remy_simulator import RuleTable, _native
 
@@ -85,7 +85,7 @@ class OutDirectory:
         together = len(designs(spec)) > 1
         return self.path / f"{stem}-{name}{suffix}" if together else self.path / f"{stem}{suffix}"
 
-    def write_recordings(self, recordings: Iterable[RecordedLink]) -> None:
+    def write_recordings(self, recordings: Iterable[LinkTrace]) -> None:
         """Writes the recorded links that the directory does not have yet. Raises FileError."""
         for recording in recordings:
             file = self.traces / f"{recording.sha256.hex()}.trace"
@@ -235,7 +235,7 @@ class DirectorySink:
             # schedule from the specification beside it.
             if first_table is not None:
                 write_remycc(out.first_table, RemyCC(first_table))
-            out.write_recordings(recordings_of(spec))
+            out.write_recordings(link_traces(spec))
             write_file(out.spec, to_yaml(spec))
             write_file(out.provenance, provenance_json(spec))
             self.save()

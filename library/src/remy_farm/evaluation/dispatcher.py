@@ -27,7 +27,7 @@ from remy_farm.evaluation.scheduler.records import (
     SchedulerSnapshot,
 )
 from remy_farm.evaluation.scheduler.scheduler import TaskScheduler
-from remy_farm.specification.referenced_files import recording_of
+from remy_farm.specification.referenced_files import trace_of
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import InvalidRequest
 from remy_simulator.columns import assemble, packed
@@ -57,8 +57,8 @@ class _PendingEvaluation:
 
 async def _load_from_process(sha256: bytes) -> bytes | None:
     """Loads a trace that this process has read with a specification."""
-    recording = recording_of(sha256)
-    return None if recording is None else recording.opportunities_us
+    trace = trace_of(sha256)
+    return None if trace is None else trace.opportunities_us
 
 
 class Dispatcher(ABC):

@@ -19,7 +19,7 @@ from remy_farm.specification.drawing import Networks
 from remy_farm.specification.models import designs
 from remy_farm.specification.modes import MODES
 from remy_farm.specification.reading import Tree, fill, presets_of, read_yaml
-from remy_farm.specification.referenced_files import recordings_of
+from remy_farm.specification.referenced_files import link_traces
 from remy_farm.specification.schema import SpecError, Violation
 from remy_farm.specification.specimens import typical_measurement
 from remy_farm.specification.writing import (
@@ -41,6 +41,7 @@ __all__ = [
     "designs",
     "extent",
     "fill",
+    "link_traces",
     "load_single_table_spec",
     "load_spec",
     "load_tree",
@@ -48,7 +49,6 @@ __all__ = [
     "parse_spec",
     "presets_of",
     "read_yaml",
-    "recordings_of",
     "spec_from_tree",
     "to_yaml",
     "typical_measurement",

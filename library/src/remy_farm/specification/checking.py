@@ -24,7 +24,7 @@ from remy_farm.specification.distributions import extent
 from remy_farm.specification.models import designs
 from remy_farm.specification.modes import MODES, mode_of
 from remy_farm.specification.reading import Tree, field_path, fill, read_json, read_yaml
-from remy_farm.specification.referenced_files import Files, keep_recording, resolve_files
+from remy_farm.specification.referenced_files import Files, keep_trace, resolve_files
 from remy_farm.specification.schema import (
     Bounds,
     SpecError,
@@ -41,7 +41,7 @@ from remy_farm.specification.schema import (
     short_name,
     show,
 )
-from remy_farm.specification.traces import RecordedLink
+from remy_farm.specification.traces import LinkTrace
 from remy_proto.completion import NEWEST_EDITION, complete, constraint_of, is_alternative
 from remy_proto.v1 import rule_table_pb2, spec_pb2
 from remy_simulator.messages import AXES, is_scale_free, signal_of, sure_signals
@@ -436,7 +436,7 @@ def parse_spec(
     source: str = "the specification",
     json: bool = False,
     files: Files = None,
-    keep: Callable[[RecordedLink], None] = keep_recording,
+    keep: Callable[[LinkTrace], None] = keep_trace,
 ) -> spec_pb2.DesignSpec:
     """Reads, completes and checks the specification in YAML or JSON text.
 
@@ -453,7 +453,7 @@ def spec_from_tree(
     *,
     edition: int = NEWEST_EDITION,
     files: Files = None,
-    keep: Callable[[RecordedLink], None] = keep_recording,
+    keep: Callable[[LinkTrace], None] = keep_trace,
 ) -> spec_pb2.DesignSpec:
     """Reads, completes and checks the specification that a tree describes; see `parse_spec`."""
     if tree is None:

@@ -29,7 +29,7 @@ from remy_farm.specification.modes import MODES, mode_of
 from remy_farm.specification.referenced_files import problem_with_table
 from remy_farm.specification.schema import Bounds, Violation, child_path, show
 from remy_farm.specification.specimens import arrivals_of, set_when_on
-from remy_farm.specification.traces import RecordedLink
+from remy_farm.specification.traces import LinkTrace
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import registry, signals
 from remy_simulator.messages import AXES, USUAL_AXES, axis_of, form_of
@@ -116,7 +116,7 @@ def link_violations(link: spec_pb2.LinkModel, path: str, _: Bounds) -> Iterator[
 
 def _trace_violations(trace: spec_pb2.TraceModel, path: str) -> Iterator[Violation]:
     if not trace.sha256:
-        yield Violation(path, "must have path, the file of a recording, or sha256")
+        yield Violation(path, "must have path, the file of a trace, or sha256")
     elif not _SHA256.fullmatch(trace.sha256):
         yield Violation(
             child_path(path, "sha256"),
@@ -125,7 +125,7 @@ def _trace_violations(trace: spec_pb2.TraceModel, path: str) -> Iterator[Violati
     elif not trace.HasField("mean_rate_mbps"):
         yield Violation(
             child_path(path, "sha256"),
-            f"is {show(trace.sha256)}, but no such recording is in the folder traces beside the "
+            f"is {show(trace.sha256)}, but no such trace is in the folder traces beside the "
             "specification, nor is its mean_rate_mbps given",
         )
 
@@ -163,17 +163,17 @@ def _zero_rtt_violations(network: spec_pb2.NetworkModel, path: str) -> Iterator[
 def _simulated_link_violations(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
     """Checks that the simulator accepts the links with their smallest and their largest values."""
     # Stands for any trace, because traces are checked when they are read.
-    recording = RecordedLink((1000).to_bytes(8, "little"))
+    trace = LinkTrace((1000).to_bytes(8, "little"))
     for end in (0, 1):
         links = []
         for link in network.links:
             message = link_message(with_values_of(link, lambda each: extent(each)[end]))  # noqa: B023
             if message.HasField("trace"):
-                message.trace.sha256 = recording.sha256
+                message.trace.sha256 = trace.sha256
             links.append(message)
         always = evaluation_pb2.Traffic()
         always.always.SetInParent()
-        if problem := _simulator_problem(always, links, [recording.message()]):
+        if problem := _simulator_problem(always, links, [trace.message()]):
             yield Violation(path, f"cannot be simulated: {problem}")
             return
 

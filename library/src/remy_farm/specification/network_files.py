@@ -30,7 +30,7 @@ from remy_farm.specification.links import (
 )
 from remy_farm.specification.models import paths_of
 from remy_farm.specification.reading import Tree, fill, key_of
-from remy_farm.specification.referenced_files import recording_of, resolve_trace
+from remy_farm.specification.referenced_files import resolve_trace, trace_of
 from remy_farm.specification.schema import (
     SpecError,
     Violation,
@@ -98,8 +98,8 @@ def topology_of(tree: Tree, folder: Path, source: str, *, plain: bool = False) -
     if not has_links and not has_routes and (plain or network.ack_bytes):
         return Topology(_dumbbell_specimen(network, sender_specs), sender_specs, [])
     hashes = [link.trace.sha256 for link in network.links if link.HasField("trace")]
-    recordings = (recording_of(bytes.fromhex(each)) for each in dict.fromkeys(hashes))
-    traces = [recording.message() for recording in recordings if recording is not None]
+    link_traces = (trace_of(bytes.fromhex(each)) for each in dict.fromkeys(hashes))
+    traces = [each.message() for each in link_traces if each is not None]
     specimen = _specimen_with_links(network, sender_specs, traces)
     return Topology(specimen, sender_specs, link_names(network.links), traces)
 

@@ -444,8 +444,8 @@ class _Reader:
         mapping = _by_field(mapping, descriptor)
         for key in unknown:
             problem = f"is not a known key; {suggest_key(descriptor, key)}"
-            if key == _PRESET and (words := presets_of(descriptor)):
-                problem = f"is {show(mapping[key])}, but must be {' or '.join(words)}"
+            if key == _PRESET and (presets := presets_of(descriptor)):
+                problem = f"is {show(mapping[key])}, but must be {' or '.join(presets)}"
             self._refuse(child_path(path, key), problem)
         for field in descriptor.fields:
             self._field(message, field, mapping, path, bounds)

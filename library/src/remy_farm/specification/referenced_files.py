@@ -16,7 +16,7 @@ from google.protobuf import json_format
 
 from remy_farm.files import FileError, read_file
 from remy_farm.specification.schema import Violation, child_path, show
-from remy_farm.specification.traces import LARGEST_TRACE_BYTES, RecordedLink, parse_trace
+from remy_farm.specification.traces import LARGEST_TRACE_BYTES, LinkTrace, parse_trace
 from remy_proto.v1 import rule_table_pb2, spec_pb2
 from remy_simulator import InvalidTable
 from remy_simulator.messages import to_native
@@ -27,17 +27,17 @@ _LARGEST_TABLE_BYTES = 1_000_000
 #: The files that a specification may refer to: those in a folder, or contents by name. None: none.
 Files: TypeAlias = Path | Mapping[str, bytes] | None
 
-_recordings: dict[bytes, RecordedLink] = {}
+_traces: dict[bytes, LinkTrace] = {}
 
 
-def keep_recording(recording: RecordedLink) -> None:
-    """Keeps a recording in this process, where `recording_of` finds it."""
-    _recordings[recording.sha256] = recording
+def keep_trace(trace: LinkTrace) -> None:
+    """Keeps a trace in this process, where `trace_of` finds it."""
+    _traces[trace.sha256] = trace
 
 
-def recording_of(sha256: bytes) -> RecordedLink | None:
-    """The recording with this SHA-256; None if this process has not read it."""
-    return _recordings.get(sha256)
+def trace_of(sha256: bytes) -> LinkTrace | None:
+    """The trace with this SHA-256; None if this process has not read it."""
+    return _traces.get(sha256)
 
 
 def trace_hashes(spec: spec_pb2.DesignSpec) -> list[bytes]:
@@ -52,10 +52,10 @@ def trace_hashes(spec: spec_pb2.DesignSpec) -> list[bytes]:
     )
 
 
-def recordings_of(spec: spec_pb2.DesignSpec) -> list[RecordedLink]:
-    """The recordings that drive a specification's links, if this process has read them."""
-    recordings = (recording_of(sha256) for sha256 in trace_hashes(spec))
-    return [recording for recording in recordings if recording is not None]
+def link_traces(spec: spec_pb2.DesignSpec) -> list[LinkTrace]:
+    """The traces that drive a specification's links, if this process has read them."""
+    traces = (trace_of(sha256) for sha256 in trace_hashes(spec))
+    return [trace for trace in traces if trace is not None]
 
 
 def networks(spec: spec_pb2.DesignSpec) -> Iterator[tuple[str, spec_pb2.NetworkModel]]:
@@ -78,7 +78,7 @@ def named_files(spec: spec_pb2.DesignSpec) -> list[str]:
 
 
 def resolve_files(
-    spec: spec_pb2.DesignSpec, files: Files, keep: Callable[[RecordedLink], None] = keep_recording
+    spec: spec_pb2.DesignSpec, files: Files, keep: Callable[[LinkTrace], None] = keep_trace
 ) -> Iterator[Violation]:
     """Reads the files that a specification refers to, and replaces the references.
 
@@ -103,7 +103,7 @@ def resolve_trace(
     trace: spec_pb2.TraceModel,
     files: Files,
     path: str,
-    keep: Callable[[RecordedLink], None] = keep_recording,
+    keep: Callable[[LinkTrace], None] = keep_trace,
 ) -> Iterator[Violation]:
     """Reads the trace of a link as `resolve_files` does; `path` is the trace's path in errors."""
     where, name = child_path(path, "path"), trace.path
@@ -120,21 +120,21 @@ def resolve_trace(
         return
     file = str(files / name) if isinstance(files, Path) else name
     try:
-        recording = parse_trace(_read(files, name, LARGEST_TRACE_BYTES), file)
+        link_trace = parse_trace(_read(files, name, LARGEST_TRACE_BYTES), file)
     except FileError as error:
         yield Violation(where, f"is {show(trace.path or trace.sha256)}: {error}")
         return
-    actual = recording.sha256.hex()
+    actual = link_trace.sha256.hex()
     if trace.HasField("sha256") and trace.sha256.lower() != actual:
         yield Violation(
             child_path(path, "sha256"), f"is {show(trace.sha256)}, but that of {file} is {actual}"
         )
         return
-    keep(recording)
+    keep(link_trace)
     trace.sha256 = actual
     trace.ClearField("path")
     if trace.semantics in spec_pb2.TraceSemantics.values() and trace.semantics:
-        trace.mean_rate_mbps = recording.mean_rate_mbps(trace.semantics)
+        trace.mean_rate_mbps = link_trace.mean_rate_mbps(trace.semantics)
 
 
 def _resolve_table(table: spec_pb2.FixedTable, files: Files, path: str) -> Iterator[Violation]:

@@ -27,7 +27,7 @@ _US_PER_MS = 1000
 
 
 @dataclass(frozen=True)
-class RecordedLink:
+class LinkTrace:
     """A link's delivery opportunities, encoded as in evaluation requests and in stores."""
 
     #: Times since the start in ascending order, as little-endian unsigned 64-bit integers.
@@ -35,14 +35,14 @@ class RecordedLink:
 
     @property
     def sha256(self) -> bytes:
-        """SHA-256 of `opportunities_us`, which identifies the recording."""
+        """SHA-256 of `opportunities_us`, which identifies the trace."""
         return hashlib.sha256(self.opportunities_us).digest()
 
     def __len__(self) -> int:
         return len(self.opportunities_us) // 8
 
     def text(self) -> bytes:
-        """The recording as the content of a trace file."""
+        """The trace as the content of a trace file."""
         times_us = array.array("Q", self.opportunities_us)
         if sys.byteorder == "big":
             times_us.byteswap()
@@ -56,16 +56,16 @@ class RecordedLink:
         return native.mean_rate_packets_per_ms(1500.0) * 12
 
     def message(self) -> evaluation_pb2.Trace:
-        """The recording as a Trace message of a request."""
+        """The trace as a Trace message of a request."""
         return evaluation_pb2.Trace(sha256=self.sha256, opportunities_us=self.opportunities_us)
 
 
-def check_recording(opportunities_us: bytes) -> None:
-    """Raises ValueError with one sentence if the simulator cannot use the recording."""
+def check_trace(opportunities_us: bytes) -> None:
+    """Raises ValueError with one sentence if the simulator cannot use the trace."""
     RecordedTrace(opportunities_us).driver("ns2", ends=False)
 
 
-def parse_trace(text: bytes, name: str) -> RecordedLink:
+def parse_trace(text: bytes, name: str) -> LinkTrace:
     """Parses the content of a trace file; errors call the file `name`.
 
     Raises FileError with one sentence if a line is not a whole number or is less than the line
@@ -101,10 +101,10 @@ def parse_trace(text: bytes, name: str) -> RecordedLink:
         raise FileError(f"{name} has all its opportunities at 0 ms, but must last for some time")
     if sys.byteorder == "big":
         times_us.byteswap()
-    return RecordedLink(times_us.tobytes())
+    return LinkTrace(times_us.tobytes())
 
 
-def read_trace(path: str | os.PathLike[str]) -> RecordedLink:
+def read_trace(path: str | os.PathLike[str]) -> LinkTrace:
     """Reads a trace file of at most LARGEST_TRACE_BYTES.
 
     Raises FileError if the file cannot be read or is too large, and as `parse_trace` does.

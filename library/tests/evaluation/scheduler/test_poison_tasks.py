@@ -85,7 +85,7 @@ def test_tasks_that_ran_beside_a_poison_task_are_completed() -> None:
 def test_workers_that_vanish_together_quarantine_no_task() -> None:
     """Their losses are noticed one after the other, and they get tasks until then."""
     fleet = SimulatedFleet(_SETTINGS)
-    vanishing = [f"spot-{place}" for place in range(30)]
+    vanishing = [f"spot-{number}" for number in range(30)]
     for name in [*vanishing, "other"]:
         fleet.join(name)
     fleet.advance()
@@ -257,15 +257,15 @@ def test_workers_lost_without_a_reported_crash_quarantine_no_task() -> None:
     assert fleet.scheduler.snapshot().counts.quarantined_tasks == 0
 
 
-@pytest.mark.parametrize("told", ["before", "after"])
-def test_a_poison_task_is_quarantined_once_crashes_are_reported(told: str) -> None:
+@pytest.mark.parametrize("reported", ["before", "after"])
+def test_a_poison_task_is_quarantined_once_crashes_are_reported(reported: str) -> None:
     """A crash may be reported before or after the loss of the worker's connection is noticed."""
     fleet = SimulatedFleet(_SETTINGS)
     number = fleet.submit(Share("job"), numbered_request(1, 12))
-    crashes = [f"host of worker-{place}" for place in range(200)]
-    fleet.scheduler.set_crashed_hosts(crashes if told == "before" else ())
+    crashes = [f"host of worker-{number}" for number in range(200)]
+    fleet.scheduler.set_crashed_hosts(crashes if reported == "before" else ())
     ended = _run_with_restarts(fleet, job_id="job", seconds=1.0)
-    if told == "after":
+    if reported == "after":
         assert len(ended) > 3
         assert not fleet.ended
         fleet.scheduler.set_crashed_hosts(crashes)

@@ -12,7 +12,7 @@ from remy_farm.api.showing import Rows, Tabular, rows_of
 from remy_farm.api.spec import Spec
 from remy_farm.api.table import Table
 from remy_farm.remycc import RemyCC, from_json
-from remy_farm.specification.referenced_files import recordings_of
+from remy_farm.specification.referenced_files import link_traces
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2
 from remy_services.client.connection import Connection
@@ -93,7 +93,7 @@ class Client:
             The job. A submission that meets a coordinator which restarts makes one job.
         """
         message = spec.message
-        for recording in recordings_of(message):
+        for recording in link_traces(message):
             upload_trace(self.requests.connection, recording.opportunities_us)
         request = messages.SubmitJobRequest(
             spec=message, name=name or "", priority=priority, weight=weight

@@ -19,7 +19,7 @@ from google.protobuf.json_format import MessageToDict
 from remy_farm.specification import parse_spec
 from remy_farm.specification.reading import fill
 from remy_farm.specification.referenced_files import named_files
-from remy_farm.specification.traces import RecordedLink
+from remy_farm.specification.traces import LinkTrace
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2, spec_pb2
 from remy_services.coordinator.access import Caller, Role, set_caller
@@ -240,7 +240,7 @@ class DesignJobController(BackgroundTask):
                 raise bad_field("design", f"names files that are too large: at most {most}")
         if not contents:
             return
-        recordings: list[RecordedLink] = []
+        recordings: list[LinkTrace] = []
         environment = self._farm.environment
         spec = await environment.threads.compute(
             lambda: parse_spec(request.spec_text, files=contents, keep=recordings.append)

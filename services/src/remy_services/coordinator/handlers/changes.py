@@ -13,7 +13,7 @@ from remy_farm.designer import Designer
 from remy_farm.specification import check_spec, parse_spec
 from remy_farm.specification.models import designs
 from remy_farm.specification.referenced_files import trace_hashes
-from remy_farm.specification.traces import check_recording
+from remy_farm.specification.traces import check_trace
 from remy_proto.completion import complete
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2, rule_table_pb2, spec_pb2
@@ -98,7 +98,7 @@ async def receive_trace(
             raise bad_field("part", problem)
     content, environment = bytes(data), farm.environment
     try:
-        await environment.threads.compute(check_recording, content)
+        await environment.threads.compute(check_trace, content)
     except ValueError as problem:
         raise bad_field("part", f"is not of a trace that a link can follow: {problem}") from problem
     sha256 = await environment.threads.store(put_recording, environment.store, content)
