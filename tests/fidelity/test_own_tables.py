@@ -1,4 +1,4 @@
-"""Our tables among other protocols behave as studies claim (docs/reference/networks.md)."""
+"""Our tables among other protocols behave as studies claim (docs/results/among-others.md)."""
 
 from __future__ import annotations
 

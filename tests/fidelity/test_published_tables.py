@@ -115,7 +115,7 @@ def _parking_lot(table: str | None, queue: str) -> np.ndarray:
 def test_table_for_one_bottleneck_beats_cubic_on_two() -> None:
     # The study's Figure 6 has 17 % less than a table for two bottlenecks, and 2.75 times CUBIC over
     # sfqCoDel. Here it is 25 % less, in the geometric mean over the networks
-    # (docs/reference/networks.md).
+    # (docs/results/among-others.md).
     simplified = np.log(_parking_lot("fig2-linkrate-10x", "drop-tail"))
     true_model = np.log(_parking_lot("fig6-two-bottlenecks", "drop-tail"))
     cubic = np.log(_parking_lot(None, "sfq-codel"))
