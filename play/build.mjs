@@ -1,8 +1,8 @@
-// Bundles the live network's page into a folder, and the farm's script and style into another, with the names of signals that
-// are given as JSON. The live network's is one file
-// without anything outside of it, but for the simulator and tables, which are put in where it is served
-// (library/src/remy_farm/analysis/live_page.py). The farm's script and style are asked for by a page that its server fills in
-// (services/src/remy_services/web/page/farm.html).
+// Bundles the live network's page into one folder, and the farm's script and style into another.
+// The third argument has the names of signals as JSON. The live network's page is a single file;
+// the simulator and tables are inserted where it is served
+// (library/src/remy_farm/analysis/live_page.py). The farm's script and style are loaded by a page
+// that its server renders (services/src/remy_services/web/page/farm.html).
 
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -57,7 +57,7 @@ const policy = [
 const parts = { policy, style, script };
 const page = readFileSync("template.html", "utf8").replace(/\{\{(\w+)\}\}/g, (_, name) => parts[name]);
 if (/<\/script/i.test(script) || /<\/style/i.test(style)) {
-  throw new Error("the bundle would end its own element");
+  throw new Error("the bundle contains a closing script or style tag");
 }
 writeFileSync(`${live}/page.html`, page);
 

@@ -1,4 +1,4 @@
-// The page's own server: requests, and what it tells of by itself.
+// Requests to the page's server, and its updates.
 
 export interface Row {
   id: string;
@@ -8,7 +8,8 @@ export interface Row {
   why: string;
   priority: number;
   campaign: string;
-  // Of a study's cells: it has no specification, no table and no epochs, and its steps are requests.
+  // An evaluation of a study's cells: without specification, table and epochs. Its steps are
+  // requests.
   is_evaluation: boolean;
   epoch: number;
   rules: number;
@@ -38,7 +39,7 @@ export interface Epoch {
   gain: number | null;
   gain_standard_error: number | null;
   accepted: boolean | null;
-  // Medians over the validation networks, of the table that the epoch came to.
+  // Medians over the validation networks, of the table after the epoch.
   throughput_over_link_rate_median: number | null;
   delay_over_rtt_median: number | null;
   cpu_seconds: number;
@@ -50,7 +51,7 @@ export type Point = [number, number, number | null, number | null];
 export interface History {
   revision: number;
   points: Point[];
-  // Step, and the rules since then.
+  // Step, and the number of rules from then on.
   sizes: [number, number][];
   // Revision, seconds since 1970, sentence.
   entries: [number, number, string][];
@@ -72,7 +73,7 @@ export interface Who {
   role: string;
   coordinator: string;
   version: string;
-  // Names of folders of `reproduce` and `league`.
+  // Names of the output folders of `reproduce` and `league`.
   studies: string[];
   evaluators: { kind: string; workers: number; busy: number; threads: number };
 }
@@ -88,12 +89,13 @@ export class Failure extends Error {
 
 let csrf = "";
 
-// What the server put into the page for whoever was signed in, so that nothing must be asked for
-// before it is drawn: who that is, and the newest jobs; null where nobody is. Taken once.
-export function brought(): { session: Who; jobs: Update } | null | undefined {
-  const place = document.getElementById("first");
-  const text = place?.textContent?.trim();
-  place?.remove();
+// Returns the data that the server has embedded in the page, so that it can be drawn without a
+// request: the session and the newest jobs; null if nobody is signed in, undefined without embedded
+// data. The data is removed from the page.
+export function takeEmbeddedData(): { session: Who; jobs: Update } | null | undefined {
+  const element = document.getElementById("first");
+  const text = element?.textContent?.trim();
+  element?.remove();
   if (!text) return undefined;
   const found = JSON.parse(text) as { session: Who; jobs: Update } | null;
   if (found) csrf = found.session.csrf;
@@ -131,7 +133,8 @@ export async function signOut(): Promise<void> {
   await call("/api/session", "DELETE");
 }
 
-// Whether the buttons that change a job are there: the coordinator refuses all the same.
+// True if the caller may see the buttons that change a job. The coordinator checks permissions
+// itself.
 export function mayChange(who: Who, owner: string): boolean {
   return who.role === "admin" || (who.role === "submitter" && who.caller === owner);
 }
@@ -145,17 +148,17 @@ type Update =
   | { kind: "refused"; why: string }
   | { kind: "back" };
 
-// All jobs as they are now, and what hears of changes.
+// The current state of all jobs, with listeners for changes.
 export class Jobs {
   readonly rows = new Map<string, Row>();
-  // The scores that were seen go by, for jobs whose first epoch is not over.
+  // Scores seen so far, for jobs whose first epoch is not finished.
   readonly seen = new Map<string, number[]>();
   isComplete = false;
   trouble = "";
   private readonly listeners = new Set<() => void>();
   private source?: EventSource;
 
-  // Hears that the session is over.
+  // Called when the session has ended.
   signedOut: () => void = () => undefined;
 
   listen(listener: () => void): () => void {
@@ -169,11 +172,11 @@ export class Jobs {
     this.source = source;
     source.onmessage = ({ data }) => {
       this.take(JSON.parse(data) as Update);
-      this.tell();
+      this.notifyListeners();
     };
     source.onerror = () => {
       this.trouble = "the page's server cannot be reached; trying again";
-      this.tell();
+      this.notifyListeners();
       if (source.readyState !== EventSource.CLOSED) return;
       setTimeout(async () => {
         try {
@@ -191,7 +194,7 @@ export class Jobs {
   close(): void {
     this.source?.close();
     this.source = undefined;
-    // The next to sign in may be another.
+    // Another user may sign in next.
     this.rows.clear();
     this.seen.clear();
     this.isComplete = false;
@@ -220,7 +223,7 @@ export class Jobs {
     }
   }
 
-  private tell(): void {
+  private notifyListeners(): void {
     this.listeners.forEach((listener) => listener());
   }
 }

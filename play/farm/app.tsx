@@ -1,18 +1,19 @@
-// The farm's page: who is signed in, and which of its pages is shown.
+// The farm's page: the session, and which of its pages is shown.
 
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
-import { theme, useDark } from "../src/look";
-import { brought, type Failure, Jobs, maySubmit, signIn, signOut, type Who, who } from "./api";
+import { paletteFor, useDark } from "../src/palette";
+import { takeEmbeddedData, type Failure, Jobs, maySubmit, signIn, signOut, type Who, who } from "./api";
 import { JobList } from "./jobs";
 import { Link, useAddress } from "./routes";
 import { SubmitPage } from "./submit";
-import { several } from "./words";
+import { several } from "./format";
 
-const WHO_EVERY_MS = 15_000;
+const SESSION_INTERVAL_MS = 15_000;
 
-// Pages with charts, whose library takes a while to begin: not before one is looked at.
-type Charted = typeof import("./charted");
+// Pages with charts. Their library takes a while to start, so it is loaded only when such a page is
+// shown.
+type Charted = typeof import("./chart-pages");
 
 function SignIn({ done, trouble }: { done: (who: Who) => void; trouble: string }) {
   const [sentence, setSentence] = useState(trouble);
@@ -43,17 +44,17 @@ function SignIn({ done, trouble }: { done: (who: Who) => void; trouble: string }
   );
 }
 
-// Who simulates, and how much of it is at work.
+// Describes the evaluators and how many are busy.
 function evaluators({ evaluators: { kind, workers, busy, threads } }: Who): string {
   if (kind === "local") return `${several(threads, "thread")} of its own`;
   return `${several(workers, kind === "ray" ? "Ray actor" : "worker")}, ${busy} busy`;
 }
 
-function Farm({ me, heard, jobs, signedOut }: { me: Who; heard: (who: Who) => void; jobs: Jobs; signedOut: (why: string) => void }) {
+function Farm({ me, sessionChanged, jobs, signedOut }: { me: Who; sessionChanged: (who: Who) => void; jobs: Jobs; signedOut: (why: string) => void }) {
   const [version, setVersion] = useState(0);
   const dark = useDark();
   const [charted, setCharted] = useState<Charted>();
-  const pages = useMemo(() => charted && { ...charted, look: theme(dark) }, [charted, dark]);
+  const pages = useMemo(() => charted && { ...charted, palette: paletteFor(dark) }, [charted, dark]);
   const address = useAddress();
   useLayoutEffect(() => {
     jobs.signedOut = () => signedOut("The session is over.");
@@ -64,13 +65,13 @@ function Farm({ me, heard, jobs, signedOut }: { me: Who; heard: (who: Who) => vo
       jobs.close();
     };
   }, []);
-  // What came with the page is drawn before more of it comes.
+  // The embedded data is drawn before updates arrive.
   useEffect(() => jobs.open(), []);
   useEffect(() => {
-    // What workers there are, and what the token allows, may change.
+    // Workers and the token's permissions may change.
     const timer = setInterval(() => {
-      if (document.visibilityState === "visible") who().then(heard, () => undefined);
-    }, WHO_EVERY_MS);
+      if (document.visibilityState === "visible") who().then(sessionChanged, () => undefined);
+    }, SESSION_INTERVAL_MS);
     return () => clearInterval(timer);
   }, []);
   const [, first, second, third] = address.pathname.split("/").map(decodeURIComponent);
@@ -79,13 +80,13 @@ function Farm({ me, heard, jobs, signedOut }: { me: Who; heard: (who: Who) => vo
   }, [first]);
   const isCharted = first === "compare" || (first === "jobs" && Boolean(second));
   useLayoutEffect(() => {
-    if (isCharted) void import("./charted").then(setCharted);
+    if (isCharted) void import("./chart-pages").then(setCharted);
   }, [isCharted]);
   let page = <main><h1>Not found</h1><p>There is nothing at this address.</p></main>;
   if (!first) page = <JobList jobs={jobs} version={version} />;
   else if (first === "submit" && maySubmit(me)) page = <SubmitPage />;
   else if (isCharted && !pages) page = <main><p role="status">Loading</p></main>;
-  else if (pages && first === "compare") page = <pages.ComparePage ids={address.searchParams.getAll("job")} jobs={jobs} version={version} look={pages.look} />;
+  else if (pages && first === "compare") page = <pages.ComparePage ids={address.searchParams.getAll("job")} jobs={jobs} version={version} palette={pages.palette} />;
   else if (first === "play") {
     page = (
       <main class="playing">
@@ -105,7 +106,7 @@ function Farm({ me, heard, jobs, signedOut }: { me: Who; heard: (who: Who) => vo
       </main>
     );
   } else if (pages && first === "jobs" && second) {
-    page = <pages.JobPage key={second} id={second} jobs={jobs} who={me} look={pages.look} playing={third === "play" ? address.searchParams.get("epoch") : undefined} />;
+    page = <pages.JobPage key={second} id={second} jobs={jobs} who={me} palette={pages.palette} playing={third === "play" ? address.searchParams.get("epoch") : undefined} />;
   }
   return (
     <>
@@ -140,19 +141,19 @@ function Farm({ me, heard, jobs, signedOut }: { me: Who; heard: (who: Who) => vo
 function Page() {
   const { jobs, session, isNobody } = useMemo(() => {
     const jobs = new Jobs();
-    const found = brought();
+    const found = takeEmbeddedData();
     if (found) jobs.take(found.jobs);
     return { jobs, session: found?.session, isNobody: found === null };
   }, []);
   const [me, setMe] = useState(session);
   const [state, setState] = useState<{ needsSignIn: boolean; trouble: string }>({ needsSignIn: false, trouble: "" });
   useLayoutEffect(() => {
-    let isHere = true;
+    let isMounted = true;
     const begin = async (): Promise<void> => {
-      // Where somebody is signed in, what is to be shown is on its way already.
+      // If somebody is signed in, updates are requested already.
       if (!isNobody) jobs.open();
       try {
-        // A coordinator that asks for no token takes an empty one.
+        // A coordinator without tokens accepts an empty one.
         const found = isNobody
           ? signIn("")
           : who().catch((error: Failure): Promise<Who> => {
@@ -164,19 +165,19 @@ function Page() {
         const { status, message } = error as Failure;
         if (status === 401 || status === 403) return setState({ needsSignIn: true, trouble: "" });
         setState({ needsSignIn: false, trouble: message });
-        setTimeout(() => isHere && void begin(), 2000);
+        setTimeout(() => isMounted && void begin(), 2000);
       }
     };
     if (!session) void begin();
     return () => {
-      isHere = false;
+      isMounted = false;
     };
   }, []);
   if (me) {
     return (
       <Farm
         me={me}
-        heard={setMe}
+        sessionChanged={setMe}
         jobs={jobs}
         signedOut={(trouble) => {
           setMe(undefined);

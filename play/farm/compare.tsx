@@ -1,11 +1,11 @@
-// Jobs side by side: how far they are, and in what their specifications differ.
+// Compares jobs: their progress, and the differences of their specifications.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { Theme } from "../src/look";
+import type { Palette } from "../src/palette";
 import { type Epoch, type Failure, type Jobs, type Row, call } from "./api";
 import { type Over, Pareto, ScoreCurve } from "./curves";
 import { Link } from "./routes";
-import { duration, money, score } from "./words";
+import { duration, money, score } from "./format";
 
 interface Answer {
   jobs: Row[];
@@ -13,25 +13,25 @@ interface Answer {
   epochs: Epoch[][];
 }
 
-export function ComparePage({ ids, jobs, version, look }: { ids: string[]; jobs: Jobs; version: number; look: Theme }) {
+export function ComparePage({ ids, jobs, version, palette }: { ids: string[]; jobs: Jobs; version: number; palette: Palette }) {
   const [answer, setAnswer] = useState<Answer>();
   const [trouble, setTrouble] = useState("");
   const [over, setOver] = useState<Over>("cpu");
-  const asked = ids.map((id) => `job=${encodeURIComponent(id)}`).join("&");
+  const query = ids.map((id) => `job=${encodeURIComponent(id)}`).join("&");
   const epochs = ids.map((id) => jobs.rows.get(id)?.epoch).join();
   useEffect(() => {
-    let isHere = true;
-    call<Answer>(`/api/compare?${asked}`).then(
+    let isMounted = true;
+    call<Answer>(`/api/compare?${query}`).then(
       (found) => {
-        if (isHere) setAnswer(found);
+        if (isMounted) setAnswer(found);
         setTrouble("");
       },
-      (error: Failure) => isHere && setTrouble(error.message),
+      (error: Failure) => isMounted && setTrouble(error.message),
     );
     return () => {
-      isHere = false;
+      isMounted = false;
     };
-  }, [asked, epochs]);
+  }, [query, epochs]);
   const curves = useMemo(
     () => answer?.jobs.map((job, i) => ({ label: `${job.name} (${job.id})`, points: [], sizes: [], epochs: answer.epochs[i] })) ?? [],
     [answer],
@@ -62,12 +62,12 @@ export function ComparePage({ ids, jobs, version, look }: { ids: string[]; jobs:
             <option value="cpu">over CPU time</option>
           </select>
         </h2>
-        <ScoreCurve histories={curves} look={look} over={over} />
+        <ScoreCurve histories={curves} palette={palette} over={over} />
       </section>
       <section>
         <h2>Throughput and delay</h2>
-        <Pareto histories={curves} look={look} />
-        <ul class="keys">{curves.map((each, i) => <li key={each.label}><svg width="12" height="12" aria-hidden="true"><circle cx="6" cy="6" r="5" fill={look.flows[i % look.flows.length]} /></svg> {each.label}</li>)}</ul>
+        <Pareto histories={curves} palette={palette} />
+        <ul class="keys">{curves.map((each, i) => <li key={each.label}><svg width="12" height="12" aria-hidden="true"><circle cx="6" cy="6" r="5" fill={palette.flows[i % palette.flows.length]} /></svg> {each.label}</li>)}</ul>
       </section>
       </div>
       <section class="table-scroll">

@@ -1,12 +1,12 @@
-// A job: its curve, its tables, what is known of it, and what can be done to it.
+// A job's page: its score, tables, status and history, and the actions on it.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Theme } from "../src/look";
+import type { Palette } from "../src/palette";
 import { type Epoch, type Failure, type History, type Jobs, type Row, type Who, type WorkerLine, call, mayChange, maySubmit } from "./api";
 import { type Over, Pareto, ScoreCurve } from "./curves";
 import { Link, navigate } from "./routes";
 import { TableMaps } from "./tables";
-import { count, duration, moment, money, score, several, shortMoment } from "./words";
+import { count, duration, moment, money, score, several, shortMoment } from "./format";
 
 interface Answer {
   row: Row;
@@ -14,33 +14,33 @@ interface Answer {
   yaml: string;
 }
 
-const NOTHING: History = { revision: 0, points: [], sizes: [], entries: [], epochs: [] };
+const EMPTY_HISTORY: History = { revision: 0, points: [], sizes: [], entries: [], epochs: [] };
 
 function useHistory(id: string, revision: number | undefined): [History, string] {
-  const [found, setFound] = useState<History>(NOTHING);
+  const [found, setFound] = useState<History>(EMPTY_HISTORY);
   const [trouble, setTrouble] = useState("");
-  const state = useRef({ history: NOTHING, isAsking: false, id });
+  const state = useRef({ history: EMPTY_HISTORY, isAsking: false, id });
   useEffect(() => {
-    const now = state.current;
-    if (now.id !== id) Object.assign(now, { history: NOTHING, id });
-    if (revision === undefined || now.isAsking || revision <= now.history.revision) return;
-    now.isAsking = true;
-    call<History>(`/api/jobs/${id}/history?after=${now.history.revision}`)
+    const current = state.current;
+    if (current.id !== id) Object.assign(current, { history: EMPTY_HISTORY, id });
+    if (revision === undefined || current.isAsking || revision <= current.history.revision) return;
+    current.isAsking = true;
+    call<History>(`/api/jobs/${id}/history?after=${current.history.revision}`)
       .then((more) => {
-        if (now.id !== id) return;
-        const { points, sizes, entries } = now.history;
-        now.history = {
+        if (current.id !== id) return;
+        const { points, sizes, entries } = current.history;
+        current.history = {
           revision: more.revision,
           points: [...points, ...more.points],
           sizes: [...sizes, ...more.sizes],
           entries: [...entries, ...more.entries],
           epochs: more.epochs,
         };
-        setFound(now.history);
+        setFound(current.history);
         setTrouble("");
       }, (error: Failure) => setTrouble(error.message))
       .finally(() => {
-        now.isAsking = false;
+        current.isAsking = false;
       });
   }, [id, revision]);
   return [found, trouble];
@@ -54,7 +54,7 @@ interface ActionsProps {
   row: Row;
   who: Who;
   epochs: Epoch[];
-  say: (sentence: string, isWrong?: boolean) => void;
+  notify: (sentence: string, isWrong?: boolean) => void;
 }
 
 const BUDGETS: [string, string][] = [
@@ -65,7 +65,7 @@ const BUDGETS: [string, string][] = [
   ["joint_steps", "Steps of the schedule"],
 ];
 
-function Actions({ row, who, epochs, say }: ActionsProps) {
+function Actions({ row, who, epochs, notify }: ActionsProps) {
   const [open, setOpen] = useState<"" | "fork" | "extend" | "cancel">("");
   const [isBusy, setBusy] = useState(false);
   const act = async (action: string, body?: unknown): Promise<void> => {
@@ -75,12 +75,12 @@ function Actions({ row, who, epochs, say }: ActionsProps) {
       setOpen("");
       if (action === "fork") {
         navigate(`/jobs/${job.id}`);
-        say(`This job begins with a table of ${row.name}.`);
+        notify(`This job begins with a table of ${row.name}.`);
       } else {
-        say(`${job.name} is ${job.state}.`);
+        notify(`${job.name} is ${job.state}.`);
       }
     } catch (error) {
-      say((error as Failure).message, true);
+      notify((error as Failure).message, true);
     }
     setBusy(false);
   };
@@ -148,7 +148,7 @@ function Actions({ row, who, epochs, say }: ActionsProps) {
   );
 }
 
-function Figures({ row }: { row: Row }) {
+function Status({ row }: { row: Row }) {
   const design: [string, string][] = [
     ["score", score(row.score, row.error)],
     ["rules", row.rules === 0 ? "–" : String(row.rules)],
@@ -197,9 +197,9 @@ function Epochs({ row, epochs }: { row: Row; epochs: Epoch[] }) {
   );
 }
 
-const ASKED_EVERY_MS = 3000;
+const LINES_INTERVAL_MS = 3000;
 
-// What the job's workers have reported of their logs, for as long as it is looked at.
+// The last lines of the job's workers' logs, polled while they are shown.
 function WorkerLines({ job }: { job: string }) {
   const [isOpen, setOpen] = useState(false);
   const [lines, setLines] = useState<WorkerLine[]>();
@@ -207,20 +207,20 @@ function WorkerLines({ job }: { job: string }) {
   useEffect(() => {
     if (!isOpen) return;
     let timer = 0;
-    let isHere = true;
+    let isMounted = true;
     const ask = async (): Promise<void> => {
       try {
         const found = await call<WorkerLine[]>(`/api/jobs/${job}/lines`);
-        if (isHere) setLines(found);
+        if (isMounted) setLines(found);
         setTrouble("");
       } catch (error) {
         setTrouble((error as Failure).message);
       }
-      if (isHere) timer = window.setTimeout(ask, ASKED_EVERY_MS);
+      if (isMounted) timer = window.setTimeout(ask, LINES_INTERVAL_MS);
     };
     void ask();
     return () => {
-      isHere = false;
+      isMounted = false;
       clearTimeout(timer);
     };
   }, [job, isOpen]);
@@ -238,7 +238,7 @@ function WorkerLines({ job }: { job: string }) {
   );
 }
 
-export function JobPage({ id, jobs, who, look, playing }: { id: string; jobs: Jobs; who: Who; look: Theme; playing: string | null | undefined }) {
+export function JobPage({ id, jobs, who, palette, playing }: { id: string; jobs: Jobs; who: Who; palette: Palette; playing: string | null | undefined }) {
   const [answer, setAnswer] = useState<Answer>();
   const [notice, setNotice] = useState({ sentence: "", isWrong: false });
   const [over, setOver] = useState<Over>("step");
@@ -246,13 +246,13 @@ export function JobPage({ id, jobs, who, look, playing }: { id: string; jobs: Jo
   const [history, trouble] = useHistory(row?.id ?? id, row?.revision);
   const priority = row?.priority;
   useEffect(() => {
-    let isHere = true;
+    let isMounted = true;
     call<Answer>(`/api/jobs/${encodeURIComponent(id)}`).then(
-      (found) => isHere && setAnswer(found),
-      (error: Failure) => isHere && setNotice({ sentence: error.message, isWrong: true }),
+      (found) => isMounted && setAnswer(found),
+      (error: Failure) => isMounted && setNotice({ sentence: error.message, isWrong: true }),
     );
     return () => {
-      isHere = false;
+      isMounted = false;
     };
   }, [id, priority, jobs.trouble === ""]);
   useEffect(() => {
@@ -282,7 +282,7 @@ export function JobPage({ id, jobs, who, look, playing }: { id: string; jobs: Jo
   return (
     <main>
       {title}
-      <Actions key={row.id} row={row} who={who} epochs={history.epochs} say={(sentence, isWrong = false) => setNotice({ sentence, isWrong })} />
+      <Actions key={row.id} row={row} who={who} epochs={history.epochs} notify={(sentence, isWrong = false) => setNotice({ sentence, isWrong })} />
       <p class={notice.isWrong ? "notice wrong" : "notice"} role={notice.isWrong ? "alert" : "status"}>{notice.sentence || trouble}</p>
       <div class="columns">
         <div>
@@ -294,7 +294,7 @@ export function JobPage({ id, jobs, who, look, playing }: { id: string; jobs: Jo
                 <option value="cpu">over CPU time</option>
               </select>
             </h2>
-            {history.points.length + history.epochs.length > 0 ? <ScoreCurve histories={curve} look={look} over={over} /> : <p class="faint">No step is done yet.</p>}
+            {history.points.length + history.epochs.length > 0 ? <ScoreCurve histories={curve} palette={palette} over={over} /> : <p class="faint">No step is done yet.</p>}
             <p class="faint">The line is the table being worked on, dots are epochs on validation networks, ticks are divisions and merges of rules.</p>
             <h2>Epochs</h2>
             <Epochs row={row} epochs={history.epochs} />
@@ -310,9 +310,9 @@ export function JobPage({ id, jobs, who, look, playing }: { id: string; jobs: Jo
           </section>
         </div>
         <div>
-          <section><h2>Now</h2><Figures row={row} /></section>
-          {!row.is_evaluation && <section><h2>Throughput and delay</h2><Pareto histories={curve} look={look} /></section>}
-          {!row.is_evaluation && <section><h2>Tables</h2><TableMaps job={row.id} epochs={history.epochs} look={look} /></section>}
+          <section><h2>Now</h2><Status row={row} /></section>
+          {!row.is_evaluation && <section><h2>Throughput and delay</h2><Pareto histories={curve} palette={palette} /></section>}
+          {!row.is_evaluation && <section><h2>Tables</h2><TableMaps job={row.id} epochs={history.epochs} palette={palette} /></section>}
           {!row.is_evaluation && <section>
             <h2>Specification</h2>
             <pre tabIndex={0} aria-label="Specification">{answer?.yaml ?? ""}</pre>

@@ -1,15 +1,15 @@
-// The list of jobs: what is shown of a thousand is what fits on the screen.
+// The list of jobs. Renders only the rows that fit on the screen.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Epoch, call, type Jobs, type Row } from "./api";
 import { Link, navigate } from "./routes";
 import { Sparkline } from "./sparkline";
-import { count, duration, moment, money, score, shortMoment } from "./words";
+import { count, duration, moment, money, score, shortMoment } from "./format";
 
 const ROW_PIXELS = 40;
-const BEYOND = 6;
+const EXTRA_ROWS = 6;
 
-const ORDERS: Record<string, (row: Row) => number | string> = {
+const SORT_KEYS: Record<string, (row: Row) => number | string> = {
   name: (row) => row.name.toLowerCase(),
   state: (row) => row.state,
   rules: (row) => -row.rules,
@@ -21,43 +21,43 @@ const ORDERS: Record<string, (row: Row) => number | string> = {
   submitted: (row) => -row.created,
 };
 
-// Epochs' scores of a job, asked for when its row is first seen and after each epoch.
-const curves = new Map<string, { epoch: number; values: number[] }>();
-const wanted: string[] = [];
-let asking = 0;
+// The scores of a job's epochs, requested when its row is first shown and after each epoch.
+const scoresOfJobs = new Map<string, { epoch: number; values: number[] }>();
+const requestQueue: string[] = [];
+let openRequests = 0;
 
 function useCurve(row: Row, jobs: Jobs): number[] {
-  const [, again] = useState(0);
-  const known = curves.get(row.id);
+  const [, redraw] = useState(0);
+  const known = scoresOfJobs.get(row.id);
   useEffect(() => {
     if (known?.epoch === row.epoch || row.step === 0) return;
-    curves.set(row.id, { epoch: row.epoch, values: known?.values ?? [] });
-    wanted.push(row.id);
+    scoresOfJobs.set(row.id, { epoch: row.epoch, values: known?.values ?? [] });
+    requestQueue.push(row.id);
     const next = async (): Promise<void> => {
-      const id = wanted.pop();
+      const id = requestQueue.pop();
       if (!id) return;
-      asking += 1;
+      openRequests += 1;
       try {
         const epochs = await call<Epoch[]>(`/api/jobs/${encodeURIComponent(id)}/epochs`);
         const values = epochs.map((each) => each.score).filter((each) => each !== null);
-        curves.set(id, { epoch: curves.get(id)?.epoch ?? 0, values: values.slice(-60) });
+        scoresOfJobs.set(id, { epoch: scoresOfJobs.get(id)?.epoch ?? 0, values: values.slice(-60) });
       } catch {
-        curves.delete(id);
+        scoresOfJobs.delete(id);
       }
-      asking -= 1;
-      again((before) => before + 1);
-      if (asking < 4) void next();
+      openRequests -= 1;
+      redraw((before) => before + 1);
+      if (openRequests < 4) void next();
     };
-    if (asking < 4) void next();
+    if (openRequests < 4) void next();
   }, [row.id, row.epoch, row.step === 0]);
   return (known?.values.length ?? 0) > 1 ? known!.values : (jobs.seen.get(row.id) ?? []);
 }
 
-function Line({ row, jobs, chosen, choose, place }: { row: Row; jobs: Jobs; chosen: boolean; choose: () => void; place: number }) {
+function JobRow({ row, jobs, chosen, choose, index }: { row: Row; jobs: Jobs; chosen: boolean; choose: () => void; index: number }) {
   const curve = useCurve(row, jobs);
   const [mean, error] = score(row.score, row.error).split(" ± ");
   return (
-    <tr aria-rowindex={place + 2} data-job={row.id}>
+    <tr aria-rowindex={index + 2} data-job={row.id}>
       <td>
         {!row.is_evaluation && <input type="checkbox" checked={chosen} onChange={choose} aria-label={`Compare ${row.name}`} />}
       </td>
@@ -93,7 +93,7 @@ export function JobList({ jobs, version }: { jobs: Jobs; version: number }) {
   const table = useRef<HTMLTableElement>(null);
   useEffect(() => {
     let due = false;
-    const look = (): void => {
+    const onScroll = (): void => {
       if (due) return;
       due = true;
       requestAnimationFrame(() => {
@@ -101,16 +101,16 @@ export function JobList({ jobs, version }: { jobs: Jobs; version: number }) {
         setScrolled(Math.max(0, -(table.current?.getBoundingClientRect().top ?? 0)));
       });
     };
-    addEventListener("scroll", look, { passive: true });
-    addEventListener("resize", look);
+    addEventListener("scroll", onScroll, { passive: true });
+    addEventListener("resize", onScroll);
     return () => {
-      removeEventListener("scroll", look);
-      removeEventListener("resize", look);
+      removeEventListener("scroll", onScroll);
+      removeEventListener("resize", onScroll);
     };
   }, []);
   const rows = useMemo(() => {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-    const key = ORDERS[order];
+    const key = SORT_KEYS[order];
     return [...jobs.rows.values()]
       .filter((row) => !state || row.state === state)
       .filter((row) => words.every((word) => `${row.name} ${row.id} ${row.owner} ${row.campaign}`.toLowerCase().includes(word)))
@@ -119,13 +119,13 @@ export function JobList({ jobs, version }: { jobs: Jobs; version: number }) {
       .map(({ row }) => row);
   }, [version, text, state, order]);
   const states = [...new Set([...jobs.rows.values()].map((row) => row.state))].sort();
-  // The first screen is drawn without what is beyond it.
-  const beyond = jobs.isComplete ? BEYOND : 0;
-  const from = Math.min(rows.length, Math.max(0, Math.floor(scrolled / ROW_PIXELS) - beyond));
-  const to = Math.min(rows.length, Math.ceil((scrolled + innerHeight) / ROW_PIXELS) + beyond);
+  // The first screen is drawn without rows beyond it.
+  const extraRows = jobs.isComplete ? EXTRA_ROWS : 0;
+  const from = Math.min(rows.length, Math.max(0, Math.floor(scrolled / ROW_PIXELS) - extraRows));
+  const to = Math.min(rows.length, Math.ceil((scrolled + innerHeight) / ROW_PIXELS) + extraRows);
   const compared = [...chosen].filter((id) => jobs.rows.has(id));
   const active = rows.filter((row) => row.state === "running");
-  const head = (name: string, label = name, isWide = true): preact.JSX.Element => (
+  const header = (name: string, label = name, isWide = true): preact.JSX.Element => (
     <th scope="col" class={isWide ? "wide" : ""} aria-sort={order === name ? (name === "name" || name === "state" || name === "left" ? "ascending" : "descending") : undefined}>
       <button class="plain" onClick={() => setOrder(name)}>{label}</button>
     </th>
@@ -151,26 +151,26 @@ export function JobList({ jobs, version }: { jobs: Jobs; version: number }) {
           <thead>
             <tr aria-rowindex={1}>
               <th scope="col"><span class="hidden">Compare</span></th>
-              {head("name", "job", false)}
-              {head("state", "state", false)}
+              {header("name", "job", false)}
+              {header("state", "state", false)}
               <th scope="col" class="wide">score by epoch</th>
-              {head("score", "score", false)}
-              {head("rules")}
-              {head("workers")}
-              {head("CPU", "CPU time")}
-              {head("cost")}
-              {head("left", "time left")}
-              {head("submitted")}
+              {header("score", "score", false)}
+              {header("rules")}
+              {header("workers")}
+              {header("CPU", "CPU time")}
+              {header("cost")}
+              {header("left", "time left")}
+              {header("submitted")}
             </tr>
           </thead>
           <tbody>
             {from > 0 && <tr class="space" aria-hidden="true" style={{ height: `${from * ROW_PIXELS}px` }} />}
             {rows.slice(from, to).map((row, i) => (
-              <Line
+              <JobRow
                 key={row.id}
                 row={row}
                 jobs={jobs}
-                place={from + i}
+                index={from + i}
                 chosen={chosen.has(row.id)}
                 choose={() => {
                   const next = new Set(chosen);
@@ -182,7 +182,7 @@ export function JobList({ jobs, version }: { jobs: Jobs; version: number }) {
             {to < rows.length && <tr class="space" aria-hidden="true" style={{ height: `${(rows.length - to) * ROW_PIXELS}px` }} />}
           </tbody>
         </table>
-        {jobs.isComplete && rows.length === 0 && <p class="faint">{jobs.rows.size === 0 ? "There are no jobs yet: submit one here, or by remy-farm submit." : "No job is as asked for."}</p>}
+        {jobs.isComplete && rows.length === 0 && <p class="faint">{jobs.rows.size === 0 ? "There are no jobs yet: submit one here, or by remy-farm submit." : "No job matches."}</p>}
       </section>
     </main>
   );

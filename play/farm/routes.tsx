@@ -1,4 +1,4 @@
-// Addresses of the page, which the server answers all alike.
+// Client-side routing: the server answers all of the page's addresses alike.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";

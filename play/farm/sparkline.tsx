@@ -1,6 +1,6 @@
-// A small curve for a row of the list.
+// A small score curve for a row of the job list.
 
-import { score } from "./words";
+import { score } from "./format";
 
 const WIDTH = 110;
 const HEIGHT = 26;

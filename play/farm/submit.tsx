@@ -1,4 +1,4 @@
-// A specification is written, checked and submitted, with the reference beside it.
+// The page for writing, checking and submitting a specification, with the reference beside it.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { type Failure, type Row, call } from "./api";
@@ -16,7 +16,7 @@ network:
 objective:
   delta: 1
 `;
-const DRAFT = "remy-farm specification";
+const DRAFT_KEY = "remy-farm specification";
 
 interface Answer {
   problems: string[];
@@ -36,8 +36,8 @@ interface Entry {
 
 const plain = (text: string): string => text.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replaceAll("`", "").replaceAll("\\|", "|").trim();
 
-// The rows of the reference's tables (docs/reference/spec.md).
-function entriesOf(markdown: string): Entry[] {
+// Parses the rows of the reference's tables (docs/reference/spec.md).
+function parseReference(markdown: string): Entry[] {
   const entries: Entry[] = [];
   let section = "";
   for (const line of markdown.split("\n")) {
@@ -53,17 +53,17 @@ function entriesOf(markdown: string): Entry[] {
 
 function Reference() {
   const [markdown, setMarkdown] = useState("");
-  const [wanted, setWanted] = useState("");
+  const [query, setWanted] = useState("");
   useEffect(() => {
     call<{ markdown: string }>("/api/reference").then((found) => setMarkdown(found.markdown), () => undefined);
   }, []);
-  const entries = useMemo(() => entriesOf(markdown), [markdown]);
-  const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
+  const entries = useMemo(() => parseReference(markdown), [markdown]);
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const shown = entries.filter((each) => words.every((word) => `${each.section} ${each.key} ${each.meaning}`.toLowerCase().includes(word)));
   return (
     <section>
       <h2>Reference</h2>
-      <input type="search" class="full" aria-label="Search the reference" placeholder="A key, or a word" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />
+      <input type="search" class="full" aria-label="Search the reference" placeholder="A key, or a word" value={query} onInput={(event) => setWanted(event.currentTarget.value)} />
       <div class="reference" tabIndex={0} role="region" aria-label="Reference">
         {shown.map((each, i) => (
           <article key={`${each.section}.${each.key}`}>
@@ -78,7 +78,7 @@ function Reference() {
 }
 
 export function SubmitPage() {
-  const [text, setText] = useState(sessionStorage.getItem(DRAFT) ?? EXAMPLE);
+  const [text, setText] = useState(sessionStorage.getItem(DRAFT_KEY) ?? EXAMPLE);
   const [name, setName] = useState("");
   const [priority, setPriority] = useState("0");
   const [answer, setAnswer] = useState<Answer>();
@@ -86,7 +86,7 @@ export function SubmitPage() {
   const [isBusy, setBusy] = useState(false);
   const change = (next: string): void => {
     setText(next);
-    sessionStorage.setItem(DRAFT, next);
+    sessionStorage.setItem(DRAFT_KEY, next);
   };
   const send = async (validateOnly: boolean): Promise<void> => {
     setBusy(true);

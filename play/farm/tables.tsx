@@ -1,27 +1,27 @@
-// Maps of a job's tables, and what changed between two epochs.
+// Maps of a job's tables, and the rules that changed between two epochs.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Theme } from "../src/look";
-import { type Coloured, drawMap, type Range } from "../src/rule-map";
+import type { Palette } from "../src/palette";
+import { type ActionPart, drawMap, type Range } from "../src/rule-map";
 import { fromJson, Lookup, signalName, unitOf } from "../src/table";
 import { type Epoch, type Failure, call } from "./api";
-import { several } from "./words";
+import { several } from "./format";
 
-const kept = new Map<string, Promise<Lookup>>();
+const tableCache = new Map<string, Promise<Lookup>>();
 
-// Tables of epochs never change; the best so far does.
+// The table of an epoch never changes, so it is cached.
 function tableOf(job: string, epoch: number): Promise<Lookup> {
   const key = `${job}:${epoch}`;
-  let found = kept.get(key);
-  if (!found) {
-    found = call<unknown>(`/api/jobs/${job}/table?epoch=${epoch}`).then((tree) => new Lookup(fromJson(JSON.stringify(tree))));
-    found.catch(() => kept.delete(key));
-    kept.set(key, found);
+  let promise = tableCache.get(key);
+  if (!promise) {
+    promise = call<unknown>(`/api/jobs/${job}/table?epoch=${epoch}`).then((tree) => new Lookup(fromJson(JSON.stringify(tree))));
+    promise.catch(() => tableCache.delete(key));
+    tableCache.set(key, promise);
   }
-  return found;
+  return promise;
 }
 
-const COLOURED: [Coloured, string][] = [
+const ACTION_PARTS: [ActionPart, string][] = [
   ["multiple", "window multiple"],
   ["increment", "window increment"],
   ["intersend", "pacing"],
@@ -29,12 +29,12 @@ const COLOURED: [Coloured, string][] = [
 
 function action(lookup: Lookup, rule: number): string {
   const { multiple, increment, intersend } = lookup.actions[rule];
-  const unit = (part: Coloured): string => unitOf(lookup.table, part);
+  const unit = (part: ActionPart): string => unitOf(lookup.table, part);
   return `${multiple.toPrecision(3)} ${unit("multiple")} ${increment < 0 ? "−" : "+"} ${Math.abs(increment).toPrecision(3)} ${unit("increment")}, a packet every ${intersend.toPrecision(3)} ${unit("intersend")}`;
 }
 
-// Where the memory meets other actions, by looking both tables up at the same places.
-function changes(before: Lookup, after: Lookup): string[] {
+// Lists the rules whose actions differ, by looking up both tables at the same memory values.
+function changedRules(before: Lookup, after: Lookup): string[] {
   const values = [0, 1, 2, 3].map((signal) => {
     const cuts = [before, after]
       .flatMap((each) => each.table.nodes.flatMap((node) => node.thresholds))
@@ -43,40 +43,40 @@ function changes(before: Lookup, after: Lookup): string[] {
     const sorted = [...new Set(cuts)].sort((a, b) => a - b).slice(0, 14);
     return [0, ...sorted];
   });
-  const found = new Map<string, string>();
+  const changed = new Map<string, string>();
   const memory = new Float64Array(9);
   for (const a of values[0]) for (const b of values[1]) for (const c of values[2]) for (const d of values[3]) {
     memory.set([a, b, c, d]);
     const [from, to] = [before.rule(memory), after.rule(memory)];
     const words = `rule ${from} → ${to}: ${action(before, from)} → ${action(after, to)}`;
-    if (action(before, from) !== action(after, to)) found.set(`${from}>${to}`, words);
+    if (action(before, from) !== action(after, to)) changed.set(`${from}>${to}`, words);
   }
-  return [...found.values()];
+  return [...changed.values()];
 }
 
 interface MapProps {
   lookup: Lookup;
-  look: Theme;
+  palette: Palette;
   axes: [number, number];
-  by: Coloured;
+  by: ActionPart;
   label: string;
-  // That colours are of, and what tells which those of this map are.
+  // The range of colours, and a callback with this map's own range.
   range: Range | undefined;
-  found: (own: Range) => void;
+  onRange: (shownRange: Range) => void;
 }
 
-function RuleMap({ lookup, look, axes, by, label, range, found }: MapProps) {
+function RuleMap({ lookup, palette, axes, by, label, range, onRange }: MapProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   useEffect(() => {
     const draw = (): void => {
-      const own = drawMap(canvas.current!, look, lookup, axes, by, [], range);
-      if (own) found(own);
+      const shownRange = drawMap(canvas.current!, palette, lookup, axes, by, [], range);
+      if (shownRange) onRange(shownRange);
     };
     draw();
-    const sized = new ResizeObserver(draw);
-    sized.observe(canvas.current!);
-    return () => sized.disconnect();
-  }, [lookup, look, axes[0], axes[1], by, range?.low, range?.high]);
+    const observer = new ResizeObserver(draw);
+    observer.observe(canvas.current!);
+    return () => observer.disconnect();
+  }, [lookup, palette, axes[0], axes[1], by, range?.low, range?.high]);
   return (
     <figure>
       <figcaption>{label}, {several(lookup.actions.length, "rule")}</figcaption>
@@ -85,32 +85,32 @@ function RuleMap({ lookup, look, axes, by, label, range, found }: MapProps) {
   );
 }
 
-export function TableMaps({ job, epochs, look }: { job: string; epochs: Epoch[]; look: Theme }) {
+export function TableMaps({ job, epochs, palette }: { job: string; epochs: Epoch[]; palette: Palette }) {
   const last = epochs.at(-1)?.epoch;
-  const [picked, setPicked] = useState<[number | undefined, number | undefined]>([undefined, undefined]);
-  const [by, setBy] = useState<Coloured>("multiple");
+  const [selectedEpochs, setSelectedEpochs] = useState<[number | undefined, number | undefined]>([undefined, undefined]);
+  const [by, setBy] = useState<ActionPart>("multiple");
   const [axes, setAxes] = useState<[number, number]>([2, 0]);
   const [tables, setTables] = useState<{ before: Lookup; after: Lookup }>();
   const [trouble, setTrouble] = useState("");
-  // Of each map: what it shows; both have the colours of all of it.
+  // The range of values that each map shows. Both maps use a common colour scale.
   const [ranges, setRanges] = useState<Record<string, Range>>({});
-  const after = picked[1] ?? last;
-  const before = picked[0] ?? epochs.filter((each) => each.epoch < (after ?? 0)).at(-1)?.epoch ?? after;
+  const after = selectedEpochs[1] ?? last;
+  const before = selectedEpochs[0] ?? epochs.filter((each) => each.epoch < (after ?? 0)).at(-1)?.epoch ?? after;
   useEffect(() => {
     if (before === undefined || after === undefined) return;
-    let isHere = true;
+    let isMounted = true;
     Promise.all([tableOf(job, before), tableOf(job, after)]).then(
       ([first, second]) => {
-        if (isHere) setTables({ before: first, after: second });
+        if (isMounted) setTables({ before: first, after: second });
         setTrouble("");
       },
-      (error: Failure) => isHere && setTrouble(error.message),
+      (error: Failure) => isMounted && setTrouble(error.message),
     );
     return () => {
-      isHere = false;
+      isMounted = false;
     };
   }, [job, before, after]);
-  const different = useMemo(() => (tables ? changes(tables.before, tables.after) : []), [tables]);
+  const different = useMemo(() => (tables ? changedRules(tables.before, tables.after) : []), [tables]);
   if (after === undefined || before === undefined) return <p class="faint">There is a table once the first epoch is over.</p>;
   if (!tables) return <p class="faint" role="status">{trouble || "Loading"}</p>;
   const signals = tables.after.table.signals.filter((each) => each < 4);
@@ -122,9 +122,9 @@ export function TableMaps({ job, epochs, look }: { job: string; epochs: Epoch[];
         aria-label={side === 0 ? "From epoch" : "To epoch"}
         value={value}
         onChange={(event) => {
-          const next = [...picked] as typeof picked;
+          const next = [...selectedEpochs] as typeof selectedEpochs;
           next[side] = Number(event.currentTarget.value);
-          setPicked(next);
+          setSelectedEpochs(next);
         }}
       >
         {epochs.map((each) => <option key={each.epoch} value={each.epoch}>epoch {each.epoch}</option>)}
@@ -159,8 +159,8 @@ export function TableMaps({ job, epochs, look }: { job: string; epochs: Epoch[];
         {axis(1, "up")}
         <label>
           colour
-          <select value={by} onChange={(event) => setBy(event.currentTarget.value as Coloured)}>
-            {COLOURED.map(([value, label]) => <option key={value} value={value}>{label}</option>)}
+          <select value={by} onChange={(event) => setBy(event.currentTarget.value as ActionPart)}>
+            {ACTION_PARTS.map(([value, label]) => <option key={value} value={value}>{label}</option>)}
           </select>
         </label>
       </div>
@@ -169,12 +169,12 @@ export function TableMaps({ job, epochs, look }: { job: string; epochs: Epoch[];
           <RuleMap
             key={epoch}
             lookup={lookup}
-            look={look}
+            palette={palette}
             axes={shown}
             by={by}
             label={`epoch ${epoch}`}
             range={range}
-            found={(own) => setRanges((now) => (now[keyOf(epoch)]?.low === own.low && now[keyOf(epoch)].high === own.high ? now : { ...now, [keyOf(epoch)]: own }))}
+            onRange={(shownRange) => setRanges((now) => (now[keyOf(epoch)]?.low === shownRange.low && now[keyOf(epoch)].high === shownRange.high ? now : { ...now, [keyOf(epoch)]: shownRange }))}
           />
         ))}
       </div>

@@ -1,12 +1,13 @@
-// The live network's page: its state, the simulation that follows it, and the parts that show both.
+// The live network's page: its state, the simulation that follows it, and the components that show
+// both.
 
 import { render } from "preact";
 import { useEffect, useMemo, useReducer } from "preact/hooks";
-import { keepInAddress, linked } from "./address";
-import { actionOf } from "./files";
-import { theme, useDark } from "./look";
+import { followInAddress, readAddress } from "./address";
+import { readFile } from "./files";
+import { paletteFor, useDark } from "./palette";
 import { LinkForm, TrafficForm } from "./network-form";
-import { type PartProps, READING_FRAMES, useFrames } from "./part";
+import { type PageProps, READING_FRAMES, useFrames } from "./page-props";
 import { PRESETS, presetSetup } from "./presets";
 import { Rules } from "./rules";
 import { Comparison, SenderList } from "./senders";
@@ -17,18 +18,18 @@ import { Toolbar } from "./toolbar";
 import { SenderNumbers, TradeOffChart } from "./trade-off-chart";
 
 const store = new Store(initialState(presetSetup(Object.values(PRESETS)[0][0], {})));
-const simulation = new Simulation(store, linked);
-keepInAddress(store);
+const simulation = new Simulation(store, readAddress);
+followInAddress(store);
 
 function Page() {
   const dark = useDark();
-  const look = useMemo(() => theme(dark), [dark]);
+  const palette = useMemo(() => paletteFor(dark), [dark]);
   const [, redraw] = useReducer((count: number) => count + 1, 0);
   useEffect(() => store.follow(() => redraw(undefined)), []);
-  // Figures follow the samples.
+  // Redraws the numbers with new samples.
   useFrames(READING_FRAMES, () => redraw(undefined));
   const { state, dispatch } = store;
-  const props: PartProps = { state, dispatch, simulation, look };
+  const props: PageProps = { state, dispatch, simulation, palette };
   return (
     <div
       class="page"
@@ -36,7 +37,7 @@ function Page() {
       onDrop={async (event) => {
         event.preventDefault();
         const file = event.dataTransfer?.files[0];
-        if (file) dispatch(await actionOf(file));
+        if (file) dispatch(await readFile(file));
       }}
     >
       <Toolbar {...props} />

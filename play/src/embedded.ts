@@ -1,4 +1,5 @@
-// Tables and the simulator, which are put into the page where it is made (library/src/remy_farm/analysis/live_page.py).
+// Tables and the simulator that are embedded in the page
+// (library/src/remy_farm/analysis/live_page.py).
 
 import { fromJson, toNumbers } from "./table";
 
@@ -6,7 +7,7 @@ function textOf(id: string): string {
   return document.getElementById(id)?.textContent?.trim() ?? "";
 }
 
-// As the simulator's numbers, by name. The first is the one that the page is about.
+// Tables by name, in the simulator's number format. The first is the subject of the page.
 export const TABLES: Record<string, number[]> = Object.fromEntries(
   (JSON.parse(textOf("tables") || "[]") as { name: string; json: unknown }[]).map(({ name, json }) => [
     name,

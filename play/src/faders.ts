@@ -1,30 +1,30 @@
-// Web MIDI: faders that move sliders and are moved by them, and keys that switch senders.
+// Web MIDI: motor faders for sliders, and keys that switch senders.
 
-// What a fader can move.
-export interface Movable {
+// A slider that a fader can control.
+export interface FaderTarget {
   label: string;
-  // From 0 to 1.
-  place: number;
-  move: (place: number) => void;
+  // Position from 0 to 1.
+  position: number;
+  move: (position: number) => void;
 }
 
 const CONTROL = 0xb0;
 const PITCH = 0xe0;
 const NOTE_ON = 0x90;
 
-// A fader takes the next slider that has none when it is first moved, and a key the next sender:
-// devices number theirs in many ways.
+// Assigns faders and keys in order of first use: each new fader to the next slider, each new key to
+// the next sender. Devices number their controls in different ways.
 export class Faders {
-  private readonly sliderOf = new Map<string, number>();
-  private readonly senderOf = new Map<number, number>();
-  // Where motors are, and since when hands were off.
-  private readonly placeOf = new Map<string, { place: number; heardAt: number }>();
+  private readonly sliderOfFader = new Map<string, number>();
+  private readonly senderOfKey = new Map<number, number>();
+  // Last known position of each fader, and when it was last moved by hand.
+  private readonly positionOfFader = new Map<string, { position: number; movedAt: number }>();
   private outputs: MIDIOutput[] = [];
 
   constructor(
-    private readonly sliders: () => Movable[],
-    private readonly flip: (sender: number) => void,
-    private readonly say: (sentence: string) => void,
+    private readonly sliders: () => FaderTarget[],
+    private readonly toggleSender: (sender: number) => void,
+    private readonly notify: (sentence: string) => void,
   ) {}
 
   async open(): Promise<void> {
@@ -32,54 +32,54 @@ export class Faders {
     try {
       access = await navigator.requestMIDIAccess();
     } catch {
-      this.say("This browser lets the page have no MIDI device.");
+      this.notify("This browser does not give the page access to MIDI devices.");
       return;
     }
-    const look = (): void => {
+    const listDevices = (): void => {
       const inputs = [...access.inputs.values()];
-      for (const input of inputs) input.onmidimessage = ({ data }) => data && this.hear(data);
+      for (const input of inputs) input.onmidimessage = ({ data }) => data && this.onMessage(data);
       this.outputs = [...access.outputs.values()];
       const names = inputs.map((each) => each.name ?? "a device").join(", ");
-      this.say(names ? `Move a fader of ${names}: it takes the next slider, a key the next sender.` : "No MIDI device is there; it is heard once it is.");
+      this.notify(names ? `Move a fader of ${names}: it takes the next slider, a key the next sender.` : "No MIDI device is connected. Connect one to use it.");
     };
-    access.onstatechange = look;
-    look();
+    access.onstatechange = listDevices;
+    listDevices();
   }
 
-  private hear(data: Uint8Array): void {
+  private onMessage(data: Uint8Array): void {
     const [status, first, second] = data;
     const kind = status & 0xf0;
     if (kind === CONTROL) this.move(`${status}:${first}`, second / 127);
     else if (kind === PITCH) this.move(`${status}`, (first + 128 * second) / 16383);
     else if (kind === NOTE_ON && second > 0) {
-      if (!this.senderOf.has(first)) this.senderOf.set(first, this.senderOf.size);
-      this.flip(this.senderOf.get(first)!);
+      if (!this.senderOfKey.has(first)) this.senderOfKey.set(first, this.senderOfKey.size);
+      this.toggleSender(this.senderOfKey.get(first)!);
     }
   }
 
-  private move(fader: string, place: number): void {
+  private move(fader: string, position: number): void {
     const sliders = this.sliders();
-    let number = this.sliderOf.get(fader);
+    let number = this.sliderOfFader.get(fader);
     if (number === undefined) {
-      if (this.sliderOf.size >= sliders.length) return;
-      this.sliderOf.set(fader, (number = this.sliderOf.size));
-      this.say(`This fader moves ${sliders[number].label}.`);
+      if (this.sliderOfFader.size >= sliders.length) return;
+      this.sliderOfFader.set(fader, (number = this.sliderOfFader.size));
+      this.notify(`This fader moves ${sliders[number].label}.`);
     }
-    this.placeOf.set(fader, { place, heardAt: performance.now() });
-    sliders[number].move(place);
+    this.positionOfFader.set(fader, { position, movedAt: performance.now() });
+    sliders[number].move(position);
   }
 
-  // Motors follow what was moved by other means; not while a hand is on them.
+  // Moves the motors to the sliders' positions, except faders that were just moved by hand.
   follow(): void {
     const sliders = this.sliders();
-    for (const [fader, number] of this.sliderOf) {
-      const known = this.placeOf.get(fader);
-      const { place } = sliders[number];
-      if (!known || Math.abs(known.place - place) < 1 / 127 || performance.now() - known.heardAt < 500) continue;
-      known.place = place;
+    for (const [fader, number] of this.sliderOfFader) {
+      const known = this.positionOfFader.get(fader);
+      const { position } = sliders[number];
+      if (!known || Math.abs(known.position - position) < 1 / 127 || performance.now() - known.movedAt < 500) continue;
+      known.position = position;
       const [status, controller] = fader.split(":").map(Number);
-      const fine = Math.round(place * 16383);
-      const message = controller === undefined ? [status, fine & 127, fine >> 7] : [status, controller, Math.round(place * 127)];
+      const fine = Math.round(position * 16383);
+      const message = controller === undefined ? [status, fine & 127, fine >> 7] : [status, controller, Math.round(position * 127)];
       for (const output of this.outputs) output.send(message);
     }
   }

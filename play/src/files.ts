@@ -1,5 +1,5 @@
-// Files that are dropped onto the page or opened: tables, recordings and traces; and those that it
-// writes.
+// Reads files that are opened or dropped onto the page (tables, recordings and traces), and saves
+// recordings.
 
 import { PACKET_BITS } from "./network";
 import type { RecordingFile } from "./recording";
@@ -8,23 +8,23 @@ import { type Action, notify } from "./state";
 import { fromDna, fromJson, toNumbers } from "./table";
 import { BIN_MS, readTrace } from "./trace";
 
-export const ENDINGS = ".json,.dna,.trace,.txt,.up,.down,.pps";
+export const FILE_EXTENSIONS = ".json,.dna,.trace,.txt,.up,.down,.pps";
 
-function replayOf({ state, recording }: RecordingFile): Action {
+function replayAction({ state, recording }: RecordingFile): Action {
   const setup = setupFrom(state);
   if (!setup) throw new Error("is a recording of another version of the page");
   return { type: "replay", setup, recording, notice: "Replaying." };
 }
 
-// Reads a file, and returns what opening it does; where it is none of these, that is a notice.
-export async function actionOf(file: File): Promise<Action> {
+// Reads a file and returns the action that opens it, or a notice if it is invalid.
+export async function readFile(file: File): Promise<Action> {
   const { name } = file;
   try {
     const bytes = new Uint8Array(await file.arrayBuffer());
     const text = name.endsWith(".dna") ? "" : new TextDecoder().decode(bytes);
     if (name.endsWith(".json")) {
       const tree = JSON.parse(text);
-      if (tree.kind === "remy-farm recording") return replayOf(tree);
+      if (tree.kind === "remy-farm recording") return replayAction(tree);
     }
     if (/\.(trace|txt|up|down|pps)$/.test(name)) {
       const trace = readTrace(name, text, PACKET_BITS);
@@ -38,9 +38,9 @@ export async function actionOf(file: File): Promise<Action> {
   }
 }
 
-export function save(kept: RecordingFile): void {
+export function save(file: RecordingFile): void {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([JSON.stringify(kept)], { type: "application/json" }));
+  link.href = URL.createObjectURL(new Blob([JSON.stringify(file)], { type: "application/json" }));
   link.download = "live-network.json";
   link.click();
 }

@@ -1,13 +1,13 @@
-// The network's form: what can be changed of the link, of the load and of the clock.
+// The form for the link, the traffic and the speed.
 
-import { figure } from "./figures";
+import { formatNumber } from "./format";
 import type { Link } from "./network";
-import type { PartProps } from "./part";
+import type { PageProps } from "./page-props";
 import { rateMbpsAt } from "./setup";
 import { Slider, type SliderProps } from "./slider";
 
-// By the order in which faders take them.
-export function networkSliders({ state, dispatch, simulation }: PartProps): SliderProps[] {
+// The sliders, in the order in which faders are assigned.
+export function networkSliders({ state, dispatch, simulation }: PageProps): SliderProps[] {
   const { running, setup } = state;
   const { network, speed, trace } = setup;
   const { rtt_ms, buffer, loss_probability, measurement } = network;
@@ -22,7 +22,7 @@ export function networkSliders({ state, dispatch, simulation }: PartProps): Slid
       low: 0.3,
       high: 300,
       disabled: trace !== undefined,
-      show: (value) => `${figure(value)} Mbit/s`,
+      show: (value) => `${formatNumber(value)} Mbit/s`,
       change: (value) => changeLink({ rate_mbps: value }),
     },
     {
@@ -30,7 +30,7 @@ export function networkSliders({ state, dispatch, simulation }: PartProps): Slid
       value: rtt_ms,
       low: 5,
       high: 500,
-      show: (value) => `${figure(value)} ms`,
+      show: (value) => `${formatNumber(value)} ms`,
       change: (value) => changeLink({ rtt_ms: value }),
     },
     {
@@ -47,7 +47,7 @@ export function networkSliders({ state, dispatch, simulation }: PartProps): Slid
       value: loss_probability * 100,
       low: 0,
       high: 20,
-      show: (value) => `${figure(value)} %`,
+      show: (value) => `${formatNumber(value)} %`,
       change: (value) => changeLink({ loss_probability: value / 100 }),
     },
     {
@@ -56,7 +56,7 @@ export function networkSliders({ state, dispatch, simulation }: PartProps): Slid
       low: 0,
       high: 50,
       disabled: !isRemy,
-      show: (value) => (isRemy ? `${figure(value)} ms` : "RemyCCs only"),
+      show: (value) => (isRemy ? `${formatNumber(value)} ms` : "RemyCCs only"),
       change: (value) => dispatch({ type: "change network", change: { measurement: { jitter: { exponential_mean_ms: value } } } }),
     },
     {
@@ -64,13 +64,13 @@ export function networkSliders({ state, dispatch, simulation }: PartProps): Slid
       value: speed,
       low: 0,
       high: 50,
-      show: (value) => `${figure(value)}×${isBehind ? `, here ${figure(achievedSpeed)}×` : ""}`,
+      show: (value) => `${formatNumber(value)}×${isBehind ? `, here ${formatNumber(achievedSpeed)}×` : ""}`,
       change: (value) => dispatch({ type: "speed", speed: value }),
     },
   ];
 }
 
-export function LinkForm(props: PartProps) {
+export function LinkForm(props: PageProps) {
   const { state, dispatch } = props;
   const { network, trace } = state.setup;
   return (
@@ -90,7 +90,7 @@ export function LinkForm(props: PartProps) {
   );
 }
 
-export function TrafficForm({ state, dispatch }: PartProps) {
+export function TrafficForm({ state, dispatch }: PageProps) {
   const { seed, network } = state.setup;
   const { exponential_time, mean_off_ms } = network.traffic;
   const slider = (label: string, meanMs: number, change: (meanMs: number) => Partial<typeof network.traffic>) => (
@@ -99,7 +99,7 @@ export function TrafficForm({ state, dispatch }: PartProps) {
       value={meanMs / 1000}
       low={0.1}
       high={100}
-      show={(value) => `${figure(value)} s`}
+      show={(value) => `${formatNumber(value)} s`}
       change={(value) => dispatch({ type: "change network", change: { traffic: { ...network.traffic, ...change(value * 1000) } } })}
     />
   );

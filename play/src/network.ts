@@ -1,4 +1,4 @@
-// The network that is set up, by the keys of a network's file (docs/reference/networks.md), and as
+// The network, with the keys of a network file (docs/reference/networks.md), and its conversion to
 // the simulator's numbers (simulator/src/live/live.h).
 
 import type { Named } from "./simulator";
@@ -6,14 +6,14 @@ import type { Named } from "./simulator";
 export const MAXIMUM_SENDERS = 8;
 export const PACKET_BITS = 12000;
 
-// A protocol, whose transport is TCP, or a RemyCC by its table's name, whose transport is datagrams.
+// What a sender runs: a protocol on TCP, or a RemyCC (by table name) on datagrams.
 export type Controller = { protocol: string } | { table: string };
 
-// Held on, or held off; without it a sender has the network's traffic.
+// Holds a sender on or off. Without it the sender follows the network's traffic.
 type HeldTraffic = { always: Record<string, never> } | { intervals: { begin_ms: number[] } };
 export type Sender = Controller & { traffic?: HeldTraffic };
 
-// The keys that may change while the network runs.
+// The properties that can change while the network runs.
 export interface Link {
   rate_mbps: number;
   rtt_ms: number;
@@ -28,23 +28,23 @@ export interface Network extends Link {
   senders: Sender[];
 }
 
-// The simulator's protocols and queues, in the order of their numbers.
+// The simulator's protocols and queues, in order of their numbers.
 export interface Catalogue {
   protocols: Named[];
   queues: Named[];
 }
 
-// Held off, held on, or left to the network's traffic.
+// 0: held off, 1: held on, 2: follows the network's traffic.
 export type Switch = 0 | 1 | 2;
 
-// When a sender begins that is held off: never, as far as a network's file can say it.
+// The start time of a sender that is held off: effectively never.
 const NEVER_MS = 1e12;
 
 export function switchOf({ traffic }: Sender): Switch {
   return !traffic ? 2 : "always" in traffic ? 1 : 0;
 }
 
-export function switched(controller: Controller, to: Switch): Sender {
+export function withSwitch(controller: Controller, to: Switch): Sender {
   const { traffic: _, ...runs } = controller as Sender;
   if (to === 2) return runs;
   return { ...runs, traffic: to === 1 ? { always: {} } : { intervals: { begin_ms: [NEVER_MS] } } };
@@ -54,8 +54,8 @@ export function tableOf(controller: Controller | undefined): string | undefined 
   return controller && "table" in controller ? controller.table : undefined;
 }
 
-// A sender's controller in the network beside, where `beside` takes the place of RemyCCs.
-export function replaced(sender: Sender, beside: Controller): Controller {
+// A sender's controller in the comparison network, where `beside` replaces RemyCCs.
+export function comparisonController(sender: Sender, beside: Controller): Controller {
   return "table" in sender ? beside : sender;
 }
 
@@ -69,13 +69,13 @@ export function packetsPerMs(rateMbps: number): number {
 
 export function linkNumbers(link: Link, rateMbps: number, { queues }: Catalogue): number[] {
   const queue = queues.findIndex((each) => each.name === link.queue);
-  // AQMs must have room for a packet.
+  // AQM queues need a buffer of at least one packet.
   const buffer = Math.max(link.queue === "drop-tail" ? 0 : 1, link.buffer.packets);
   return [packetsPerMs(rateMbps), link.rtt_ms, buffer, link.loss_probability, Math.max(0, queue)];
 }
 
-// The numbers of remy_live_start(). `tables` are names in the order in which the simulator has them;
-// `controllers` are run in place of the senders' own.
+// The input of remy_live_start(). `tables` are names in the simulator's order. `controllers`
+// replace the senders' own.
 export function networkNumbers(
   network: Network,
   seed: number,
@@ -88,7 +88,7 @@ export function networkNumbers(
   return [
     seed,
     ...linkNumbers(network, rateMbps, catalogue),
-    // Only RemyCCs' own clocks know jitter.
+    // Jitter applies to the clocks of RemyCCs only.
     senders.every((each) => "table" in each) ? measurement.jitter.exponential_mean_ms : 0,
     traffic.exponential_time.mean_ms,
     traffic.mean_off_ms,

@@ -1,36 +1,36 @@
-// Networks to begin with, and some of studies.
+// Preset networks: simple ones, and some of studies.
 
 import { TABLES } from "./embedded";
-import { type Network, type Sender, type Switch, switched } from "./network";
-import { type Setup, USUAL } from "./setup";
+import { type Network, type Sender, type Switch, withSwitch } from "./network";
+import { type Setup, DEFAULT_SETUP } from "./setup";
 import { BIN_MS, type Trace } from "./trace";
 
 export interface Preset {
   name: string;
   about: string;
-  // Its differences from what is usual.
+  // Differences from the default network.
   network: Partial<Network>;
   speed?: number;
   trace?: Trace;
 }
 
-// `tables` are the opened ones, which stay known.
+// `tables` are the tables opened so far, which stay available.
 export function presetSetup({ network, speed = 1, trace }: Preset, tables: Setup["tables"]): Setup {
-  return { ...USUAL, network: { ...USUAL.network, ...network }, speed, trace, tables };
+  return { ...DEFAULT_SETUP, network: { ...DEFAULT_SETUP.network, ...network }, speed, trace, tables };
 }
 
-const protocols = (...names: string[]): Sender[] => names.map((protocol) => switched({ protocol }, 1));
+const protocols = (...names: string[]): Sender[] => names.map((protocol) => withSwitch({ protocol }, 1));
 
 // Mbit/s, five seconds each.
 const CHANGING = [55, 18, 92, 34, 12, 76, 100, 25];
 
-// The table that the page is about; without one, CUBIC is in its place.
+// The page's main table. Without one, CUBIC replaces it.
 const [first] = Object.keys(TABLES);
 
 const remy = (count: number, to: Switch = 1): Sender[] =>
-  Array.from({ length: count }, () => switched(first ? { table: first } : { protocol: "cubic" }, to));
+  Array.from({ length: count }, () => withSwitch(first ? { table: first } : { protocol: "cubic" }, to));
 
-// In groups, by their sources.
+// Presets, grouped by source.
 export const PRESETS: Record<string, Preset[]> = {
   "To begin with": [
     {
@@ -74,7 +74,7 @@ export const PRESETS: Record<string, Preset[]> = {
     },
     {
       name: "A competitor leaves",
-      about: "Two senders, on and off for 5 s in the mean: who is alone has the link an RTT later (Figure 6).",
+      about: "Two senders, on and off for 5 s in the mean: a sender that is left alone gets the whole link an RTT later (Figure 6).",
       network: { senders: remy(2, 2) },
     },
   ],

@@ -1,27 +1,27 @@
-// A run, as it can be made again, and the file that keeps one.
+// Recordings, from which a run can be replayed, and their file.
 
-import { type Catalogue, type Controller, networkNumbers, packetsPerMs, replaced, switchOf, tableOf } from "./network";
+import { type Catalogue, type Controller, networkNumbers, packetsPerMs, comparisonController, switchOf, tableOf } from "./network";
 import { knownTables, rateMbpsAt, type Setup } from "./setup";
 
-// A change of a network while it runs.
+// A change of the network during a run.
 export type Event =
   | { kind: "link"; numbers: number[] }
   | { kind: "switch"; sender: number; how: number };
 
 export interface Recording {
   tables: number[][];
-  // One network, or two: as remy_live_start() wants them.
+  // Inputs of remy_live_start() for one network, or two.
   networks: number[][];
   senders: number;
-  // A trace's rates, TRACE_STEPS steps each, from the beginning again after the last. They make
-  // events, so that a run that is made again needs none.
+  // The rates of a trace, TRACE_STEPS steps each, repeated from the start. Replays do not need
+  // them, since rate changes are recorded as events.
   ratesPacketsPerMs?: number[];
-  // With the number of the step before which they happened.
+  // Events, each with the step before which it happened.
   events: { step: number; event: Event }[];
   steps: number;
 }
 
-// The file that `Record` writes.
+// The file that the Record button saves.
 export interface RecordingFile {
   kind: "remy-farm recording";
   state: Setup;
@@ -29,18 +29,18 @@ export interface RecordingFile {
   digests: string[];
 }
 
-// From the beginning, with nothing that happens later.
-export function recordingOf(setup: Setup, catalogue: Catalogue): Recording {
+// Returns the recording of a new run, without later events.
+export function newRecording(setup: Setup, catalogue: Catalogue): Recording {
   const { network, seed, beside, trace } = setup;
   const known = knownTables(setup);
   const { senders } = network;
-  // One that nobody runs may be one that the simulator refused.
+  // Includes only tables that are run: others may be ones that the simulator has rejected.
   const run = new Set([...senders, beside].map(tableOf));
   const names = Object.keys(known).filter((name) => run.has(name));
   const numbers = (controllers: Controller[]): number[] =>
     networkNumbers(network, seed, rateMbpsAt(setup, 0), controllers, names, catalogue);
   const networks = [numbers(senders)];
-  if (beside) networks.push(numbers(senders.map((each) => replaced(each, beside))));
+  if (beside) networks.push(numbers(senders.map((each) => comparisonController(each, beside))));
   return {
     tables: names.map((name) => known[name]),
     networks,

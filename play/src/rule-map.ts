@@ -1,12 +1,12 @@
-// The map of a table's rules over two of its signals.
+// Draws a map of a table's rules over two of its signals.
 
-import { short, surface } from "./canvas";
-import type { Theme } from "./look";
+import { formatShort, prepareCanvas } from "./canvas";
+import type { Palette } from "./palette";
 import { type Lookup, signalName } from "./table";
 
-export type Coloured = "multiple" | "increment" | "intersend";
+export type ActionPart = "multiple" | "increment" | "intersend";
 
-// From Cividis, which is the same for all kinds of colour vision, lightened.
+// From the Cividis colour map, which looks the same with all kinds of colour vision, lightened.
 const SCALE = [
   [35, 62, 108],
   [87, 93, 109],
@@ -15,7 +15,7 @@ const SCALE = [
   [240, 219, 98],
 ];
 
-function shade(share: number): [number, number, number] {
+function colourAt(share: number): [number, number, number] {
   const at = Math.min(Math.max(share, 0), 1) * (SCALE.length - 1);
   const low = Math.min(Math.floor(at), SCALE.length - 2);
   return [0, 1, 2].map((part) =>
@@ -39,49 +39,49 @@ const cells = document.createElement("canvas");
 cells.width = CELLS;
 cells.height = CELLS;
 
-// Where a table's thresholds lie on a signal, so that the axis shows them all.
-function reach(lookup: Lookup, signal: number, seen: number): [number, number] {
+// The range of an axis that shows all thresholds on a signal.
+function axisRange(lookup: Lookup, signal: number, seen: number): [number, number] {
   const values = lookup.table.nodes
     .flatMap((node) => node.thresholds.filter((each) => each.signal === signal).map((each) => each.value))
     .filter((value) => value > 0)
     .concat(seen > 0 ? [seen] : []);
-  // Of RTTs over the smallest none is below 1.
+  // RTT ratios are at least 1.
   if (signal === 2) return [1 / 1.03, Math.max(2, ...values) * 1.3];
   const low = Math.min(...values);
   const high = Math.max(...values);
   return values.length === 0 ? [0.1, 10] : [low / 1.6, Math.max(high, low * 2) * 1.6];
 }
 
-// What is usual of a signal where nobody sends: ratios are about 1, times in the middle of the rules.
-function usual(lookup: Lookup, signal: number): number {
+// A typical value of a signal without senders: 1 for ratios, the median threshold otherwise.
+function typicalValue(lookup: Lookup, signal: number): number {
   if (lookup.table.scaleFree) return 1;
   const values = lookup.table.nodes.flatMap((node) => node.thresholds.filter((each) => each.signal === signal).map((each) => each.value));
   return values.sort((a, b) => a - b)[values.length >> 1] ?? 0;
 }
 
-// A slice of the memory at the first flow's other signals. Colours are of the range that is given,
-// or of what is shown, which is returned.
+// Draws the slice of memory space at the first flow's values of the other signals. Colours span
+// `range`, or the values shown, which are returned.
 export function drawMap(
   canvas: HTMLCanvasElement,
-  look: Theme,
+  palette: Palette,
   lookup: Lookup,
   signals: [number, number],
-  by: Coloured,
+  by: ActionPart,
   flows: MapFlow[],
   range?: Range,
 ): Range | undefined {
-  const on = surface(canvas);
+  const on = prepareCanvas(canvas);
   if (!on) return undefined;
   const { pen, width, height } = on;
   const box = { left: 46, right: width - 10, top: 8, bottom: height - 36 };
   const ranges = signals.map((signal) =>
-    reach(lookup, signal, Math.max(0, ...flows.map((flow) => flow.memory[signal]))),
+    axisRange(lookup, signal, Math.max(0, ...flows.map((flow) => flow.memory[signal]))),
   );
   const value = (range: [number, number], share: number): number => range[0] * (range[1] / range[0]) ** share;
   const share = (range: [number, number], at: number): number =>
     Math.min(1, Math.max(0, Math.log(Math.max(at, range[0]) / range[0]) / Math.log(range[1] / range[0])));
   const rules = new Int32Array(CELLS * CELLS);
-  const memory = Float64Array.from({ length: 9 }, (_, i) => flows[0]?.memory[i] ?? usual(lookup, i));
+  const memory = Float64Array.from({ length: 9 }, (_, i) => flows[0]?.memory[i] ?? typicalValue(lookup, i));
   for (let row = 0; row < CELLS; ++row) {
     memory[signals[1]] = value(ranges[1], 1 - (row + 0.5) / CELLS);
     for (let column = 0; column < CELLS; ++column) {
@@ -89,25 +89,25 @@ export function drawMap(
       rules[row * CELLS + column] = lookup.rule(memory);
     }
   }
-  const onScale = (figure: number): number => (by === "intersend" ? Math.log(Math.max(figure, 0.01)) : figure);
-  const figures = lookup.actions.map((action) => onScale(action[by]));
+  const onScale = (number: number): number => (by === "intersend" ? Math.log(Math.max(number, 0.01)) : number);
+  const values = lookup.actions.map((action) => onScale(action[by]));
   const shown = [...new Set(rules)].map((rule) => lookup.actions[rule][by]);
-  const own = { low: Math.min(...shown), high: Math.max(...shown) };
-  const [low, high] = [onScale((range ?? own).low), onScale((range ?? own).high)];
-  const lit = new Set(flows.map((flow) => flow.rule));
+  const shownRange = { low: Math.min(...shown), high: Math.max(...shown) };
+  const [low, high] = [onScale((range ?? shownRange).low), onScale((range ?? shownRange).high)];
+  const usedRules = new Set(flows.map((flow) => flow.rule));
   const cellWidth = (box.right - box.left) / CELLS;
   const cellHeight = (box.bottom - box.top) / CELLS;
   const image = new ImageData(CELLS, CELLS);
   rules.forEach((rule, place) => {
-    const alpha = lit.has(rule) ? 255 : 170;
-    image.data.set([...shade(high > low ? (figures[rule] - low) / (high - low) : 0.5), alpha], 4 * place);
+    const alpha = usedRules.has(rule) ? 255 : 170;
+    image.data.set([...colourAt(high > low ? (values[rule] - low) / (high - low) : 0.5), alpha], 4 * place);
   });
   cells.getContext("2d")!.putImageData(image, 0, 0);
   pen.imageSmoothingEnabled = false;
   pen.drawImage(cells, box.left, box.top, box.right - box.left, box.bottom - box.top);
-  // Outlines of the rules in use.
+  // Outlines the rules in use.
   for (const flow of flows) {
-    pen.strokeStyle = look.text;
+    pen.strokeStyle = palette.text;
     pen.lineWidth = 1.5;
     pen.beginPath();
     for (let row = 0; row < CELLS; ++row) {
@@ -139,18 +139,18 @@ export function drawMap(
     pen.strokeStyle = "#fff";
     pen.stroke();
   }
-  pen.fillStyle = look.faint;
+  pen.fillStyle = palette.faint;
   pen.textBaseline = "top";
   for (const at of [0, 0.5, 1]) {
     pen.textAlign = at === 0 ? "left" : at === 1 ? "right" : "center";
-    pen.fillText(short(value(ranges[0], at)), box.left + at * (box.right - box.left), box.bottom + 5);
+    pen.fillText(formatShort(value(ranges[0], at)), box.left + at * (box.right - box.left), box.bottom + 5);
   }
   pen.textAlign = "center";
   pen.fillText(signalName(lookup.table, signals[0]), (box.left + box.right) / 2, height - 15);
   pen.textAlign = "right";
   pen.textBaseline = "middle";
   for (const at of [0, 0.5, 1]) {
-    pen.fillText(short(value(ranges[1], at)), box.left - 6, box.bottom - at * (box.bottom - box.top) + (at === 0 ? -5 : at === 1 ? 6 : 0));
+    pen.fillText(formatShort(value(ranges[1], at)), box.left - 6, box.bottom - at * (box.bottom - box.top) + (at === 0 ? -5 : at === 1 ? 6 : 0));
   }
   pen.save();
   pen.translate(9, (box.top + box.bottom) / 2 + 40);
@@ -158,5 +158,5 @@ export function drawMap(
   pen.textAlign = "center";
   pen.fillText(signalName(lookup.table, signals[1]), -12, 0);
   pen.restore();
-  return own;
+  return shownRange;
 }

@@ -1,36 +1,36 @@
-// The rules in use: a map of them, and the actions of those that were used last.
+// The rules in use: a map, and the actions of the rules that were used last.
 
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { figure } from "./figures";
-import { LETTERS } from "./look";
-import { MAXIMUM_SENDERS, replaced, tableOf } from "./network";
-import { type PartProps, READING_FRAMES, useFrames } from "./part";
-import { type Coloured, drawMap, type MapFlow, type Range } from "./rule-map";
+import { formatNumber } from "./format";
+import { LETTERS } from "./palette";
+import { MAXIMUM_SENDERS, comparisonController, tableOf } from "./network";
+import { type PageProps, READING_FRAMES, useFrames } from "./page-props";
+import { type ActionPart, drawMap, type MapFlow, type Range } from "./rule-map";
 import { knownTables, type Setup } from "./setup";
 import type { MapView } from "./state";
 import { fromNumbers, Lookup, signalName, unitOf } from "./table";
 
 interface RemySender {
-  // 0 in the network as chosen, 1 in the one beside.
+  // 0: the chosen network, 1: the comparison network.
   number: number;
   sender: number;
   table: string;
-  // Its number among the senders of both networks.
+  // Index among the senders of both networks.
   place: number;
 }
 
 function remySenders({ network, beside }: Setup): RemySender[] {
   return (beside ? [0, 1] : [0]).flatMap((number) =>
     network.senders.flatMap((each, sender) => {
-      const table = tableOf(number && beside ? replaced(each, beside) : each);
+      const table = tableOf(number && beside ? comparisonController(each, beside) : each);
       return table === undefined ? [] : [{ number, sender, table, place: number * MAXIMUM_SENDERS + sender }];
     }),
   );
 }
 
-// The sender by whose memory the map is cut.
-function picked(remys: RemySender[], { place }: MapView): RemySender | undefined {
+// The sender whose memory determines the slice of the map.
+function selectedSender(remys: RemySender[], { place }: MapView): RemySender | undefined {
   return remys.find((each) => each.place === place) ?? remys[0];
 }
 
@@ -44,15 +44,15 @@ function lookupOf(table: string | undefined, setup: Setup): Lookup | undefined {
   return lookup;
 }
 
-// Signals of the usual four that the table looks at.
-function usualSignals({ table }: Lookup): number[] {
+// The basic signals that the table looks at.
+function basicSignals({ table }: Lookup): number[] {
   return table.signals.filter((each) => each < 4);
 }
 
-// The signals that are wanted, or others where the table does not look at them.
+// The selected signals, or others if the table does not look at them.
 function axesOf(lookup: Lookup, { axes }: MapView): [number, number] {
-  const usual = usualSignals(lookup);
-  return axes.map((each, axis) => (usual.includes(each) ? each : usual[Math.min(axis, usual.length - 1)])) as [number, number];
+  const basic = basicSignals(lookup);
+  return axes.map((each, axis) => (basic.includes(each) ? each : basic[Math.min(axis, basic.length - 1)])) as [number, number];
 }
 
 interface ChoiceProps {
@@ -70,7 +70,7 @@ function Choice({ label, value, change, children }: ChoiceProps) {
   );
 }
 
-function MapChoices({ state, dispatch, lookup }: PartProps & { lookup: Lookup }) {
+function MapChoices({ state, dispatch, lookup }: PageProps & { lookup: Lookup }) {
   const { map, setup } = state;
   const remys = remySenders(setup);
   const axes = axesOf(lookup, map);
@@ -84,16 +84,16 @@ function MapChoices({ state, dispatch, lookup }: PartProps & { lookup: Lookup })
           value={axes[axis]}
           change={(signal) => change({ axes: axes.map((each, i) => (i === axis ? Number(signal) : each)) as MapView["axes"] })}
         >
-          {usualSignals(lookup).map((each) => <option value={each}>{signalName(lookup.table, each)}</option>)}
+          {basicSignals(lookup).map((each) => <option value={each}>{signalName(lookup.table, each)}</option>)}
         </Choice>
       ))}
-      <Choice label="colour" value={map.coloured} change={(part) => change({ coloured: part as Coloured })}>
+      <Choice label="colour" value={map.coloured} change={(part) => change({ coloured: part as ActionPart })}>
         <option value="increment">window increment</option>
         <option value="multiple">window multiple</option>
         <option value="intersend">intersend time</option>
       </Choice>
       {remys.length > 1 && (
-        <Choice label="slice at" value={picked(remys, map)?.place} change={(place) => change({ place: Number(place) })}>
+        <Choice label="slice at" value={selectedSender(remys, map)?.place} change={(place) => change({ place: Number(place) })}>
           {remys.map((each) => <option key={each.place} value={each.place}>sender {LETTERS[each.sender]}{each.number === 1 && " beside"}</option>)}
         </Choice>
       )}
@@ -101,7 +101,7 @@ function MapChoices({ state, dispatch, lookup }: PartProps & { lookup: Lookup })
   );
 }
 
-function RulesInUse({ state, simulation, look }: PartProps) {
+function RulesInUse({ state, simulation, palette }: PageProps) {
   const { setup } = state;
   return (
     <ul class="rules">
@@ -110,11 +110,11 @@ function RulesInUse({ state, simulation, look }: PartProps) {
         const lookup = lookupOf(table, setup);
         const action = flow?.on ? lookup?.actions[flow.rule] : undefined;
         if (!flow || !lookup || !action) return null;
-        const unit = (part: Coloured): string => unitOf(lookup.table, part);
+        const unit = (part: ActionPart): string => unitOf(lookup.table, part);
         return (
           <li key={place}>
-            <i class="dot" style={`background:${look.flows[sender]}`} />
-            <b>{LETTERS[sender]}</b>{number === 1 && " beside"} rule {flow.rule}: {figure(action.multiple)} {unit("multiple")} {action.increment < 0 ? "−" : "+"} {figure(Math.abs(action.increment))} {unit("increment")}, a packet every {figure(action.intersend)} {unit("intersend")}
+            <i class="dot" style={`background:${palette.flows[sender]}`} />
+            <b>{LETTERS[sender]}</b>{number === 1 && " beside"} rule {flow.rule}: {formatNumber(action.multiple)} {unit("multiple")} {action.increment < 0 ? "−" : "+"} {formatNumber(Math.abs(action.increment))} {unit("increment")}, a packet every {formatNumber(action.intersend)} {unit("intersend")}
           </li>
         );
       })}
@@ -122,25 +122,25 @@ function RulesInUse({ state, simulation, look }: PartProps) {
   );
 }
 
-// Nothing where no sender runs a RemyCC.
-export function Rules(props: PartProps) {
-  const { state, simulation, look } = props;
+// Empty if no sender runs a RemyCC.
+export function Rules(props: PageProps) {
+  const { state, simulation, palette } = props;
   const { setup, map } = state;
   const canvas = useRef<HTMLCanvasElement>(null);
   const [scale, setScale] = useState<Range>();
   const remys = remySenders(setup);
-  const shown = picked(remys, map);
+  const shown = selectedSender(remys, map);
   const lookup = lookupOf(shown?.table, setup);
   useFrames(READING_FRAMES, () => {
     const flows = shown && simulation.samples[shown.number]?.flows;
     if (!canvas.current || !lookup || !flows) return;
-    // Senders of its table in its network; the map is cut by the first one's memory.
-    const seen: MapFlow[] = [shown, ...remys.filter((each) => each !== shown)].flatMap(({ number, sender, table }) => {
+    // Senders with the same table and network. The first determines the slice of the map.
+    const flowsShown: MapFlow[] = [shown, ...remys.filter((each) => each !== shown)].flatMap(({ number, sender, table }) => {
       const flow = flows[sender];
       if (number !== shown.number || table !== shown.table || !flow?.on || flow.rule < 0) return [];
-      return [{ colour: look.flows[sender], rule: flow.rule, memory: flow.memory }];
+      return [{ colour: palette.flows[sender], rule: flow.rule, memory: flow.memory }];
     });
-    setScale(drawMap(canvas.current, look, lookup, axesOf(lookup, map), map.coloured, seen));
+    setScale(drawMap(canvas.current, palette, lookup, axesOf(lookup, map), map.coloured, flowsShown));
   });
   if (!lookup) return null;
   return (
@@ -148,7 +148,7 @@ export function Rules(props: PartProps) {
       <h3>Rules</h3>
       <MapChoices {...props} lookup={lookup} />
       <canvas class="map" role="img" aria-label="Map of the rules over two signals, with those in use" ref={canvas} />
-      {scale && <p class="scale"><span>{figure(scale.low)}</span><i /><span>{figure(scale.high)} {unitOf(lookup.table, map.coloured)}</span></p>}
+      {scale && <p class="scale"><span>{formatNumber(scale.low)}</span><i /><span>{formatNumber(scale.high)} {unitOf(lookup.table, map.coloured)}</span></p>}
       <RulesInUse {...props} />
     </>
   );

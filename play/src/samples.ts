@@ -1,4 +1,4 @@
-// The last samples of a network, as the charts want them.
+// Recent samples of a network, in the form that the charts need.
 
 import { LINK_NUMBERS, SENDER_NUMBERS } from "./simulator";
 import { PACKET_BITS } from "./network";
@@ -19,7 +19,7 @@ export interface Point {
   delayMs: number;
 }
 
-const MOST_POINTS = 900;
+const MAX_POINTS = 900;
 const MEAN_OVER_MS = 1000;
 const TRAIL_MS = 4000;
 
@@ -30,7 +30,7 @@ export class Samples {
   inFlight: number[][];
   on: number[] = [];
   flows: Flow[] = [];
-  // By flow: throughput and delay over the last second, the newest last.
+  // By flow: throughput and delay over the last second; the latest is last.
   trails: Point[][];
   private past: { time: number; received: number[]; delay: number[] }[] = [];
   private lastDrops = 0;
@@ -41,19 +41,19 @@ export class Samples {
     this.trails = Array.from({ length: senders }, () => []);
   }
 
-  // `windowMs` is what the charts show.
+  // Adds samples. `windowMs` is the time that the charts show.
   add(numbers: Float64Array, windowMs: number): void {
     const size = LINK_NUMBERS + this.senders * SENDER_NUMBERS;
     for (let at = 0; at < numbers.length; at += size) {
       const time = numbers[at];
       const isLast = at + size >= numbers.length;
-      const keeps = time - this.kept >= windowMs / MOST_POINTS - 1e-9;
-      if (!keeps && !isLast) continue;
+      const isKept = time - this.kept >= windowMs / MAX_POINTS - 1e-9;
+      if (!isKept && !isLast) continue;
       const flows = Array.from({ length: this.senders }, (_, i) =>
-        flow(numbers.subarray(at + LINK_NUMBERS + i * SENDER_NUMBERS)),
+        readFlow(numbers.subarray(at + LINK_NUMBERS + i * SENDER_NUMBERS)),
       );
       this.flows = flows;
-      if (keeps) {
+      if (isKept) {
         this.kept = time;
         this.keep(time, numbers[at + 1], numbers[at + 2] + numbers[at + 3], flows);
       }
@@ -96,7 +96,7 @@ export class Samples {
   }
 }
 
-function flow(numbers: Float64Array): Flow {
+function readFlow(numbers: Float64Array): Flow {
   return {
     on: numbers[0] === 1,
     windowPackets: numbers[1],

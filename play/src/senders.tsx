@@ -1,10 +1,10 @@
-// The senders: what each runs and whether it is on, and what RemyCCs are compared with.
+// The senders: what each runs and whether it is on, and the comparison network.
 
 import type { ComponentChildren } from "preact";
-import { titleOf } from "./figures";
-import { LETTERS } from "./look";
+import { titleOf } from "./format";
+import { LETTERS } from "./palette";
 import { type Controller, MAXIMUM_SENDERS, switchOf } from "./network";
-import type { PartProps } from "./part";
+import type { PageProps } from "./page-props";
 import { knownTables } from "./setup";
 import type { State } from "./state";
 
@@ -47,7 +47,7 @@ function ControllerSelect({ label, title, state, controller, choose, children }:
   );
 }
 
-export function SenderList({ state, dispatch, simulation, look }: PartProps) {
+export function SenderList({ state, dispatch, simulation, palette }: PageProps) {
   const { senders } = state.setup.network;
   return (
     <>
@@ -65,7 +65,7 @@ export function SenderList({ state, dispatch, simulation, look }: PartProps) {
                 role="switch"
                 aria-checked={isOn}
                 aria-label={`Sender ${letter}`}
-                style={`--flow:${look.flows[sender]}`}
+                style={`--flow:${palette.flows[sender]}`}
                 onClick={() => dispatch({ type: "switch sender", sender, to: isOn ? 0 : 1 })}
               >{letter}</button>
               <ControllerSelect
@@ -99,7 +99,7 @@ export function SenderList({ state, dispatch, simulation, look }: PartProps) {
   );
 }
 
-export function Comparison({ state, dispatch }: PartProps) {
+export function Comparison({ state, dispatch }: PageProps) {
   return (
     <>
       <h2>Comparison</h2>

@@ -1,109 +1,109 @@
-// The simulation that the page shows: the worker that runs it, which follows the page's state, and
-// the samples that come from there.
+// The simulation that the page shows: a worker that runs it and follows the page's state, and the
+// samples that it sends.
 
 import { simulatorBytes } from "./embedded";
 import { linkNumbers, switchOf } from "./network";
-import { type Recording, recordingOf } from "./recording";
+import { type Recording, newRecording } from "./recording";
 import { Samples } from "./samples";
 import { rateMbpsAt, type Setup } from "./setup";
 import { notify, type State, type Store } from "./state";
-import type { Order, Report } from "./worker";
+import type { Command, WorkerMessage } from "./worker";
 import workerSource from "worker-source";
 
 const WINDOW_MS = 10_000;
 
-// The time that charts over time show.
+// The time span of the charts over time.
 export function windowMs({ speed }: Setup): number {
   return WINDOW_MS * Math.max(1, speed);
 }
 
 export class Simulation {
-  // Samples of the network, and of the one beside it.
+  // Samples of the network, and of the comparison network if there is one.
   samples: Samples[] = [];
-  // The speed that this machine comes to.
+  // The speed that this machine achieves.
   achievedSpeed = 1;
-  private orderedSpeed?: number;
-  private recorded?: (report: { recording: Recording; digests: string[] }) => void;
+  private sentSpeed?: number;
+  private recorded?: (message: { recording: Recording; digests: string[] }) => void;
   private readonly worker = new Worker(URL.createObjectURL(new Blob([workerSource], { type: "text/javascript" })));
 
-  // `linked` is what the page's address holds.
+  // `readAddress` returns the set-up in the page's address.
   constructor(
     private readonly store: Store,
-    private readonly linked: () => Promise<{ setup?: Setup; notice?: string }>,
+    private readonly readAddress: () => Promise<{ setup?: Setup; notice?: string }>,
   ) {
-    this.worker.onmessage = ({ data }: MessageEvent<Report>) => void this.hear(data);
+    this.worker.onmessage = ({ data }: MessageEvent<WorkerMessage>) => void this.onMessage(data);
     WebAssembly.compile(simulatorBytes()).then(
-      (module) => this.order({ kind: "load", module }),
+      (module) => this.send({ kind: "load", module }),
       (error) => store.dispatch(notify(String(error))),
     );
     store.follow((state, before) => this.follow(state, before));
   }
 
-  // Time of the newest sample.
+  // Time of the latest sample.
   get timeMs(): number {
     return this.samples[0]?.timesMs.at(-1) ?? 0;
   }
 
-  // Whether a sender is on in the newest sample of the network as chosen.
+  // True if a sender is on in the latest sample of the chosen network.
   isOn(sender: number): boolean {
     return this.samples[0]?.flows[sender]?.on ?? false;
   }
 
-  // The run up to now.
+  // Returns a recording of the run up to now.
   record(): Promise<{ recording: Recording; digests: string[] }> {
     return new Promise((resolve) => {
       this.recorded = resolve;
-      this.order({ kind: "record" });
+      this.send({ kind: "record" });
     });
   }
 
-  private order(order: Order): void {
-    this.worker.postMessage(order);
+  private send(send: Command): void {
+    this.worker.postMessage(send);
   }
 
   private follow(state: State, before: State): void {
     const { catalogue, setup } = state;
     if (!catalogue) return;
     const speed = state.running ? setup.speed : 0;
-    if (speed !== this.orderedSpeed) this.order({ kind: "speed", speed: (this.orderedSpeed = speed) });
+    if (speed !== this.sentSpeed) this.send({ kind: "speed", speed: (this.sentSpeed = speed) });
     if (state.run !== before.run) {
-      const recording = state.replayed ?? recordingOf(setup, catalogue);
+      const recording = state.replayed ?? newRecording(setup, catalogue);
       this.samples = recording.networks.map(() => new Samples(recording.senders));
-      this.order({ kind: "start", recording, run: state.run });
+      this.send({ kind: "start", recording, run: state.run });
       return;
     }
-    // Within a run a change is of one sender's switch, or of the link.
+    // During a run only a sender's switch or the link can change.
     const { network } = setup;
-    const was = before.setup.network;
-    if (network.senders !== was.senders) {
+    const previous = before.setup.network;
+    if (network.senders !== previous.senders) {
       network.senders.forEach((each, sender) => {
-        if (each !== was.senders[sender]) this.order({ kind: "event", event: { kind: "switch", sender, how: switchOf(each) } });
+        if (each !== previous.senders[sender]) this.send({ kind: "event", event: { kind: "switch", sender, how: switchOf(each) } });
       });
-    } else if (network !== was) {
+    } else if (network !== previous) {
       const numbers = linkNumbers(network, rateMbpsAt(setup, 0), catalogue);
-      this.order({ kind: "event", event: { kind: "link", numbers } });
+      this.send({ kind: "event", event: { kind: "link", numbers } });
     }
   }
 
-  private async hear(report: Report): Promise<void> {
+  private async onMessage(message: WorkerMessage): Promise<void> {
     const { store } = this;
-    switch (report.kind) {
+    switch (message.kind) {
       case "loaded":
-        store.dispatch({ type: "load", catalogue: report.catalogue, ...(await this.linked()) });
+        store.dispatch({ type: "load", catalogue: message.catalogue, ...(await this.readAddress()) });
         break;
       case "samples":
-        if (report.run !== store.state.run) break;
-        report.samples.forEach((each, i) => this.samples[i]?.add(each, windowMs(store.state.setup)));
-        this.achievedSpeed = report.achieved;
+        if (message.run !== store.state.run) break;
+        message.samples.forEach((each, i) => this.samples[i]?.add(each, windowMs(store.state.setup)));
+        this.achievedSpeed = message.achieved;
         break;
       case "recording":
-        this.recorded?.(report);
+        this.recorded?.(message);
         break;
       case "replayed":
-        store.dispatch(notify(`Replayed to the same end: digest ${report.digests.join(", ")}.`));
+        store.dispatch(notify(`Replayed to the same end: digest ${message.digests.join(", ")}.`));
         break;
       case "refused":
-        store.dispatch(notify(report.sentence));
+        store.dispatch(notify(message.sentence));
     }
   }
 }

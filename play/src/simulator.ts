@@ -16,9 +16,9 @@ interface Exports {
   remy_live_refusal(): number;
 }
 
-// Recordings count in steps of this.
+// The step in which recordings count time.
 export const STEP_MS = 10;
-// Of the numbers of a sample.
+// Numbers per sample: of the link, and of each sender.
 export const LINK_NUMBERS = 4;
 export const SENDER_NUMBERS = 13;
 
@@ -31,59 +31,59 @@ export class Simulator {
   private constructor(private readonly exports: Exports) {}
 
   static async load(module: WebAssembly.Module): Promise<Simulator> {
-    // What the C library would ask an operating system for; nothing of it is ever used.
-    const nothing = new Proxy({}, { get: () => () => 8 });
-    const instance = await WebAssembly.instantiate(module, { wasi_snapshot_preview1: nothing });
+    // Stubs for the C library's system calls, which are never used.
+    const stubs = new Proxy({}, { get: () => () => 8 });
+    const instance = await WebAssembly.instantiate(module, { wasi_snapshot_preview1: stubs });
     const exports = instance.exports as unknown as Exports;
     exports._initialize();
     return new Simulator(exports);
   }
 
   addTable(numbers: number[]): number {
-    return this.with(numbers, (count) => this.exports.remy_live_add_table(count));
+    return this.withInput(numbers, (count) => this.exports.remy_live_add_table(count));
   }
   start(numbers: number[]): void {
-    this.with(numbers, (count) => this.exports.remy_live_start(count));
+    this.withInput(numbers, (count) => this.exports.remy_live_start(count));
   }
   changeLink(numbers: number[]): void {
-    this.with(numbers, (count) => this.exports.remy_live_change_link(count));
+    this.withInput(numbers, (count) => this.exports.remy_live_change_link(count));
   }
   switch(sender: number, how: number): void {
-    this.refusing(() => this.exports.remy_live_switch(sender, how));
+    this.withErrorMessage(() => this.exports.remy_live_switch(sender, how));
   }
   run(untilMs: number, stepMs: number, senders: number): Float64Array {
-    const samples = this.refusing(() => this.exports.remy_live_run(untilMs, stepMs));
+    const samples = this.withErrorMessage(() => this.exports.remy_live_run(untilMs, stepMs));
     const numbers = samples * (LINK_NUMBERS + senders * SENDER_NUMBERS);
-    const place = this.exports.remy_live_samples();
-    return new Float64Array(this.exports.memory.buffer, place, numbers).slice();
+    const address = this.exports.remy_live_samples();
+    return new Float64Array(this.exports.memory.buffer, address, numbers).slice();
   }
   digest(): string {
     return BigInt.asUintN(64, this.exports.remy_live_digest()).toString(16).padStart(16, "0");
   }
   protocols(): Named[] {
-    return this.names(this.exports.remy_live_protocols());
+    return this.readNames(this.exports.remy_live_protocols());
   }
   queues(): Named[] {
-    return this.names(this.exports.remy_live_queues());
+    return this.readNames(this.exports.remy_live_queues());
   }
 
-  private with<Result>(numbers: number[], call: (count: number) => Result): Result {
-    const place = this.exports.remy_live_room(numbers.length);
-    new Float64Array(this.exports.memory.buffer, place, numbers.length).set(numbers);
-    return this.refusing(() => call(numbers.length));
+  private withInput<Result>(numbers: number[], call: (count: number) => Result): Result {
+    const address = this.exports.remy_live_room(numbers.length);
+    new Float64Array(this.exports.memory.buffer, address, numbers.length).set(numbers);
+    return this.withErrorMessage(() => call(numbers.length));
   }
 
-  private refusing<Result>(call: () => Result): Result {
+  private withErrorMessage<Result>(call: () => Result): Result {
     try {
       return call();
     } catch (error) {
-      const sentence = this.text(this.exports.remy_live_refusal());
+      const sentence = this.readText(this.exports.remy_live_refusal());
       throw sentence ? new Error(sentence) : error;
     }
   }
 
-  private names(place: number): Named[] {
-    return this.text(place)
+  private readNames(address: number): Named[] {
+    return this.readText(address)
       .trimEnd()
       .split("\n")
       .map((line) => {
@@ -92,8 +92,8 @@ export class Simulator {
       });
   }
 
-  private text(place: number): string {
-    const bytes = new Uint8Array(this.exports.memory.buffer, place);
+  private readText(address: number): string {
+    const bytes = new Uint8Array(this.exports.memory.buffer, address);
     return new TextDecoder().decode(bytes.subarray(0, bytes.indexOf(0)));
   }
 }

@@ -1,6 +1,6 @@
-// A logarithmic slider, which a fader can move.
+// A logarithmic slider, which a fader can control.
 
-import type { Movable } from "./faders";
+import type { FaderTarget } from "./faders";
 
 export interface SliderProps {
   label: string;
@@ -15,22 +15,22 @@ export interface SliderProps {
 
 const STEPS = 400;
 
-// As a fader has it: where it is, and what moving it does.
-export function movable({ label, value, low, high, round, disabled, change }: SliderProps): Movable {
-  // It may begin at nothing.
+// Returns the slider's label, position and setter for a fader.
+export function faderTarget({ label, value, low, high, round, disabled, change }: SliderProps): FaderTarget {
+  // A range that starts at 0 has its logarithmic part above a floor.
   const floor = low > 0 ? low : high / 1000;
-  const place = value <= 0 ? 0 : Math.log(Math.max(value, floor) / floor) / Math.log(high / floor);
+  const position = value <= 0 ? 0 : Math.log(Math.max(value, floor) / floor) / Math.log(high / floor);
   const move = (to: number): void => {
     if (disabled) return;
-    const found = to === 0 && low === 0 ? 0 : floor * (high / floor) ** to;
-    change(round ? round(found) : Number(found.toPrecision(3)));
+    const next = to === 0 && low === 0 ? 0 : floor * (high / floor) ** to;
+    change(round ? round(next) : Number(next.toPrecision(3)));
   };
-  return { label, place, move };
+  return { label, position, move };
 }
 
 export function Slider(props: SliderProps) {
   const { label, value, show, disabled } = props;
-  const { place, move } = movable(props);
+  const { position, move } = faderTarget(props);
   return (
     <label class="slider">
       <span>{label}</span>
@@ -40,7 +40,7 @@ export function Slider(props: SliderProps) {
         min={0}
         max={STEPS}
         step={1}
-        value={Math.round(place * STEPS)}
+        value={Math.round(position * STEPS)}
         disabled={disabled}
         aria-label={label}
         aria-valuetext={show(value)}

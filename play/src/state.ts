@@ -1,26 +1,26 @@
-// The page's state, and all that can be done to it.
+// The page's state, and the actions that change it.
 
-import { type Catalogue, type Controller, type Link, MAXIMUM_SENDERS, type Network, type Sender, type Switch, switched, switchOf } from "./network";
+import { type Catalogue, type Controller, type Link, MAXIMUM_SENDERS, type Network, type Sender, type Switch, withSwitch, switchOf } from "./network";
 import { type Preset, presetSetup } from "./presets";
 import type { Recording } from "./recording";
-import type { Coloured } from "./rule-map";
+import type { ActionPart } from "./rule-map";
 import type { Setup } from "./setup";
 
-// The map of rules: its two signals, across and up, the part of actions that colours it, and the
-// place of the sender by whose memory it is cut.
+// The map of rules: its two signals (across and up), the part of actions that determines colours,
+// and the index of the sender whose memory determines the slice.
 export interface MapView {
   axes: [number, number];
-  coloured: Coloured;
+  coloured: ActionPart;
   place: number;
 }
 
 export interface State {
   setup: Setup;
-  // Absent until the simulator is loaded.
+  // Undefined until the simulator is loaded.
   catalogue?: Catalogue;
-  // The number of the run: a new run begins where it changes.
+  // Number of the run. Changing it starts a new run.
   run: number;
-  // The recording that the run replays, if any.
+  // The recording that is replayed, if any.
   replayed?: Recording;
   running: boolean;
   notice: string;
@@ -33,10 +33,10 @@ export type Action =
   | { type: "speed"; speed: number }
   | { type: "notify"; notice: string }
   | { type: "map"; change: Partial<MapView> }
-  // These two change the network while it runs.
+  // These two change the running network.
   | { type: "change link"; change: Partial<Link> }
   | { type: "switch sender"; sender: number; to: Switch }
-  // All others begin a new run.
+  // All others start a new run.
   | { type: "begin"; change?: Partial<Omit<Setup, "network">>; notice?: string }
   | { type: "preset"; preset: Preset }
   | { type: "replay"; setup: Setup; recording: Recording; notice?: string }
@@ -54,16 +54,16 @@ export function initialState(setup: Setup): State {
   return { setup, run: 0, running: true, notice: "", map: { axes: [3, 2], coloured: "increment", place: 0 } };
 }
 
-function begun(state: State, change: Partial<Setup> = {}, notice = "", replayed?: Recording): State {
+function startRun(state: State, change: Partial<Setup> = {}, notice = "", replayed?: Recording): State {
   return { ...state, setup: { ...state.setup, ...change }, run: state.run + 1, notice, replayed };
 }
 
-// A table that is opened takes the place of the RemyCCs; where there are none, a sender is added.
+// An opened table replaces the RemyCCs; without any, a sender is added.
 function withTable(senders: Sender[], table: string): Sender[] {
   if (senders.some((each) => "table" in each)) {
-    return senders.map((each) => ("table" in each ? switched({ table }, switchOf(each)) : each));
+    return senders.map((each) => ("table" in each ? withSwitch({ table }, switchOf(each)) : each));
   }
-  return [...senders.slice(0, MAXIMUM_SENDERS - 1), switched({ table }, 1)];
+  return [...senders.slice(0, MAXIMUM_SENDERS - 1), withSwitch({ table }, 1)];
 }
 
 export function reduce(state: State, action: Action): State {
@@ -74,7 +74,7 @@ export function reduce(state: State, action: Action): State {
   const withSender = (number: number, to: Sender): Partial<Setup> => withSenders(senders.map((each, i) => (i === number ? to : each)));
   switch (action.type) {
     case "load":
-      return begun({ ...state, catalogue: action.catalogue, setup: action.setup ?? setup }, {}, action.notice);
+      return startRun({ ...state, catalogue: action.catalogue, setup: action.setup ?? setup }, {}, action.notice);
     case "pause":
       return { ...state, running: action.running };
     case "speed":
@@ -86,23 +86,23 @@ export function reduce(state: State, action: Action): State {
     case "change link":
       return { ...state, setup: { ...setup, network: { ...network, ...action.change } } };
     case "switch sender":
-      return { ...state, setup: { ...setup, ...withSender(action.sender, switched(senders[action.sender], action.to)) } };
+      return { ...state, setup: { ...setup, ...withSender(action.sender, withSwitch(senders[action.sender], action.to)) } };
     case "begin":
-      return begun(state, action.change, action.notice);
+      return startRun(state, action.change, action.notice);
     case "preset":
-      return begun({ ...state, setup: presetSetup(action.preset, setup.tables) }, {}, action.preset.about);
+      return startRun({ ...state, setup: presetSetup(action.preset, setup.tables) }, {}, action.preset.about);
     case "replay":
-      return begun({ ...state, setup: action.setup }, {}, action.notice, action.recording);
+      return startRun({ ...state, setup: action.setup }, {}, action.notice, action.recording);
     case "change network":
-      return begun(state, { network: { ...network, ...action.change } });
+      return startRun(state, { network: { ...network, ...action.change } });
     case "open table":
-      return begun(state, { tables: { ...setup.tables, [action.name]: action.numbers }, ...withSenders(withTable(senders, action.name)) });
+      return startRun(state, { tables: { ...setup.tables, [action.name]: action.numbers }, ...withSenders(withTable(senders, action.name)) });
     case "add sender":
-      return begun(state, withSenders([...senders, switched(senders.at(-1)!, 1)]));
+      return startRun(state, withSenders([...senders, withSwitch(senders.at(-1)!, 1)]));
     case "remove sender":
-      return begun(state, withSenders(senders.filter((_, i) => i !== action.sender)));
+      return startRun(state, withSenders(senders.filter((_, i) => i !== action.sender)));
     case "change sender":
-      return begun(state, withSender(action.sender, switched(action.controller, switchOf(senders[action.sender]))));
+      return startRun(state, withSender(action.sender, withSwitch(action.controller, switchOf(senders[action.sender]))));
   }
 }
 
@@ -110,7 +110,7 @@ type Follower = (state: State, before: State) => void;
 
 export type Dispatch = (action: Action) => void;
 
-// Keeps the state, and tells those that follow it.
+// Holds the state and notifies its followers of changes.
 export class Store {
   private readonly followers: Follower[] = [];
 

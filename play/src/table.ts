@@ -1,5 +1,5 @@
-// RemyCCs in the page: read from .json and .dna, handed to the simulator as numbers, and looked up
-// for the map of rules. Whether a table is sound is for the simulator to say.
+// Reads RemyCCs from .json and .dna, converts them to the simulator's numbers, and looks up rules
+// for the map. The simulator validates tables.
 
 export interface Action {
   multiple: number;
@@ -20,15 +20,15 @@ export interface Table {
   nodes: TableNode[];
 }
 
-// By axis, each signal's name in absolute and in scale-free rules; scripts/live_page.py puts in what
-// the simulator declares.
+// By axis, each signal's name in absolute and in scale-free rules. scripts/live_page.py inserts the
+// simulator's declarations.
 declare const SIGNAL_NAMES: [string, string][];
 
 export function signalName(table: Table, signal: number): string {
   return SIGNAL_NAMES[signal][Number(table.scaleFree)];
 }
 
-// Of an action's parts: what it is of, for people.
+// The unit of an action's part, for display.
 export function unitOf(table: Table, part: keyof Action): string {
   if (part === "multiple") return "× the window";
   if (part === "increment") return table.scaleFree ? "% of the BDP" : "packets";
@@ -38,11 +38,11 @@ export function unitOf(table: Table, part: keyof Action): string {
 function signalNumber(name: string): number {
   const short = name.replace(/^SIGNAL_/, "").toLowerCase();
   const number = SIGNAL_NAMES.findIndex((names) => names.includes(short));
-  if (number < 0) throw new Error(`looks at ${name}, which is no signal`);
+  if (number < 0) throw new Error(`looks at ${name}, which is not a signal`);
   return number;
 }
 
-// The JSON form of the message RuleTable.
+// Parses the JSON form of a RuleTable message.
 export function fromJson(text: string): Table {
   const tree = JSON.parse(text);
   if (!Array.isArray(tree.nodes) || !Array.isArray(tree.signals)) {
@@ -69,7 +69,7 @@ export function fromJson(text: string): Table {
 
 type Fields = Map<number, (number | Uint8Array)[]>;
 
-// The wire format of Protocol Buffers, as far as .dna files use it.
+// Decodes the Protocol Buffers wire format, as far as .dna files use it.
 function fields(bytes: Uint8Array): Fields {
   const found: Fields = new Map();
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -112,7 +112,7 @@ const message = (of: Fields, field: number): Fields =>
   fields((of.get(field)?.[0] as Uint8Array | undefined) ?? new Uint8Array());
 
 const DNA_AXES = 6;
-// Where a whisker tree does not say.
+// Default upper bound in .dna files.
 const DNA_UPPER = 163840;
 
 function corner(range: Fields, field: number, absent: number): number[] {
@@ -123,7 +123,7 @@ function corner(range: Fields, field: number, absent: number): number[] {
   );
 }
 
-// The messages of proto/remy_farm/dna/v1/dna.proto.
+// Parses a .dna file (proto/remy_farm/dna/v1/dna.proto).
 export function fromDna(bytes: Uint8Array): Table {
   const nodes: TableNode[] = [];
   const used = new Set<number>();
@@ -153,7 +153,7 @@ export function fromDna(bytes: Uint8Array): Table {
       }
     }
     if (children.length !== 2 ** thresholds.length) {
-      throw new Error("holds a rule whose parts do not fill it; convert it with remy-farm convert");
+      throw new Error("has a node whose children do not fill it; convert it with remy-farm convert");
     }
     nodes.push({ thresholds, action: { multiple: 0, increment: 0, intersend: 0 } });
     const ordered: Fields[] = [];
@@ -165,7 +165,7 @@ export function fromDna(bytes: Uint8Array): Table {
       ordered[place] = child;
     });
     for (let place = 0; place < children.length; ++place) {
-      if (!ordered[place]) throw new Error("holds a rule whose parts overlap");
+      if (!ordered[place]) throw new Error("has a node whose children overlap");
       visit(ordered[place]);
     }
   };
@@ -182,7 +182,7 @@ export function fromDna(bytes: Uint8Array): Table {
   };
 }
 
-// As simulator/src/live/live.h wants them.
+// Converts a table to the input of remy_live_add_table() (simulator/src/live/live.h).
 export function toNumbers(table: Table): number[] {
   const numbers = [Number(table.scaleFree) + Number(table.remembers), table.domainUpper, table.signals.length];
   numbers.push(...table.signals);
@@ -214,7 +214,7 @@ export function fromNumbers(numbers: number[]): Table {
   return { scaleFree: kind > 0, remembers: kind === 2, domainUpper, signals, nodes };
 }
 
-// A table laid out for looking up.
+// A table prepared for look-ups.
 export class Lookup {
   readonly actions: Action[] = [];
   private readonly children: number[][] = [];

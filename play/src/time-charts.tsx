@@ -1,26 +1,27 @@
 // The charts over time of each network.
 
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { figure, networkTitles } from "./figures";
+import { formatNumber, networkTitles } from "./format";
 import { bdpPackets } from "./network";
-import { type PartProps, useFrames } from "./part";
+import { type PageProps, useFrames } from "./page-props";
 import { rateMbpsAt } from "./setup";
 import { windowMs } from "./simulation";
-import { Strip } from "./strip";
+import { TimeSeriesChart } from "./time-series";
 
-function TimeChart({ which, label, number, state, simulation, look }: PartProps & { which: "flight" | "queue"; label: string; number: number }) {
+function TimeChart({ which, label, number, state, simulation, palette }: PageProps & { which: "flight" | "queue"; label: string; number: number }) {
   const element = useRef<HTMLDivElement>(null);
-  const strip = useRef<Strip>();
+  const strip = useRef<TimeSeriesChart>();
   const { setup } = state;
   const { network } = setup;
   const senders = network.senders.length;
-  // Before the next frame, which may have samples of another number of senders.
+  // In a layout effect, so that it precedes the next frame, which may have samples of another
+  // number of senders.
   useLayoutEffect(() => {
-    const made = new Strip(element.current!, which);
-    made.build(look, senders);
-    strip.current = made;
-    return () => made.destroy();
-  }, [look, senders]);
+    const created = new TimeSeriesChart(element.current!, which);
+    created.build(palette, senders);
+    strip.current = created;
+    return () => created.destroy();
+  }, [palette, senders]);
   useFrames(1, () => {
     const shown = simulation.samples[number];
     if (!shown) return;
@@ -32,16 +33,16 @@ function TimeChart({ which, label, number, state, simulation, look }: PartProps 
   return <div class={`strip ${which}`} role="img" aria-label={label} ref={element} />;
 }
 
-export function TimeCharts(props: PartProps) {
+export function TimeCharts(props: PageProps) {
   const { state, simulation } = props;
   const { setup } = state;
   const { network } = setup;
   const titles = networkTitles(state);
   const bdp = bdpPackets(rateMbpsAt(setup, simulation.timeMs), network.rtt_ms);
-  // The share of each sender that is on, in words.
+  // The fair share of each sender that is on, as text.
   const share = (number: number, besides: number): string => {
     const on = simulation.samples[number]?.flows.filter((flow) => flow.on).length ?? 0;
-    return on > 0 ? `: ${figure((bdp + besides) / on)}` : "";
+    return on > 0 ? `: ${formatNumber((bdp + besides) / on)}` : "";
   };
   return (
     <section class="strips" aria-label="Charts over time">

@@ -1,17 +1,17 @@
-// The bar above the page: the clock, presets, files, recordings, faders, and the link to the page.
+// The toolbar: play and pause, presets, files, recordings, faders, and the link to the page.
 
 import { useRef } from "preact/hooks";
-import { HAS_ADDRESS, putIntoAddress } from "./address";
+import { HAS_ADDRESS, writeAddress } from "./address";
 import { Faders } from "./faders";
-import { actionOf, ENDINGS, save } from "./files";
+import { readFile, FILE_EXTENSIONS, save } from "./files";
 import { networkSliders } from "./network-form";
-import type { PartProps } from "./part";
+import type { PageProps } from "./page-props";
 import { PRESETS } from "./presets";
 import { STEP_MS } from "./simulator";
-import { movable } from "./slider";
+import { faderTarget } from "./slider";
 import { notify } from "./state";
 
-function PresetSelect({ dispatch }: PartProps) {
+function PresetSelect({ dispatch }: PageProps) {
   return (
     <select aria-label="Preset" value="" onChange={(event) => {
       const { value } = event.currentTarget;
@@ -27,30 +27,30 @@ function PresetSelect({ dispatch }: PartProps) {
   );
 }
 
-function OpenFile({ dispatch }: PartProps) {
+function OpenFile({ dispatch }: PageProps) {
   return (
     <label class="file">
-      <input type="file" accept={ENDINGS} aria-label="RemyCC, recording or trace" onChange={async (event) => {
+      <input type="file" accept={FILE_EXTENSIONS} aria-label="RemyCC, recording or trace" onChange={async (event) => {
         const file = event.currentTarget.files?.[0];
         event.currentTarget.value = "";
-        if (file) dispatch(await actionOf(file));
+        if (file) dispatch(await readFile(file));
       }} />
       <span>Open a table or trace…</span>
     </label>
   );
 }
 
-// A fader is heard between two drawings, and does what a slider does.
-function MidiFaders(props: PartProps) {
-  const newest = useRef(props);
-  newest.current = props;
+// Faders act between renderings, and must do what the latest rendering's sliders do.
+function MidiFaders(props: PageProps) {
+  const latest = useRef(props);
+  latest.current = props;
   const faders = useRef<Faders>();
   faders.current?.follow();
   const open = (): void => {
     faders.current ??= new Faders(
-      () => networkSliders(newest.current).map(movable),
+      () => networkSliders(latest.current).map(faderTarget),
       (sender) => {
-        const { state, dispatch, simulation } = newest.current;
+        const { state, dispatch, simulation } = latest.current;
         if (sender < state.setup.network.senders.length) dispatch({ type: "switch sender", sender, to: simulation.isOn(sender) ? 0 : 1 });
       },
       (notice) => props.dispatch(notify(notice)),
@@ -60,7 +60,7 @@ function MidiFaders(props: PartProps) {
   return <button type="button" onClick={open}>MIDI faders</button>;
 }
 
-export function Toolbar(props: PartProps) {
+export function Toolbar(props: PageProps) {
   const { state, dispatch, simulation } = props;
   const { setup, running } = state;
   const record = async (): Promise<void> => {
@@ -73,9 +73,9 @@ export function Toolbar(props: PartProps) {
     dispatch({ type: "replay", setup, recording });
   };
   const copyLink = async (): Promise<void> => {
-    const url = await putIntoAddress(setup);
+    const url = await writeAddress(setup);
     await navigator.clipboard?.writeText(url).catch(() => undefined);
-    dispatch(notify("The page's address holds all of this; it is copied."));
+    dispatch(notify("The page's address contains the set-up and is copied."));
   };
   return (
     <header>

@@ -1,18 +1,18 @@
 // Throughput against delay, as a chart and in numbers.
 
 import { useRef } from "preact/hooks";
-import { figure, networkTitles } from "./figures";
-import { LETTERS } from "./look";
-import { type PartProps, useFrames } from "./part";
+import { formatNumber, networkTitles } from "./format";
+import { LETTERS } from "./palette";
+import { type PageProps, useFrames } from "./page-props";
 import { drawTradeOff } from "./trade-off";
 
-export function TradeOffChart({ state, simulation, look }: PartProps) {
+export function TradeOffChart({ state, simulation, palette }: PageProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const { network, trace } = state.setup;
   const titles = networkTitles(state);
   useFrames(1, () => {
     const rateMbps = trace ? Math.max(...trace.rates_mbps) : network.rate_mbps;
-    drawTradeOff(canvas.current!, look, simulation.samples, rateMbps, network.rtt_ms);
+    drawTradeOff(canvas.current!, palette, simulation.samples, rateMbps, network.rtt_ms);
   });
   return (
     <>
@@ -24,7 +24,7 @@ export function TradeOffChart({ state, simulation, look }: PartProps) {
 
 const HEADINGS = ["Sender", "Mbit/s", "RTT, ms", "Window", "Lost", "Rule"];
 
-export function SenderNumbers({ state, simulation, look }: PartProps) {
+export function SenderNumbers({ state, simulation, palette }: PageProps) {
   const titles = networkTitles(state);
   return (
     <div class="table-scroll" tabIndex={0} role="region" aria-label="Senders in numbers">
@@ -41,10 +41,10 @@ export function SenderNumbers({ state, simulation, look }: PartProps) {
                 const head = on && samples.trails[i]?.at(-1);
                 return (
                   <tr key={i} class={on ? "" : "off"}>
-                    <th scope="row"><i class="dot" style={`background:${look.flows[i]}`} />{LETTERS[i]}</th>
-                    <td>{head ? figure(head.mbps) : "–"}</td>
-                    <td>{head ? figure(head.delayMs) : "–"}</td>
-                    <td>{on ? figure(on.windowPackets) : "–"}</td>
+                    <th scope="row"><i class="dot" style={`background:${palette.flows[i]}`} />{LETTERS[i]}</th>
+                    <td>{head ? formatNumber(head.mbps) : "–"}</td>
+                    <td>{head ? formatNumber(head.delayMs) : "–"}</td>
+                    <td>{on ? formatNumber(on.windowPackets) : "–"}</td>
                     <td>{flow?.lost ?? 0}</td>
                     <td>{on && on.rule >= 0 ? on.rule : "–"}</td>
                   </tr>

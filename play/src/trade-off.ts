@@ -1,32 +1,32 @@
-// Throughput against delay of each sender, with a trail.
+// Draws throughput against delay of each sender, with a trail.
 
-import { roundBetween, roundOnLogarithm, short, surface } from "./canvas";
-import type { Theme } from "./look";
+import { roundNumbers, roundNumbersOnLogScale, formatShort, prepareCanvas } from "./canvas";
+import type { Palette } from "./palette";
 import type { Samples } from "./samples";
 
-// Delay runs from right to left, as in the papers: better is up and to the right.
+// The delay axis runs from right to left, as in the papers: better is up and to the right.
 export function drawTradeOff(
   canvas: HTMLCanvasElement,
-  look: Theme,
+  palette: Palette,
   networks: Samples[],
   rateMbps: number,
   rttMs: number,
 ): void {
-  const on = surface(canvas);
+  const on = prepareCanvas(canvas);
   if (!on) return;
   const { pen, width, height } = on;
   const box = { left: 46, right: width - 12, top: 10, bottom: height - 38 };
-  const last = networks.flatMap((each) => each.trails.flatMap((trail) => trail.map((point) => point.delayMs)));
-  const most = Math.max(1.3, ...last.map((delay) => delay / rttMs)) * 1.1;
+  const delays = networks.flatMap((each) => each.trails.flatMap((trail) => trail.map((point) => point.delayMs)));
+  const maxRatio = Math.max(1.3, ...delays.map((delay) => delay / rttMs)) * 1.1;
   const x = (delayMs: number): number =>
-    box.right - ((box.right - box.left) * Math.log(Math.max(delayMs / rttMs, 1))) / Math.log(most);
+    box.right - ((box.right - box.left) * Math.log(Math.max(delayMs / rttMs, 1))) / Math.log(maxRatio);
   const y = (mbps: number): number => box.bottom - ((box.bottom - box.top) * Math.min(mbps, rateMbps * 1.05)) / (rateMbps * 1.05);
   pen.lineWidth = 1;
-  pen.fillStyle = look.faint;
-  pen.strokeStyle = look.grid;
+  pen.fillStyle = palette.faint;
+  pen.strokeStyle = palette.grid;
   pen.textAlign = "right";
   pen.textBaseline = "middle";
-  for (const mbps of roundBetween(0, rateMbps * 1.05)) {
+  for (const mbps of roundNumbers(0, rateMbps * 1.05)) {
     pen.beginPath();
     pen.moveTo(box.left, y(Number(mbps)));
     pen.lineTo(box.right, y(Number(mbps)));
@@ -36,7 +36,7 @@ export function drawTradeOff(
   pen.textAlign = "center";
   pen.textBaseline = "top";
   let lastX = Infinity;
-  for (const ms of [short(rttMs), ...roundOnLogarithm(rttMs * 1.0001, rttMs * most)]) {
+  for (const ms of [formatShort(rttMs), ...roundNumbersOnLogScale(rttMs * 1.0001, rttMs * maxRatio)]) {
     const at = x(Number(ms));
     if (lastX - at < 42 || at < box.left) continue;
     lastX = at;
@@ -55,7 +55,7 @@ export function drawTradeOff(
   networks.forEach((samples, network) => {
     samples.trails.forEach((trail, flow) => {
       if (trail.length === 0) return;
-      pen.strokeStyle = look.flows[flow];
+      pen.strokeStyle = palette.flows[flow];
       pen.lineWidth = 1.5;
       pen.lineJoin = "round";
       const parts = 6;
@@ -71,10 +71,10 @@ export function drawTradeOff(
       const head = trail[trail.length - 1];
       pen.beginPath();
       pen.arc(x(head.delayMs), y(head.mbps), 5, 0, 2 * Math.PI);
-      pen.fillStyle = network === 0 ? look.flows[flow] : look.paper;
+      pen.fillStyle = network === 0 ? palette.flows[flow] : palette.paper;
       pen.fill();
       pen.lineWidth = 2;
-      pen.strokeStyle = network === 0 ? look.paper : look.flows[flow];
+      pen.strokeStyle = network === 0 ? palette.paper : palette.flows[flow];
       pen.stroke();
     });
   });

@@ -1,4 +1,4 @@
-// The bundled worker, as text (build.mjs).
+// The bundled worker as text (build.mjs).
 declare module "worker-source" {
   const source: string;
   export default source;

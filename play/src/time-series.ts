@@ -1,12 +1,12 @@
-// Charts over time: packets in flight of each sender, and packets that wait, with drops.
+// Charts over time: each sender's packets in flight, and the queue with drops.
 
 import uPlot from "uplot";
 import { FONT } from "./canvas";
-import { LETTERS, type Theme } from "./look";
+import { LETTERS, type Palette } from "./palette";
 import type { Samples } from "./samples";
 
-function axes(look: Theme, unit: string): uPlot.Axis[] {
-  const common = { stroke: look.faint, font: FONT, grid: { stroke: look.grid, width: 1 }, ticks: { show: false } };
+function axes(palette: Palette, unit: string): uPlot.Axis[] {
+  const common = { stroke: palette.faint, font: FONT, grid: { stroke: palette.grid, width: 1 }, ticks: { show: false } };
   return [
     { ...common, values: (_, splits) => splits.map((each) => `${each} s`), space: 70, size: 26 },
     { ...common, label: unit, labelFont: FONT, labelSize: 18, labelGap: 2, size: 46, space: 28 },
@@ -20,16 +20,16 @@ const hidden: Partial<uPlot.Options> = {
 };
 
 export interface Lines {
-  // At a time, since a link may follow a trace.
+  // A function of time, since the link may follow a trace.
   bdpPackets: (timeMs: number) => number;
   bufferPackets: number;
 }
 
-// A chart that is drawn anew for as long as its element is there.
-export class Strip {
+// A chart over time, which is redrawn while its element exists.
+export class TimeSeriesChart {
   private plot?: uPlot;
   private highest = 10;
-  // Where the lines of those that are on end.
+  // Ends of the lines of senders that are on.
   private ends: { sender: number; value: number }[] = [];
 
   constructor(
@@ -37,19 +37,19 @@ export class Strip {
     private readonly which: "flight" | "queue",
   ) {}
 
-  build(look: Theme, senders: number): void {
+  build(palette: Palette, senders: number): void {
     this.plot?.destroy();
     const series: uPlot.Series[] = [{}];
     const line = (stroke: string, width: number, more: Partial<uPlot.Series> = {}): void => {
       series.push({ stroke, width, points: { show: false }, ...more });
     };
     if (this.which === "flight") {
-      for (let i = 0; i < senders; ++i) line(look.flows[i], 1.75);
-      line(look.text, 1.25, { dash: [6, 4] });
-      line(look.faint, 1.25, { dash: [2, 3] });
+      for (let i = 0; i < senders; ++i) line(palette.flows[i], 1.75);
+      line(palette.text, 1.25, { dash: [6, 4] });
+      line(palette.faint, 1.25, { dash: [2, 3] });
     } else {
-      line(look.faint, 1.25, { fill: `${look.faint}30` });
-      line(look.alarm, 0, { paths: uPlot.paths.bars!({ size: [1, 2, 1], align: 0 }), fill: look.alarm });
+      line(palette.faint, 1.25, { fill: `${palette.faint}30` });
+      line(palette.alarm, 0, { paths: uPlot.paths.bars!({ size: [1, 2, 1], align: 0 }), fill: palette.alarm });
     }
     const scales: uPlot.Scales = {
       x: { time: false },
@@ -64,17 +64,17 @@ export class Strip {
         pxAlign: 0,
         padding: [8, 20, 0, 0],
         scales,
-        axes: axes(look, unit),
+        axes: axes(palette, unit),
         series,
-        hooks: { draw: [(plot) => this.name(plot, look)] },
+        hooks: { draw: [(plot) => this.name(plot, palette)] },
       },
       [[]],
       this.element,
     );
   }
 
-  // Who it is, at the end of each line; side by side where they meet.
-  private name(plot: uPlot, look: Theme): void {
+  // Draws each sender's letter at the end of its line, avoiding overlaps.
+  private name(plot: uPlot, palette: Palette): void {
     const { ctx, bbox } = plot;
     const line = 11 * devicePixelRatio;
     let free = Infinity;
@@ -85,7 +85,7 @@ export class Strip {
     for (const { sender, value } of [...this.ends].sort((a, b) => a.value - b.value)) {
       const y = Math.min(plot.valToPos(value, "y", true), free - line);
       free = y;
-      ctx.fillStyle = look.flows[sender];
+      ctx.fillStyle = palette.flows[sender];
       ctx.fillText(LETTERS[sender], bbox.left + bbox.width + 6 * devicePixelRatio, Math.max(y, line / 2));
     }
     ctx.restore();
@@ -105,7 +105,7 @@ export class Strip {
       this.which === "flight"
         ? [...samples.inFlight, share(0), share(lines.bufferPackets)]
         : [samples.waiting, samples.drops];
-    // Of the lines beside flows only the first must be seen.
+    // Of the two reference lines only the first must be visible.
     const seen = this.which === "flight" ? columns.slice(0, -1) : columns;
     const high = Math.max(8, ...seen.map((column) => column.reduce<number>((most, each) => Math.max(most, each ?? 0), 0)));
     this.highest = high * 1.12;

@@ -1,4 +1,4 @@
-// What the bundle begins only where it is looked at: pages with charts.
+// Pages with charts, loaded only when one is shown.
 
 export { ComparePage } from "./compare";
 export { JobPage } from "./job";

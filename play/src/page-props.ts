@@ -1,29 +1,29 @@
-// Parts of the page: the properties that all of them have, and the frames in which they draw.
+// Properties that all components of the page share, and a hook for drawing.
 
 import { useEffect, useRef } from "preact/hooks";
-import type { Theme } from "./look";
+import type { Palette } from "./palette";
 import type { Simulation } from "./simulation";
 import type { Dispatch, State } from "./state";
 
-export interface PartProps {
+export interface PageProps {
   state: State;
   dispatch: Dispatch;
   simulation: Simulation;
-  look: Theme;
+  palette: Palette;
 }
 
-// Figures change once in so many frames: people do not read faster.
+// Numbers are redrawn once per this many frames: people do not read faster.
 export const READING_FRAMES = 6;
 
-// Draws once in so many of the browser's frames, as the newest rendering says.
+// Calls the latest `draw` once per `every` animation frames.
 export function useFrames(every: number, draw: () => void): void {
-  const newest = useRef(draw);
-  newest.current = draw;
+  const latest = useRef(draw);
+  latest.current = draw;
   useEffect(() => {
     let frames = 0;
     let request = 0;
     const next = (): void => {
-      if (++frames % every === 0) newest.current();
+      if (++frames % every === 0) latest.current();
       request = requestAnimationFrame(next);
     };
     request = requestAnimationFrame(next);

@@ -1,4 +1,4 @@
-// Numbers and times for people.
+// Formats numbers and times.
 
 export function duration(seconds: number | null): string {
   if (seconds === null || seconds === 0) return "–";
@@ -16,7 +16,7 @@ export function count(value: number): string {
   return `${(value / size).toPrecision(3)} ${letter}`;
 }
 
-// With the digits that its error makes worth showing.
+// With as many digits as its error justifies.
 export function score(value: number | null, error?: number | null, signed = false): string {
   if (value === null) return "–";
   const digits = error ? Math.min(6, Math.max(0, 1 - Math.floor(Math.log10(error)))) : 4;
@@ -25,8 +25,8 @@ export function score(value: number | null, error?: number | null, signed = fals
   return error ? `${words} ± ${error.toFixed(digits)}` : words;
 }
 
-// Day, year and time of day here. What Intl takes to begin would be more than all else that a
-// first screen takes, and the page is English.
+// Date, year and local time. Written without Intl, whose start takes longer than the rest of the
+// first screen; the page is in English.
 function parts(seconds: number): [string, string, string] {
   const at = new Date(seconds * 1000);
   const [, month, day, year] = at.toDateString().split(" ");
@@ -35,14 +35,14 @@ function parts(seconds: number): [string, string, string] {
 }
 
 export const moment = (seconds: number): string => (seconds > 0 ? parts(seconds).join(", ") : "–");
-// To the minute, of this year or the last.
+// To the minute, without the year.
 export function shortMoment(seconds: number): string {
   if (seconds <= 0) return "–";
   const [day, , clock] = parts(seconds);
   return `${day}, ${clock.slice(0, 5)}`;
 }
 
-// In the coordinator's currency.
+// An amount in the coordinator's currency.
 export function money(value: number | null): string {
   if (value === null) return "–";
   return value === 0 || value >= 0.1 ? value.toFixed(2) : value < 0.001 ? "< 0.001" : value.toPrecision(2);
