@@ -18,6 +18,7 @@ from remy_cli.common import (
     SPECIMEN_COUNT,
     FiniteRange,
     PlainTable,
+    examples,
     flag,
     json_option,
     local_evaluator,
@@ -265,7 +266,13 @@ def _parse_seeds(
     return tuple(seeds)
 
 
-@click.command("benchmark-search")
+@click.command(
+    "benchmark-search",
+    epilog=examples(
+        "remy-farm benchmark-search --remycc design/remycc.json --published",
+        "remy-farm benchmark-search --seeds 1-5 --cpu-seconds 100 --out benchmark",
+    ),
+)
 @option(
     "--remycc FILE",
     "Measure this RemyCC file, .dna or .json; may be given several times.",

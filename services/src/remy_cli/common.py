@@ -118,6 +118,11 @@ json_option = flag("--json", "Print a single JSON object instead of text.", name
 quiet_option = flag("--quiet", "Show no progress.")
 
 
+def examples(*commands: str) -> str:
+    """Returns an epilog for a command's help: a list of example commands, not wrapped."""
+    return "\n".join(["\b", "Examples:", *(f"  {command}" for command in commands)])
+
+
 def local_evaluator(threads: int) -> AbstractContextManager[LocalEvaluator]:
     """Returns a context manager for an evaluator that runs on threads of this process."""
     # Imported here because it loads numpy, which would slow down --help and usage errors.

@@ -15,6 +15,7 @@ from remy_cli.campaign import COMPARING, design_campaign
 from remy_cli.common import (
     FILE,
     PlainTable,
+    examples,
     flag,
     json_option,
     option,
@@ -135,7 +136,14 @@ def _summary_dict(summary: Summary) -> dict[str, Any]:
     }
 
 
-@click.command("design")
+@click.command(
+    "design",
+    epilog=examples(
+        "remy-farm design spec.yaml --out design",
+        "remy-farm design spec.yaml --out design --resume --steps 2000",
+        "remy-farm design spec.yaml --out sweep --sweep objective.delta=0.1,1,10",
+    ),
+)
 @click.argument("spec_path", metavar="SPEC.yaml", type=FILE)
 @option(
     "--out DIR",

@@ -15,6 +15,7 @@ from remy_cli.common import (
     FILE,
     SPECIMEN_COUNT,
     PlainTable,
+    examples,
     json_option,
     option,
     print_json,
@@ -40,7 +41,13 @@ from remy_farm.specification import SpecError, designs, load_single_table_spec, 
 from remy_proto.v1 import evaluation_pb2
 
 
-@click.command("evaluate")
+@click.command(
+    "evaluate",
+    epilog=examples(
+        "remy-farm evaluate --remycc remycc.json --spec spec.yaml --specimens 64",
+        "remy-farm evaluate --sender cubic --spec spec.yaml --specimens 64",
+    ),
+)
 @option(
     "--remycc FILE",
     "RemyCC file, .dna or .json. For tables designed together, give all in the specification's "
@@ -184,7 +191,12 @@ def summary_cells(summary: Summary) -> tuple[str, str, str, str]:
     )
 
 
-@click.command("convert")
+@click.command(
+    "convert",
+    epilog=examples(
+        "remy-farm convert remycc.dna remycc.json",
+    ),
+)
 @click.argument("source", metavar="IN", type=FILE)
 @click.argument("target", metavar="OUT", type=FILE)
 @time_unit_option

@@ -11,6 +11,7 @@ from remy_cli.common import (
     FILE,
     SPECIMEN_COUNT,
     PlainTable,
+    examples,
     json_option,
     option,
     print_json,
@@ -31,7 +32,13 @@ from remy_farm.remycc import RemyCCError, check_remycc_name
 DEADBAND = click.IntRange(0, 1_000_000)
 
 
-@click.command("export")
+@click.command(
+    "export",
+    epilog=examples(
+        "remy-farm export --c design/remycc.json --out remy_table.h",
+        "remy-farm export --ebpf design/remycc.json --name remy_one --out remy_one",
+    ),
+)
 @option(
     "--dna FILE",
     "Export this scale-free RemyCC (.json) with absolute rules, as .dna or .json.",

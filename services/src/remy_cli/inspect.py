@@ -16,6 +16,7 @@ from remy_cli.common import (
     NOT_NEGATIVE,
     SPECIMEN_COUNT,
     PlainTable,
+    examples,
     flag,
     json_option,
     option,
@@ -235,7 +236,14 @@ class ProgressLines:
             print_status(f"{part}: {evaluated} of {tables} evaluated")
 
 
-@click.command("inspect")
+@click.command(
+    "inspect",
+    epilog=examples(
+        "remy-farm inspect design/remycc.json --spec spec.yaml",
+        "remy-farm inspect design/remycc.json --diff other.json",
+        "remy-farm inspect design/remycc.json --certify certificate",
+    ),
+)
 @click.argument("remycc_path", metavar="FILE", type=FILE)
 @option(
     "--spec SPEC.yaml",

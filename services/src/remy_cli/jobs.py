@@ -14,6 +14,7 @@ from remy_cli.common import (
     FILE,
     POSITIVE_INT,
     PlainTable,
+    examples,
     flag,
     option,
     print_json,
@@ -43,7 +44,13 @@ _STATES = {
 }
 
 
-@click.command("list")
+@click.command(
+    "list",
+    epilog=examples(
+        "remy-farm list --state running --state paused",
+        "remy-farm list --campaign my-sweep --all --json",
+    ),
+)
 @option(
     "--state",
     "Only jobs in this state; may be given several times.",
@@ -96,7 +103,12 @@ def status_command(client: DesignClient, job: str, as_json: bool) -> None:
     print_job(client.get(job), as_json=as_json)
 
 
-@click.command("compare")
+@click.command(
+    "compare",
+    epilog=examples(
+        "remy-farm compare my-design other-design",
+    ),
+)
 @click.argument("jobs", metavar="JOB JOB ...", nargs=-1, required=True, type=JobName())
 @pass_client
 def compare_command(client: DesignClient, jobs: tuple[str, ...], as_json: bool) -> None:
@@ -128,7 +140,12 @@ def compare_command(client: DesignClient, jobs: tuple[str, ...], as_json: bool) 
 _FORMATS = {".json": messages.REMY_CC_FORMAT_JSON, ".dna": messages.REMY_CC_FORMAT_DNA}
 
 
-@click.command("fetch")
+@click.command(
+    "fetch",
+    epilog=examples(
+        "remy-farm fetch my-design -o remycc.json",
+    ),
+)
 @job_argument
 @option(
     "--epoch E",
@@ -183,7 +200,12 @@ def logs_command(client: DesignClient, job: str, as_json: bool) -> None:
         click.echo(f"{time} {each.host or each.worker_id} {each.level}: {each.text}")
 
 
-@click.command("history")
+@click.command(
+    "history",
+    epilog=examples(
+        "remy-farm history my-design --plot history.png",
+    ),
+)
 @job_argument
 @flag("--steps", "Write a row per step instead of per epoch.", name="by_step")
 @option(

@@ -21,6 +21,7 @@ from remy_cli.common import (
     SPECIMEN_COUNT,
     FiniteRange,
     PlainTable,
+    examples,
     flag,
     json_option,
     option,
@@ -69,10 +70,13 @@ deadband_option = option(
 
 @click.group("kernel")
 def command() -> None:
-    """Check, verify, run and measure RemyCCs in this machine's Linux (docs/how-to/kernel.md)."""
+    """Check, verify, run and measure RemyCCs in this machine's Linux.
+
+    See docs/how-to/kernel.md.
+    """
 
 
-@command.command("check")
+@command.command("check", short_help="Check whether a RemyCC is safe to run in Linux.")
 @click.argument("remycc_path", metavar="FILE", type=FILE)
 @option(
     "--spec SPEC.yaml",
@@ -126,7 +130,7 @@ def check_command(
         context.exit(ExitCode.REFUSED)
 
 
-@command.command("verify")
+@command.command("verify", short_help="Compare exported arithmetic with the simulator's.")
 @click.argument("remycc_path", metavar="FILE", type=FILE)
 @option("--vectors N", "Number of ACKs and look-ups to compare.", POSITIVE_INT, default=100_000)
 @seed_option("Seed of the ACKs.")
@@ -166,7 +170,11 @@ def verify_command(
         context.exit(ExitCode.REFUSED)
 
 
-@command.command("run")
+@command.command(
+    "run",
+    short_help="Run an exported RemyCC until Ctrl-C.",
+    epilog=examples("remy-farm kernel run remy_one --netns lab"),
+)
 @click.argument("folder", metavar="DIR", type=click.Path(exists=True, file_okay=False))
 @option(
     "--netns NAME",
@@ -220,7 +228,7 @@ def _scope_sentence(state: RunRecord) -> str:
     return "sockets that select it by name use it"
 
 
-@command.command("status")
+@command.command("status", short_help="Show the running RemyCCs and their rule use.")
 @json_option
 def status_command(as_json: bool) -> None:
     """Show the RemyCCs that run in this machine's Linux, and how often each rule was used."""
@@ -254,14 +262,21 @@ def status_command(as_json: bool) -> None:
         click.echo("No RemyCC runs in this machine's Linux.")
 
 
-@command.command("stop")
+@command.command("stop", short_help="Stop a running RemyCC or remove a pinned one.")
 @click.argument("name")
 def stop_command(name: str) -> None:
     """Stop a running RemyCC, or remove a pinned one."""
     stop_run(name)
 
 
-@command.command("measure")
+@command.command(
+    "measure",
+    short_help="Measure a RemyCC with real sockets.",
+    epilog=examples(
+        "remy-farm kernel measure design/remycc.json --algorithm cubic --out measured",
+        "remy-farm kernel measure --noise --rtt-ms 20",
+    ),
+)
 @click.argument("remycc_path", metavar="[FILE]", type=FILE, required=False)
 @flag("--noise", "Measure the noise of RTTs on an empty link, instead of a RemyCC.")
 @option(

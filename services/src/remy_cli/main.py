@@ -187,7 +187,8 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
     name="remy-farm",
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 success, 1 internal error, 2 bad input, 3 coordinator unreachable, 4 not "
+    epilog="Run 'remy-farm COMMAND --help' for a command's options.\n\n"
+    "Exit codes: 0 success, 1 internal error, 2 bad input, 3 coordinator unreachable, 4 not "
     "allowed, 5 job failed, 6 refused, 130 interrupted.",
 )
 @click.option(

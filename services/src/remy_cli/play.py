@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from remy_cli.common import FILE, flag, option, print_status, time_unit_option
+from remy_cli.common import FILE, examples, flag, option, print_status, time_unit_option
 from remy_farm.analysis import live_network_page
 from remy_farm.files import write_file
 from remy_farm.remycc import RemyCC, read_remycc
@@ -17,7 +17,13 @@ from remy_farm.remycc import RemyCC, read_remycc
 _HOST = "127.0.0.1"
 
 
-@click.command("play")
+@click.command(
+    "play",
+    epilog=examples(
+        "remy-farm play",
+        "remy-farm play design/remycc.json --out play.html",
+    ),
+)
 @click.argument("tables", nargs=-1, type=FILE, metavar="[TABLE]...")
 @option("--out -o FILE", "Write the page to a file instead of serving it.", FILE)
 @option(

@@ -12,6 +12,7 @@ import click
 
 from remy_cli.common import (
     PlainTable,
+    examples,
     flag,
     json_option,
     local_evaluator,
@@ -36,7 +37,13 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 CELLS = "cells.db"
 
 
-@click.command("reproduce")
+@click.command(
+    "reproduce",
+    epilog=examples(
+        "remy-farm reproduce --list",
+        "remy-farm reproduce sigcomm2013/figure-4 --quick",
+    ),
+)
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @flag(
     "--quick",
@@ -229,7 +236,13 @@ def _print_verdicts(results: Sequence[FigureResult]) -> None:
     click.echo(counts_sentence(results))
 
 
-@click.command("league")
+@click.command(
+    "league",
+    epilog=examples(
+        "remy-farm league design/remycc.json --quick",
+        "remy-farm league design/remycc.json copa,delta=0.1 --set ccbench-1 --alone",
+    ),
+)
 @click.argument("names", metavar="TABLE-OR-PROTOCOL...", nargs=-1, required=True)
 @flag(
     "--quick",

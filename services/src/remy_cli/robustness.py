@@ -12,6 +12,7 @@ from remy_cli.common import (
     FILE,
     SPECIMEN_COUNT,
     PlainTable,
+    examples,
     json_option,
     option,
     print_json,
@@ -117,7 +118,14 @@ def show_certificate(certificate: Certificate, out: Path, *, as_json: bool) -> N
         click.echo(f"\n{certificate.sentence()}.")
 
 
-@click.command("attack")
+@click.command(
+    "attack",
+    epilog=examples(
+        "remy-farm attack design/remycc.json --spec space.yaml --out found.yaml",
+        "remy-farm design spec.yaml --out hardened --harden found.yaml",
+        "remy-farm attack hardened/remycc.json --spec space.yaml --on found.yaml",
+    ),
+)
 @click.argument("remycc_path", metavar="TABLE", type=FILE)
 @option("--spec SPACE.yaml", "Specification whose networks are searched.", FILE, required=True)
 @option(

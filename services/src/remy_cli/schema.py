@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import click
 
+from remy_cli.common import examples
 from remy_farm.shipped import SCHEMAS, shipped_schema
 
 
-@click.command("schema")
+@click.command(
+    "schema",
+    epilog=examples(
+        "remy-farm schema > specification.json",
+    ),
+)
 @click.argument("kind", type=click.Choice(SCHEMAS), default=SCHEMAS[0], metavar="[KIND]")
 def schema_command(kind: str) -> None:
     """Print the JSON schema of specifications, networks or studies, for editors.

@@ -16,6 +16,7 @@ from remy_cli.common import (
     POSITIVE,
     FiniteRange,
     PlainTable,
+    examples,
     json_option,
     option,
     print_json,
@@ -81,7 +82,14 @@ class _Simulate(click.Command):
             ) from error
 
 
-@click.command("simulate", cls=_Simulate)
+@click.command(
+    "simulate",
+    cls=_Simulate,
+    epilog=examples(
+        "remy-farm simulate --sender cubic=2 --rate-mbps 15 --rtt-ms 50 --seconds 60",
+        "remy-farm simulate --network network.yaml --seconds 60 --plot run.png",
+    ),
+)
 @option(
     "--sender WHAT[=N]",
     "N senders of a protocol, e.g. cubic=3 or bbr,variant=v3=2, or of a RemyCC, e.g. "

@@ -15,6 +15,7 @@ from remy_cli.common import (
     COUNT,
     FILE,
     POSITIVE,
+    examples,
     flag,
     option,
     print_json,
@@ -92,7 +93,13 @@ def _member_name(base: str, settings: str, number: int) -> str:
     return f"{base[: _MAX_NAME_LENGTH - 6]}_{number}"
 
 
-@click.command("submit")
+@click.command(
+    "submit",
+    epilog=examples(
+        "remy-farm submit spec.yaml --watch",
+        "remy-farm submit spec.yaml --sweep objective.delta=0.1,1,10",
+    ),
+)
 @click.argument("spec_path", metavar="SPEC.yaml", type=FILE)
 @flag("--watch", "Follow the job until it ends.", name="is_watched")
 @option("--name NAME", "Name of the job; overrides the specification's.")
@@ -200,7 +207,12 @@ def _print_submitted(
         click.echo(f"the campaign is {campaign}", err=on_standard_error)
 
 
-@click.command("fork")
+@click.command(
+    "fork",
+    epilog=examples(
+        "remy-farm fork my-design --epoch 3 --set objective.delta=10 --name other",
+    ),
+)
 @job_argument
 @option(
     "--epoch E",
@@ -231,7 +243,12 @@ def fork_command(
         click.echo(f"to watch: remy-farm watch {fork.id}", err=True)
 
 
-@click.command("extend")
+@click.command(
+    "extend",
+    epilog=examples(
+        "remy-farm extend my-design --steps 2000",
+    ),
+)
 @job_argument
 @option("--max-epochs N", "Stop after N epochs in total.", COUNT, name="epochs")
 @option("--max-rules N", "Stop at N rules (mode paper).", COUNT, name="rules")
@@ -341,7 +358,12 @@ def delete_command(client: DesignClient, job: str, yes: bool, as_json: bool) -> 
         click.echo(f"{views.job_label(current)} is deleted")
 
 
-@click.command("export-job")
+@click.command(
+    "export-job",
+    epilog=examples(
+        "remy-farm export-job my-design -o job.remyjob",
+    ),
+)
 @job_argument
 @option("--out -o FILE", "File for the exported job.", FILE, required=True)
 @pass_client
@@ -358,7 +380,12 @@ def export_job_command(client: DesignClient, job: str, out: str, as_json: bool) 
         click.echo(f"{out}: {job}, {len(content)} bytes")
 
 
-@click.command("import-job")
+@click.command(
+    "import-job",
+    epilog=examples(
+        "remy-farm import-job job.remyjob",
+    ),
+)
 @click.argument("archive", metavar="FILE", type=FILE)
 @pass_client
 def import_job_command(client: DesignClient, archive: str, as_json: bool) -> None:

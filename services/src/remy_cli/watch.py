@@ -11,6 +11,7 @@ import grpc
 
 from remy_cli import views
 from remy_cli.common import (
+    examples,
     flag,
     local_evaluator,
     option,
@@ -202,7 +203,13 @@ def _exit_after(jobs: list[job_pb2.Job]) -> None:
     click.get_current_context().exit(ExitCode.JOB_FAILED if any_failed else 0)
 
 
-@click.command("watch")
+@click.command(
+    "watch",
+    epilog=examples(
+        "remy-farm watch my-design",
+        "remy-farm watch --campaign my-sweep",
+    ),
+)
 @click.argument("job", metavar="[JOB]", required=False, type=JobName())
 @option("--campaign NAME", "Watch all jobs of this campaign instead.")
 @flag("--history", "Also show the history so far.", name="with_past")
