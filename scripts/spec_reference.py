@@ -172,7 +172,7 @@ def _message_section(message: Descriptor, comments: dict[str, str]) -> str:
 def _choice(message: Descriptor) -> Iterator[str]:
     options: Any = message.GetOptions()
     for preset in options.Extensions[constraints_pb2.preset]:
-        yield f"The word `{preset.name}` stands for `{preset.value}`.\n"
+        yield f"The preset `{preset.name}` stands for `{preset.value}`.\n"
     for oneof in message.oneofs:
         if len(oneof.fields) > 1:
             names = ", ".join(f"`{field.name}`" for field in oneof.fields)

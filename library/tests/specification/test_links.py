@@ -279,7 +279,7 @@ _OUTAGE = "{rate_mbps: 1, schedule: {steps: [{at_ms: 5, rate_mbps: 0}]}}"
     [
         (
             "rtt_ms: 1, senders: 1, rate_mbps: 3, links: [{rate_mbps: 1}]",
-            "network has links and rate_mbps, but these keys must be those of a link",
+            "network has links and rate_mbps, but must give rate_mbps per link",
         ),
         (
             "rtt_ms: 1, links: [{rate_mbps: 1}], senders: [{design: a, route: {links: [b]}}]",

@@ -92,9 +92,8 @@ def _link_list_violations(network: spec_pb2.NetworkModel, path: str) -> Iterator
         "queue": bool(network.queue),
     }
     if given := [name for name, is_given in own.items() if is_given]:
-        yield Violation(
-            path, f"has links and {' and '.join(given)}, but these keys must be those of a link"
-        )
+        keys = " and ".join(given)
+        yield Violation(path, f"has links and {keys}, but must give {keys} per link")
     names = link_names(network.links)
     for number in range(len(names)):
         where = f"{child_path(path, 'links')}[{number}]"
