@@ -24,10 +24,10 @@ def busy_board() -> SimulatedFleet:
     fleet.advance(5.0)
     fleet.join("one")
     fleet.advance()
-    fleet.end("one")
+    fleet.kill("one")
     fleet.join("two")
     fleet.run(120.0)
-    assert fleet.idle()
+    assert fleet.all_ended()
     return fleet
 
 
@@ -103,9 +103,9 @@ def test_why_workers_left_is_counted_by_what_they_said_or_did() -> None:
     fleet.scheduler.say_goodbye("taken", "spot_interruption")
     fleet.workers["powerless"].frozen = True
     for name in ("said", "taken", "lost", "idle and lost"):
-        fleet.end(name)
+        fleet.kill(name)
     fleet.advance(11.0)
-    fleet.end("powerless")
+    fleet.kill("powerless")
     values = read(fleet)
     for reason, times in {"signal": 1, "spot_interruption": 1, "lost": 2, "silent": 1}.items():
         assert values["remy_farm_worker_departures_total", (("reason", reason),)] == times

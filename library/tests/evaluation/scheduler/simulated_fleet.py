@@ -92,7 +92,7 @@ class SimulatedFleet:
         )
         self.scheduler.credit(name, threads + reserve, self.now)
 
-    def end(self, name: str) -> None:
+    def kill(self, name: str) -> None:
         """Kills the worker's process."""
         del self.workers[name]
         self.scheduler.leave(name, self.now)
@@ -102,13 +102,13 @@ class SimulatedFleet:
         self.scheduler.say_goodbye(name)
         for lease_id in list(self.workers[name].tasks)[1:]:
             self.answer(name, lease_id)
-        self.end(name)
+        self.kill(name)
 
     def reconnect(self, name: str) -> None:
         """Breaks the worker's connection. It joins again, and sends its results late."""
         worker = self.workers[name]
         done = dict(worker.tasks)
-        self.end(name)
+        self.kill(name)
         self.join(name, threads=worker.facts.threads, job_id=worker.facts.job_id)
         if name in self.workers:
             for lease_id, (assignment, _) in done.items():
@@ -157,7 +157,7 @@ class SimulatedFleet:
                 self._return_cancelled(name)
         effects = self.scheduler.advance(self.now)
         for assignment in effects.assignments:
-            self.give(assignment)
+            self.assign(assignment)
         for name, lease_ids in effects.cancelled.items():
             if name in self.workers:
                 self.workers[name].cancelled.update(lease_ids)
@@ -196,7 +196,7 @@ class SimulatedFleet:
             self.scheduler.give_back(name, [lease_id], self.now)
         worker.cancelled.clear()
 
-    def give(self, assignment: Assignment) -> None:
+    def assign(self, assignment: Assignment) -> None:
         worker = self.workers[assignment.worker_id]
         assert assignment.worker_id not in self.expelled
         assert worker.facts.job_id in ("", assignment.share.job_id)
@@ -212,12 +212,12 @@ class SimulatedFleet:
 
     def run(self, until: float, *, step: float = 0.05) -> None:
         """Advances the time in steps. Workers that are not frozen answer tasks that are done."""
-        while self.now < until and not self.idle():
+        while self.now < until and not self.all_ended():
             self.advance(step)
             for name in list(self.workers):
-                self.answer_what_is_done(name)
+                self.answer_finished_tasks(name)
 
-    def answer_what_is_done(self, name: str) -> None:
+    def answer_finished_tasks(self, name: str) -> None:
         worker = self.workers[name]
         done = (
             []
@@ -229,7 +229,7 @@ class SimulatedFleet:
             if lease_id in worker.tasks:
                 self.answer(name, lease_id)
 
-    def idle(self) -> bool:
+    def all_ended(self) -> bool:
         """Whether all evaluations have ended."""
         return len(self.ended) + len(self.withdrawn) == len(self.requests)
 
@@ -240,11 +240,9 @@ def settle(fleet: SimulatedFleet, *, within_seconds: float) -> None:
         worker.frozen = False
         worker.slowness = 1.0
     fleet.run(fleet.now + within_seconds)
-    assert fleet.idle(), fleet.scheduler.snapshot()
+    assert fleet.all_ended(), fleet.scheduler.snapshot()
 
 
-def random_request(chance: random.Random) -> evaluation_pb2.EvaluationRequest:
+def random_request(rng: random.Random) -> evaluation_pb2.EvaluationRequest:
     """A request with up to 100 simulations and a random cost per simulation."""
-    return numbered_request(
-        chance.randint(1, 10), chance.randint(1, 10), [chance.choice([0.1, 1.0, 5.0])]
-    )
+    return numbered_request(rng.randint(1, 10), rng.randint(1, 10), [rng.choice([0.1, 1.0, 5.0])])

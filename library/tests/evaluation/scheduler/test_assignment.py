@@ -21,13 +21,13 @@ def _seconds(assignment: Assignment) -> float:
 def _record_sizes(fleet: SimulatedFleet) -> list[float]:
     """A list to which the CPU seconds of each assigned task will be appended."""
     sizes: list[float] = []
-    give = fleet.give
+    assign = fleet.assign
 
     def record(assignment: Assignment) -> None:
         sizes.append(_seconds(assignment))
-        give(assignment)
+        assign(assignment)
 
-    fleet.give = record  # type: ignore[method-assign]
+    fleet.assign = record  # type: ignore[method-assign]
     return sizes
 
 
@@ -137,7 +137,7 @@ def test_workers_may_join_and_leave_during_an_evaluation() -> None:
     fleet.join("second")
     fleet.advance()
     assert fleet.workers["second"].tasks
-    fleet.end("first")
+    fleet.kill("first")
     began = fleet.now
     fleet.run(60.0)
     assert isinstance(fleet.ended[number], Completion)

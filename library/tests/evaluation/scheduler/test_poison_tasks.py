@@ -19,14 +19,14 @@ _SETTINGS = SchedulerSettings(shortest_task_seconds=0.06, longest_task_seconds=0
 
 def _kill_workers_with(fleet: SimulatedFleet, specimen: int, *, goodbye: bool = False) -> list[str]:
     """Kills the workers that run a task with this specimen, and returns their names."""
-    ended = []
+    killed = []
     for name, worker in list(fleet.workers.items()):
         assignments = [assignment for assignment, _ in worker.tasks.values()]
         running = assignments[: worker.facts.threads]
         if any(specimen in assignment.slice.specimens for assignment in running):
-            ended.append(name)
-            (fleet.leave if goodbye else fleet.end)(name)
-    return ended
+            killed.append(name)
+            (fleet.leave if goodbye else fleet.kill)(name)
+    return killed
 
 
 def _run_with_restarts(
@@ -38,8 +38,8 @@ def _run_with_restarts(
     job_id: str = "",
 ) -> list[str]:
     """Runs with workers that are replaced when the poison task kills them; returns their names."""
-    ended: list[str] = []
-    while fleet.now < seconds and not fleet.idle():
+    killed: list[str] = []
+    while fleet.now < seconds and not fleet.all_ended():
         while len(fleet.workers) < 3:
             fleet.join(
                 f"worker-{fleet.scheduler.snapshot().counts.workers_joined}",
@@ -47,22 +47,22 @@ def _run_with_restarts(
                 job_id=job_id,
             )
         fleet.advance(0.02)
-        ended += _kill_workers_with(fleet, _POISON_SPECIMEN, goodbye=goodbye)
+        killed += _kill_workers_with(fleet, _POISON_SPECIMEN, goodbye=goodbye)
         for name in list(fleet.workers):
-            fleet.answer_what_is_done(name)
-    return ended
+            fleet.answer_finished_tasks(name)
+    return killed
 
 
 def test_a_task_that_kills_three_workers_is_quarantined() -> None:
     fleet = SimulatedFleet(_SETTINGS)
     request = numbered_request(1, 12)
     number = fleet.submit(Share("job"), request)
-    ended = _run_with_restarts(fleet)
+    killed = _run_with_restarts(fleet)
 
     end = fleet.ended[number]
     assert isinstance(end, Quarantine)
-    assert sorted(end.workers) == sorted(ended)
-    assert len(ended) == 3
+    assert sorted(end.workers) == sorted(killed)
+    assert len(killed) == 3
     # The reported request is the part of the request that the killed workers had.
     kept = [specimen.key for specimen in unpack_specimens(end.request.specimen_columns)]
     assert _POISON_SPECIMEN in kept
@@ -75,10 +75,10 @@ def test_tasks_that_ran_beside_a_poison_task_are_completed() -> None:
     fleet = SimulatedFleet(_SETTINGS)
     number = fleet.submit(Share("job"), numbered_request(1, 40))
     other = fleet.submit(Share("other job"), numbered_request(40, 1))
-    ended = _run_with_restarts(fleet, threads=4)
+    killed = _run_with_restarts(fleet, threads=4)
 
     assert isinstance(fleet.ended[number], Quarantine)
-    assert len(ended) == 3
+    assert len(killed) == 3
     assert isinstance(fleet.ended[other], Completion)
 
 
@@ -95,7 +95,7 @@ def test_workers_that_vanish_together_quarantine_no_task() -> None:
     number = fleet.submit(Share("job"), numbered_request(1, 12))
     fleet.advance(0.01)
     for name in vanishing:
-        fleet.end(name)
+        fleet.kill(name)
         fleet.advance(0.01)
     fleet.run(60.0)
     assert isinstance(fleet.ended[number], Completion)
@@ -105,22 +105,22 @@ def test_workers_that_vanish_together_quarantine_no_task() -> None:
 def test_a_poison_task_is_found_while_other_workers_vanish() -> None:
     fleet = SimulatedFleet(_SETTINGS)
     number = fleet.submit(Share("job"), numbered_request(1, 12))
-    ended: list[str] = []
+    killed: list[str] = []
     joined = 0
-    while fleet.now < 60.0 and not fleet.idle():
+    while fleet.now < 60.0 and not fleet.all_ended():
         while len(fleet.workers) < 4:
             fleet.join(f"worker-{joined}")
             joined += 1
         fleet.advance(0.02)
-        ended += _kill_workers_with(fleet, _POISON_SPECIMEN)
+        killed += _kill_workers_with(fleet, _POISON_SPECIMEN)
         for name in list(fleet.workers):
-            fleet.answer_what_is_done(name)
+            fleet.answer_finished_tasks(name)
         if round(fleet.now / 0.02) % 25 == 0 and fleet.workers:
             # Twice a second, a worker vanishes that does not run the poison task.
-            fleet.end(min(fleet.workers))
+            fleet.kill(min(fleet.workers))
     assert isinstance(fleet.ended[number], Quarantine)
     # Losses that may be a coincidence delay the quarantine a little.
-    assert 3 <= len(ended) <= 6
+    assert 3 <= len(killed) <= 6
 
 
 _LONG_TASKS = SchedulerSettings(shortest_task_seconds=10, longest_task_seconds=10)
@@ -131,20 +131,20 @@ def _run_while_workers_vanish(fleet: SimulatedFleet, seed: int, poison: int = -1
 
     `poison` is the specimen that kills workers. Returns the number of killed workers.
     """
-    chance = random.Random(seed)
-    joined = ended = 0
-    while fleet.now < 3600.0 and not fleet.idle():
+    rng = random.Random(seed)
+    joined = killed = 0
+    while fleet.now < 3600.0 and not fleet.all_ended():
         while len(fleet.workers) < 10:
             fleet.join(f"worker-{joined}")
             joined += 1
         fleet.advance(0.5)
-        ended += len(_kill_workers_with(fleet, poison))
+        killed += len(_kill_workers_with(fleet, poison))
         for name in list(fleet.workers):
-            fleet.answer_what_is_done(name)
-            if chance.random() < 0.5 / 30:
-                fleet.end(name)
+            fleet.answer_finished_tasks(name)
+            if rng.random() < 0.5 / 30:
+                fleet.kill(name)
     assert joined > 30
-    return ended
+    return killed
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -160,9 +160,9 @@ def test_tasks_that_lose_workers_by_chance_are_not_quarantined(seed: int) -> Non
 def test_a_poison_task_kills_at_most_twelve_workers_while_many_vanish(seed: int) -> None:
     fleet = SimulatedFleet(_LONG_TASKS)
     number = fleet.submit(Share("job"), numbered_request(1, 100, [200.0]))
-    ended = _run_while_workers_vanish(fleet, seed, _POISON_SPECIMEN)
+    killed = _run_while_workers_vanish(fleet, seed, _POISON_SPECIMEN)
     assert isinstance(fleet.ended[number], Quarantine)
-    assert 3 < ended <= _LONG_TASKS.maximum_poison_losses
+    assert 3 < killed <= _LONG_TASKS.maximum_poison_losses
 
 
 #: A task that was expected to take 2.5 s takes three minutes.
@@ -174,20 +174,20 @@ def _run_slowly(
 ) -> int:
     """Runs for at most an hour with slow workers, and returns how many were replaced."""
     joined = 0
-    while fleet.now < 3600.0 and not fleet.idle():
+    while fleet.now < 3600.0 and not fleet.all_ended():
         while len(fleet.workers) < workers:
             fleet.join(f"worker-{joined}")
             fleet.workers[f"worker-{joined}"].slowness = _SLOWNESS
             joined += 1
         fleet.advance(0.5)
         for name in list(fleet.workers):
-            fleet.answer_what_is_done(name)
+            fleet.answer_finished_tasks(name)
         end_some(fleet)
     return joined - workers
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-@pytest.mark.parametrize("parting", [SimulatedFleet.end, SimulatedFleet.leave])
+@pytest.mark.parametrize("parting", [SimulatedFleet.kill, SimulatedFleet.leave])
 def test_a_task_that_takes_longer_than_workers_stay_is_divided(
     workers: int, parting: Callable[[SimulatedFleet, str], None]
 ) -> None:
@@ -212,7 +212,7 @@ def test_a_task_that_kills_late_is_narrowed_down_by_division() -> None:
         for name, worker in list(fleet.workers.items()):
             for assignment, done_at in list(worker.tasks.values())[:1]:
                 if _POISON_SPECIMEN in assignment.slice.specimens and fleet.now > done_at - 1.0:
-                    fleet.end(name)
+                    fleet.kill(name)
 
     # It may kill one more, which had a copy of the whole task and then gets a piece of it.
     assert 5 <= _run_slowly(fleet, 3, end_who_is_late_with_it) <= 6
@@ -224,8 +224,8 @@ def test_a_task_that_kills_late_is_narrowed_down_by_division() -> None:
 def test_workers_that_say_goodbye_quarantine_no_task() -> None:
     fleet = SimulatedFleet(_SETTINGS)
     fleet.submit(Share("job"), numbered_request(1, 12))
-    ended = _run_with_restarts(fleet, goodbye=True, seconds=3.0)
-    assert len(ended) > 10
+    killed = _run_with_restarts(fleet, goodbye=True, seconds=3.0)
+    assert len(killed) > 10
     assert not fleet.ended
 
 
@@ -237,7 +237,7 @@ def test_workers_that_join_again_quarantine_no_task() -> None:
     for _ in range(5):
         for name in ("one", "two", "three"):
             fleet.advance()
-            fleet.end(name)
+            fleet.kill(name)
             fleet.join(name)
     fleet.run(20.0)
     assert isinstance(fleet.ended[number], Completion)
@@ -248,10 +248,10 @@ def test_workers_lost_without_a_reported_crash_quarantine_no_task() -> None:
     fleet = SimulatedFleet(_SETTINGS)
     fleet.scheduler.set_crashed_hosts(())
     number = fleet.submit(Share("job"), numbered_request(1, 12))
-    ended = _run_with_restarts(fleet, job_id="job", seconds=1.0)
-    assert len(ended) > 3
+    killed = _run_with_restarts(fleet, job_id="job", seconds=1.0)
+    assert len(killed) > 3
     # The crash of one worker, or of other workers, is not enough.
-    fleet.scheduler.set_crashed_hosts(["host of somebody else", f"host of {ended[0]}"])
+    fleet.scheduler.set_crashed_hosts(["host of somebody else", f"host of {killed[0]}"])
     fleet.run(fleet.now + 20.0)
     assert isinstance(fleet.ended[number], Completion)
     assert fleet.scheduler.snapshot().counts.quarantined_tasks == 0
@@ -264,15 +264,15 @@ def test_a_poison_task_is_quarantined_once_crashes_are_reported(reported: str) -
     number = fleet.submit(Share("job"), numbered_request(1, 12))
     crashes = [f"host of worker-{number}" for number in range(200)]
     fleet.scheduler.set_crashed_hosts(crashes if reported == "before" else ())
-    ended = _run_with_restarts(fleet, job_id="job", seconds=1.0)
+    killed = _run_with_restarts(fleet, job_id="job", seconds=1.0)
     if reported == "after":
-        assert len(ended) > 3
+        assert len(killed) > 3
         assert not fleet.ended
         fleet.scheduler.set_crashed_hosts(crashes)
         fleet.advance()
     end = fleet.ended[number]
     assert isinstance(end, Quarantine)
-    assert sorted(end.workers) == sorted(ended)
+    assert sorted(end.workers) == sorted(killed)
 
 
 def test_a_reported_crash_counts_after_its_host_is_forgotten() -> None:
@@ -307,7 +307,7 @@ def test_a_worker_that_was_silent_for_long_does_not_count_as_killed() -> None:
             fleet.advance(0.1)
         fleet.workers[name].frozen = True
         fleet.advance(_SETTINGS.recent_contact_seconds + 1)
-        fleet.end(name)
+        fleet.kill(name)
     assert fleet.scheduler.snapshot().counts.workers_left == {"silent": 4}
     fleet.join("five")
     fleet.run(fleet.now + 20.0)

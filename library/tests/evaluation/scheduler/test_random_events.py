@@ -54,7 +54,7 @@ class RandomEvents(RuleBasedStateMachine):
         self.fleet.join(name, threads=threads, job_id=job)
 
     @precondition(lambda self: self._ordinary_workers())
-    @rule(data=st.data(), how=st.sampled_from(["end", "leave", "reconnect"]))
+    @rule(data=st.data(), how=st.sampled_from(["kill", "leave", "reconnect"]))
     def go(self, data: st.DataObject, how: str) -> None:
         name = data.draw(st.sampled_from(self._ordinary_workers()))
         getattr(self.fleet, how)(name)
@@ -78,7 +78,7 @@ class RandomEvents(RuleBasedStateMachine):
         if how == "answer":
             self.fleet.answer(name, lease_id)
         elif how == "done":
-            self.fleet.answer_what_is_done(name)
+            self.fleet.answer_finished_tasks(name)
         else:
             del worker.tasks[lease_id]
             if how == "damage":
@@ -107,7 +107,7 @@ class RandomEvents(RuleBasedStateMachine):
         """Checks that all evaluations end once there are workers without faults."""
         self.fleet.advance()
         for name in self._ordinary_workers():
-            self.fleet.end(name)
+            self.fleet.kill(name)
         for number in range(3):
             self.fleet.join(f"late-{number}", threads=2)
         settle(self.fleet, within_seconds=4 * _LEASE_SECONDS + 60.0)

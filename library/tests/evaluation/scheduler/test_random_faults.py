@@ -16,12 +16,12 @@ from remy_farm.evaluation.scheduler.records import Completion, SchedulerSettings
 
 _WORKERS = 6
 _REQUESTS = 120
-_FAULTS = ("end", "leave", "reconnect", "freeze", "thaw", "slow")
+_FAULTS = ("kill", "leave", "reconnect", "freeze", "thaw", "slow")
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_every_evaluation_completes_under_constant_faults(seed: int) -> None:
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     fleet = SimulatedFleet(
         SchedulerSettings(
             lease_seconds=5.0,
@@ -32,16 +32,16 @@ def test_every_evaluation_completes_under_constant_faults(seed: int) -> None:
     names = [f"worker-{number}" for number in range(_WORKERS)]
     faults = 0
     while len(fleet.requests) < _REQUESTS:
-        if chance.random() < 0.5:
-            share = Share(f"job-{chance.randrange(4)}", chance.randrange(2), chance.choice([1, 3]))
-            fleet.submit(share, random_request(chance))
+        if rng.random() < 0.5:
+            share = Share(f"job-{rng.randrange(4)}", rng.randrange(2), rng.choice([1, 3]))
+            fleet.submit(share, random_request(rng))
         for name in names:
-            if name not in fleet.workers and chance.random() < 0.5:
-                fleet.join(name, threads=chance.randint(1, 3))
-        if fleet.workers and chance.random() < 0.7:
+            if name not in fleet.workers and rng.random() < 0.5:
+                fleet.join(name, threads=rng.randint(1, 3))
+        if fleet.workers and rng.random() < 0.7:
             faults += 1
-            _break(fleet, chance.choice(sorted(fleet.workers)), chance.choice(_FAULTS))
-        fleet.run(fleet.now + chance.expovariate(1.0))
+            _break(fleet, rng.choice(sorted(fleet.workers)), rng.choice(_FAULTS))
+        fleet.run(fleet.now + rng.expovariate(1.0))
     fleet.join("at last")
     settle(fleet, within_seconds=3600.0)
 
@@ -58,7 +58,7 @@ def test_every_evaluation_completes_under_constant_faults(seed: int) -> None:
 
 
 def _break(fleet: SimulatedFleet, name: str, fault: str) -> None:
-    if fault in ("end", "leave", "reconnect"):
+    if fault in ("kill", "leave", "reconnect"):
         getattr(fleet, fault)(name)
     elif fault == "slow":
         fleet.workers[name].slowness = 20.0

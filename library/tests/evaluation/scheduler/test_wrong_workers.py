@@ -81,7 +81,7 @@ def test_an_open_evaluation_fails_at_once_if_answers_differ() -> None:
     number = fleet.submit(Share("job"), numbered_request(8, 4))
     fleet.advance()
     lost = dict(fleet.workers["late"].tasks)
-    fleet.end("late")
+    fleet.kill("late")
     fleet.run(0.5)
     fleet.join("late")
     fleet.advance()
