@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
-"""TCP flows between two network namespaces, with nothing but Python's own library.
+"""TCP flows between two network namespaces, using only Python's standard library.
 
     flows.py receive PORT
     flows.py send ADDRESS PORT ALGORITHM,... SECONDS APART_SECONDS
     flows.py serve PORT ALGORITHM BYTES CERTIFICATE KEY
     flows.py download ADDRESS PORT CERTIFICATE SECONDS
 
-`receive` reads what comes until standard input ends, and prints "ready" first. `send` starts an
-always-on flow for each algorithm, APART_SECONDS one after another, of which all end SECONDS after
-the first began, and prints one JSON object: for each flow its port, its algorithm, when it began
-and ended, and what Linux sent again; and the CPU seconds. `serve` answers HTTPS requests with BYTES
-bytes, and at the end of standard input prints the same of the last of them; `download` asks for
-them and prints how many came in how long, or fails after SECONDS.
+`receive` prints "ready" and discards all data until standard input ends.
+
+`send` starts one always-on flow for each algorithm, APART_SECONDS after the one before. All flows
+end SECONDS after the first began. It prints one JSON object: the port, algorithm, start, duration
+and retransmissions of each flow, and the CPU seconds of this process.
+
+`serve` answers each HTTPS request with BYTES bytes until standard input ends. It then prints the
+same JSON object for the last request. `download` makes such a request and prints the number of
+bytes and seconds; it fails after SECONDS.
 """
 
 import ctypes
@@ -28,17 +31,17 @@ import sys
 import threading
 import time
 
-# struct tcp_info: tcpi_total_retrans.
+# Offset of tcpi_total_retrans in struct tcp_info.
 TOTAL_RETRANSMISSIONS = 100
 
 
 def end_with_parent() -> None:
-    """A killed measurement leaves nobody in its namespaces (PR_SET_PDEATHSIG)."""
+    """Makes this process die with its parent, so that a killed measurement leaves none behind."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 def receive(port: int) -> None:
-    """Reads what comes, until standard input ends."""
+    """Accepts connections and discards their data until standard input ends."""
 
     def drain(connection: socket.socket) -> None:
         with connection:
@@ -61,8 +64,8 @@ def receive(port: int) -> None:
     os._exit(0)
 
 
-def use(sending: socket.socket, algorithm: str) -> None:
-    """Has a socket run an algorithm, or ends with a sentence."""
+def set_congestion_control(sending: socket.socket, algorithm: str) -> None:
+    """Sets the congestion control of a socket; exits with a message if Linux refuses."""
     try:
         sending.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, algorithm.encode())
     except OSError as error:
@@ -70,13 +73,13 @@ def use(sending: socket.socket, algorithm: str) -> None:
 
 
 def retransmissions(sending: socket.socket) -> int:
-    """How many segments Linux has sent again."""
+    """The number of segments that Linux has retransmitted on a connection."""
     info = sending.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
     return int(struct.unpack_from("=I", info, TOTAL_RETRANSMISSIONS)[0])
 
 
 def cpu_seconds() -> float:
-    """That this process has used, in the kernel, too."""
+    """CPU time of this process, in user space and in the kernel."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
@@ -84,35 +87,35 @@ def cpu_seconds() -> float:
 def send(
     address: str, port: int, algorithms: list[str], seconds: float, apart_seconds: float
 ) -> None:
-    """Sends until all flows' common deadline, and prints what came of it."""
+    """Runs one flow for each algorithm until a common deadline, and prints a report of each."""
     for algorithm in algorithms:
-        with socket.socket() as asking:
-            use(asking, algorithm)
+        with socket.socket() as probe:
+            set_congestion_control(probe, algorithm)
     began = time.monotonic()
     deadline = began + seconds
-    found: list[dict[str, object]] = []
+    reports: list[dict[str, object]] = []
 
     def flow(number: int) -> None:
         time.sleep(max(began + number * apart_seconds - time.monotonic(), 0))
         with socket.socket() as sending:
-            use(sending, algorithms[number])
-            # What waits here must not end the connection later than the deadline.
+            set_congestion_control(sending, algorithms[number])
+            # Discard unsent data on close, so that the flow ends at the deadline.
             sending.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             sending.settimeout(seconds)
             sending.connect((address, port))
-            mine = sending.getsockname()[1]
+            own_port = sending.getsockname()[1]
             first = time.monotonic()
             block = bytes(1 << 16)
             try:
-                while (left := deadline - time.monotonic()) > 0:
-                    sending.settimeout(left)
+                while (remaining := deadline - time.monotonic()) > 0:
+                    sending.settimeout(remaining)
                     sending.send(block)
             except TimeoutError:
                 pass
             ended = time.monotonic()
-            found.append(
+            reports.append(
                 {
-                    "port": mine,
+                    "port": own_port,
                     "algorithm": algorithms[number],
                     "seconds": ended - first,
                     "began_seconds": first - began,
@@ -125,12 +128,12 @@ def send(
         thread.start()
     for thread in threads:
         thread.join()
-    print(json.dumps({"flows": found, "cpu_seconds": cpu_seconds()}))
+    print(json.dumps({"flows": reports, "cpu_seconds": cpu_seconds()}))
 
 
 def serve(port: int, algorithm: str, length: int, certificate: str, key: str) -> None:
-    """Answers HTTPS requests until standard input ends, and prints what came of the last."""
-    done: dict[str, object] = {"port": port, "algorithm": algorithm}
+    """Answers HTTPS requests until standard input ends, and prints a report of the last one."""
+    report: dict[str, object] = {"port": port, "algorithm": algorithm}
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -141,15 +144,18 @@ def serve(port: int, algorithm: str, length: int, certificate: str, key: str) ->
             block = bytes(1 << 16)
             for start in range(0, length, len(block)):
                 self.wfile.write(block[: length - start])
-            again = retransmissions(self.connection)
-            done.update(seconds=time.monotonic() - began, began_seconds=0, retransmissions=again)
+            report.update(
+                seconds=time.monotonic() - began,
+                began_seconds=0,
+                retransmissions=retransmissions(self.connection),
+            )
 
         def log_message(self, *_: object) -> None:
             pass
 
     server = http.server.ThreadingHTTPServer(("0.0.0.0", port), Handler)
-    # Sockets that it accepts have the algorithm of the one that listens.
-    use(server.socket, algorithm)
+    # Accepted sockets inherit the congestion control of the listening one.
+    set_congestion_control(server.socket, algorithm)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     server.socket = context.wrap_socket(
@@ -158,19 +164,19 @@ def serve(port: int, algorithm: str, length: int, certificate: str, key: str) ->
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print("ready", flush=True)
     sys.stdin.read()
-    print(json.dumps({"flows": [done], "cpu_seconds": cpu_seconds()}), flush=True)
+    print(json.dumps({"flows": [report], "cpu_seconds": cpu_seconds()}), flush=True)
     os._exit(0)
 
 
 def download(address: str, port: int, certificate: str, seconds: float) -> None:
-    """Asks once, from the connection's beginning, and prints how long it took."""
+    """Downloads once over a new connection, and prints the number of bytes and seconds."""
     began = time.monotonic()
     context = ssl.create_default_context(cafile=certificate)
-    asking = http.client.HTTPSConnection(address, port, timeout=seconds, context=context)
-    asking.request("GET", "/")
-    answer = asking.getresponse()
+    client = http.client.HTTPSConnection(address, port, timeout=seconds, context=context)
+    client.request("GET", "/")
+    response = client.getresponse()
     length = 0
-    while data := answer.read(1 << 16):
+    while data := response.read(1 << 16):
         length += len(data)
         if time.monotonic() - began > seconds:
             sys.exit(f"the download took longer than {seconds:g} s")
@@ -179,12 +185,18 @@ def download(address: str, port: int, certificate: str, seconds: float) -> None:
 
 if __name__ == "__main__":
     end_with_parent()
-    what, *words = sys.argv[1:]
-    if what == "receive":
-        receive(int(words[0]))
-    elif what == "send":
-        send(words[0], int(words[1]), words[2].split(","), float(words[3]), float(words[4]))
-    elif what == "serve":
-        serve(int(words[0]), words[1], int(words[2]), words[3], words[4])
+    command, *arguments = sys.argv[1:]
+    if command == "receive":
+        receive(int(arguments[0]))
+    elif command == "send":
+        send(
+            arguments[0],
+            int(arguments[1]),
+            arguments[2].split(","),
+            float(arguments[3]),
+            float(arguments[4]),
+        )
+    elif command == "serve":
+        serve(int(arguments[0]), arguments[1], int(arguments[2]), arguments[3], arguments[4])
     else:
-        download(words[0], int(words[1]), words[2], float(words[3]))
+        download(arguments[0], int(arguments[1]), arguments[2], float(arguments[3]))

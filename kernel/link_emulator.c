@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * A link between two network namespaces: a TUN device in each, and between them a queue, a rate, a
- * delay, loss and jitter, in real time.
+ * Emulates a link between two network namespaces in real time: a TUN device in each namespace, and
+ * between them a queue, a rate, a delay, loss and jitter.
  *
  *   link_emulator SENDERS RECEIVERS RATE_BPS DELAY_US QUEUE_PACKETS LOSS JITTER_US SEED
  *     [trace ns2|mahimahi|cellsim again|ends FILE]
  *     [hold periodic PERIOD_US | hold batches PACKETS WAIT_US | hold random LONGEST_US PROBABILITY]
  *
- * SENDERS and RECEIVERS are names of namespaces, where the devices are "remy0". Packets from SENDERS
- * wait in the queue, take their bytes at the rate, are lost with the probability LOSS, and arrive
- * after half of the delay; what comes back takes the other half, and an exponential time more with
- * the mean JITTER_US, without overtaking. With a trace, a file with a whole number of ms on every
- * line, the link delivers at these times after the first packet came in place of a rate, and begins
- * again at the last of them or ends; what each is worth, and what holds packets that have left the
- * link, is as in docs/reference/networks.md. Prints "ready" when the devices are there; ends when
- * standard input does, and then prints what it counted as one JSON object: by flow (the sender's
- * port), and how late it was itself.
+ * SENDERS and RECEIVERS are names of namespaces; the device in each is "remy0". A packet from
+ * SENDERS waits in the queue, is transmitted at the rate, is lost with the probability LOSS, and
+ * arrives after half of the delay. Packets in the other direction take the other half of the delay
+ * plus an exponentially distributed time with the mean JITTER_US, and are not reordered.
+ *
+ * A trace replaces the rate. Its file has a whole number of ms on every line: the times, since the
+ * first packet, of the link's opportunities to deliver. At its end the trace repeats or the link
+ * ends. docs/reference/networks.md defines the semantics of an opportunity and of holds, which
+ * delay packets that have left the link.
+ *
+ * The program prints "ready" when the devices exist. When standard input ends, it prints one JSON
+ * object with the counters of each flow (by the sender's port) and with its own lateness, and
+ * exits.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -47,27 +51,27 @@ struct packet {
   unsigned char data[kBytes];
 };
 
-/* Packets on their way in one direction, in the order in which they arrive. */
+/* The packets in flight in one direction, in order of arrival. */
 struct pipe_state {
   struct packet* slots;
-  uint64_t first;   /* that has not arrived */
-  uint64_t waiting; /* the first that has not left the queue */
+  uint64_t first;   /* the oldest packet that has not arrived */
+  uint64_t waiting; /* the oldest packet still in the queue */
   uint64_t end;
 };
 
-/* What an opportunity of a trace is worth; kRate where there is none. */
+/* The semantics of a trace; kRate if the link has a rate. */
 enum semantics { kRate, kNs2, kMahimahi, kCellsim };
 
 struct link_state {
   enum semantics semantics;
   double rate_bps;
-  int64_t free_ns;  /* when it asks its queue for the next packet */
-  int64_t began_ns; /* of the trace: when the first packet came */
+  int64_t free_ns;  /* when the link takes the next packet from its queue */
+  int64_t began_ns; /* start of the trace: arrival of the first packet */
   int64_t* opportunities_ns;
   uint64_t count, next;
-  int64_t round_ns; /* where the present round of the trace began */
+  int64_t round_ns; /* start of the current repetition of the trace */
   int ends;
-  int64_t left_bytes; /* of the opportunity that was begun last */
+  int64_t left_bytes; /* unused bytes of the current opportunity */
 };
 
 enum holding { kNothing, kPeriodic, kBatches, kRandom };
@@ -77,8 +81,8 @@ struct hold_state {
   int64_t time_ns; /* the period, the longest wait, or the longest hold */
   uint64_t packets;
   double probability;
-  uint64_t held;      /* of a batch that is not full */
-  int64_t release_ns; /* of the batch, at the latest; or of the packet before */
+  uint64_t held;      /* packets of the incomplete batch */
+  int64_t release_ns; /* latest release of the batch; or release of the previous packet */
 };
 
 static const int64_t kNever = INT64_MAX / 4;
@@ -86,12 +90,12 @@ static const int64_t kNever = INT64_MAX / 4;
 struct flow {
   unsigned port;
   uint64_t packets, bytes, drops, losses;
-  double rtt_us; /* the sum over packets: queue, rate and delay */
-  int is_reset;  /* the sender has ended it; what still waits counts no more */
+  double rtt_us; /* sum over packets of queueing, transmission and delay */
+  int is_reset;  /* the sender has reset it; later packets do not count */
 };
 
 static struct flow flows[kFlows];
-static uint64_t late[kLateBuckets]; /* by 10 us */
+static uint64_t late[kLateBuckets]; /* histogram in buckets of 10 us */
 static uint64_t overruns;
 static uint64_t random_state;
 
@@ -106,7 +110,7 @@ static int64_t now_ns(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* SplitMix64; in (0, 1]. */
+/* A SplitMix64 draw in (0, 1]. */
 static double draw(void) {
   uint64_t z = random_state += 0x9e3779b97f4a7c15u;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -137,7 +141,7 @@ static int open_tun(const char* namespace) {
   return device;
 }
 
-/* The flow of a TCP packet of IPv4, by the port at `offset` of its header (0: source). */
+/* The flow of a TCP/IPv4 packet, by the port at `offset` in its TCP header (0: source). */
 static struct flow* flow_of(const unsigned char* data, int length, int offset) {
   const int header = (data[0] & 15) * 4;
   unsigned port;
@@ -164,7 +168,7 @@ static void deliver(struct pipe_state* pipe, int device, int64_t now, int is_for
     }
     lateness_us = (now - packet->arrives_ns) / 1000;
     ++late[lateness_us / 10 < kLateBuckets ? lateness_us / 10 : kLateBuckets - 1];
-    /* EIO: the device is not up yet. */
+    /* EIO means that the device is not up yet. */
     if (write(device, packet->data, (size_t)packet->length) < 0 && errno != EAGAIN &&
         errno != EIO) {
       fail("writing a packet");
@@ -181,7 +185,7 @@ static void deliver(struct pipe_state* pipe, int device, int64_t now, int is_for
   }
 }
 
-/* Whether a TCP packet of IPv4 resets its connection. */
+/* Whether a TCP/IPv4 packet has the RST flag. */
 static int resets(const unsigned char* data, int length) {
   const int flags = (data[0] & 15) * 4 + 13;
   return flags < length && (data[flags] & 4) != 0;
@@ -209,8 +213,8 @@ static int64_t begin_opportunity(struct link_state* link) {
   return at_ns;
 }
 
-/* When a packet that is in the queue from at_ns has left the link; *taken_ns is when it leaves the
- * queue. Packets come in order, so that nothing later changes it. */
+/* The time at which a packet that enters the queue at at_ns has left the link; *taken_ns is the
+ * time at which it leaves the queue. It can be computed on arrival because the queue is FIFO. */
 static int64_t leaves_link(struct link_state* link, int64_t at_ns, int64_t bytes,
                            int64_t* taken_ns) {
   int64_t left_ns;
@@ -229,7 +233,7 @@ static int64_t leaves_link(struct link_state* link, int64_t at_ns, int64_t bytes
         use_opportunity(link);
       }
     }
-    /* The one in service counts as waiting; its place is beyond the queue's. */
+    /* The packet in service is counted as waiting, but has a place beyond the queue's. */
     *taken_ns = link->free_ns;
     return link->free_ns;
   }
@@ -253,8 +257,8 @@ static int64_t leaves_link(struct link_state* link, int64_t at_ns, int64_t bytes
   return left_ns;
 }
 
-/* The packet at the end of a pipe has left the link at left_ns and goes on for there_ns: when it
- * arrives, and those of its batch with it. */
+/* Sets the arrival of the packet at the end of a pipe, which left the link at left_ns and is
+ * delayed by there_ns and by the hold. May also set that of the other packets of its batch. */
 static void release(struct hold_state* hold, struct pipe_state* pipe, const struct link_state* link,
                     int64_t left_ns, int64_t there_ns) {
   struct packet* packet = &pipe->slots[pipe->end % kSlots];
@@ -316,7 +320,7 @@ static void read_trace(struct link_state* link, const char* path) {
   }
 }
 
-/* What comes behind the eight arguments; whether it is as the head of this file says. */
+/* Parses the optional arguments. Returns whether they are valid. */
 static int read_options(int argc, char** argv, struct link_state* link, struct hold_state* hold) {
   static const char* const semantics[] = {"", "ns2", "mahimahi", "cellsim"};
   int place = 9;
@@ -396,13 +400,13 @@ int main(int argc, char** argv) {
   const uint64_t queue_packets = strtoull(argv[5], NULL, 10);
   const double loss = atof(argv[6]), jitter_us = atof(argv[7]);
   const int64_t there_ns = delay_ns / 2, back_ns = delay_ns - there_ns;
-  /* Before the queue, and behind it. */
+  /* The forward delay before the queue; the rest comes after the link. */
   const int64_t before_ns = link.semantics == kCellsim ? there_ns : 0;
-  /* Who counts bytes takes packets from the queue when they have a share of an opportunity. */
+  /* Semantics that count bytes take a packet from the queue only when it can be transmitted. */
   const uint64_t in_service = link.semantics == kRate || link.semantics == kNs2 ? 1 : 0;
   random_state = strtoull(argv[8], NULL, 10);
 
-  /* Whoever started it may be killed. */
+  /* Die with the parent, even if it is killed. */
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGINT, SIG_IGN);
   const int senders = open_tun(argv[1]);
@@ -470,7 +474,7 @@ int main(int argc, char** argv) {
       packet->length = (int)length;
       left_ns = leaves_link(&link, now + before_ns, length, &packet->leaves_queue_ns);
       if (loss > 0 && draw() <= loss) {
-        /* It has used the link. */
+        /* A lost packet has used the link. */
         if (flow != NULL) {
           ++flow->losses;
         }
@@ -502,17 +506,19 @@ int main(int argc, char** argv) {
     }
   }
 
-  printf("{\"real_time\": %s, \"overruns\": %llu, \"late_us\": {\"0.5\": %.0f, \"0.99\": %.0f, "
-         "\"0.999\": %.0f}, \"flows\": [",
-         is_real_time ? "true" : "false", (unsigned long long)overruns, late_percentile_us(0.5),
-         late_percentile_us(0.99), late_percentile_us(0.999));
+  printf(
+      "{\"real_time\": %s, \"overruns\": %llu, \"late_us\": {\"0.5\": %.0f, \"0.99\": %.0f, "
+      "\"0.999\": %.0f}, \"flows\": [",
+      is_real_time ? "true" : "false", (unsigned long long)overruns, late_percentile_us(0.5),
+      late_percentile_us(0.99), late_percentile_us(0.999));
   for (int i = 0; i < kFlows && flows[i].port != 0; ++i) {
-    printf("%s{\"port\": %u, \"packets\": %llu, \"bytes\": %llu, \"drops\": %llu, \"losses\": %llu, "
-           "\"mean_rtt_ms\": %.6f}",
-           i ? ", " : "", flows[i].port, (unsigned long long)flows[i].packets,
-           (unsigned long long)flows[i].bytes, (unsigned long long)flows[i].drops,
-           (unsigned long long)flows[i].losses,
-           flows[i].packets ? flows[i].rtt_us / (double)flows[i].packets / 1000 : 0.0);
+    printf(
+        "%s{\"port\": %u, \"packets\": %llu, \"bytes\": %llu, \"drops\": %llu, \"losses\": %llu, "
+        "\"mean_rtt_ms\": %.6f}",
+        i ? ", " : "", flows[i].port, (unsigned long long)flows[i].packets,
+        (unsigned long long)flows[i].bytes, (unsigned long long)flows[i].drops,
+        (unsigned long long)flows[i].losses,
+        flows[i].packets ? flows[i].rtt_us / (double)flows[i].packets / 1000 : 0.0);
   }
   printf("]}\n");
   return 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
- * A RemyCC as TCP congestion control of Linux (6.10 or newer). The table and its arithmetic are in
- * remy_table.h, beside this file. Build, and load by `remy-farm kernel run` or any libbpf:
+ * A RemyCC as a TCP congestion control of Linux (6.10 or newer). The table and its arithmetic are
+ * in remy_table.h, beside this file. Build it as follows, and load it by `remy-farm kernel run` or
+ * by any program that uses libbpf:
  *
  *   clang -O2 -g -target bpf -c remy_congestion.bpf.c -o remy_congestion.bpf.o
  */
@@ -15,19 +16,20 @@
 #define REMY_NAME "@NAME@"
 #endif
 
-/* Behind the uses of each rule. */
+/* Indices of counters; the first REMY_RULES count the uses of each rule. */
 enum remy_counter {
   COUNT_ACKS = REMY_RULES,
-  COUNT_CLAMPED,       /* windows outside of what is allowed */
-  COUNT_TIMEOUTS,      /* sending began anew after one */
-  COUNT_IDLE,          /* sending began anew after a while without data */
-  COUNT_APP_LIMITED,   /* ACKs that told how quick the program is, not the network */
-  COUNT_RETRANSMITTED, /* ACKs of which it is unknown for which transmission they are */
+  COUNT_CLAMPED,       /* windows out of range */
+  COUNT_TIMEOUTS,      /* restarts after a retransmission timeout */
+  COUNT_IDLE,          /* restarts after an idle period */
+  COUNT_APP_LIMITED,   /* ACKs skipped because the application limited the rate */
+  COUNT_RETRANSMITTED, /* ACKs skipped because they may be for a retransmission */
   COUNT_SOCKETS,
   COUNTERS,
 };
 
-/* For `remy-farm kernel measure --noise`: behind them, RTTs by how many us they are above a base. */
+/* For `remy-farm kernel measure --noise`: after the counters, a histogram of RTTs in us above a
+ * base. */
 #ifdef REMY_NOISE_BASE_US
 #define REMY_NOISE_COUNTERS 16384
 #else
@@ -48,11 +50,11 @@ static inline void count(__u32 counter) {
   }
 }
 
-/* What a socket keeps, in icsk_ca_priv. */
+/* The state of one socket, in icsk_ca_priv. */
 struct remy_socket {
   struct remy_state state;
-  __u64 first_ack_us; /* of the on period */
-  __u32 is_stale;     /* the times of the next ACK tell nothing of the network */
+  __u64 first_ack_us; /* of this on period */
+  __u32 is_stale;     /* the next ACK's times say nothing about the network */
 };
 
 _Static_assert(sizeof(struct remy_socket) <= 13 * sizeof(__u64), "icsk_ca_priv holds 104 bytes");
@@ -64,13 +66,14 @@ static inline struct remy_socket* socket_of(struct sock* sk) {
 static inline void set_window_and_pace(struct sock* sk, const struct remy_state* state) {
   struct tcp_sock* tp = (struct tcp_sock*)sk;
   const __u32 window = remy_window(state);
-  const __u64 most = sk->sk_max_pacing_rate;
-  /* A packet in an RTT: a pace below would be what is measured, and slow itself down for ever. */
-  const __u64 least = tp->srtt_us ? (__u64)tp->mss_cache * 8000000 / tp->srtt_us + 1 : 1;
+  const __u64 max = sk->sk_max_pacing_rate;
+  /* One packet per RTT. A slower pace would be measured as the rate of ACKs, and so slow itself
+   * down further and further. */
+  const __u64 min = tp->srtt_us ? (__u64)tp->mss_cache * 8000000 / tp->srtt_us + 1 : 1;
   __u64 rate = remy_pacing_rate(state, tp->mss_cache);
   tp->snd_cwnd = window < tp->snd_cwnd_clamp ? window : tp->snd_cwnd_clamp;
-  rate = rate < least ? least : rate;
-  sk->sk_pacing_rate = rate > most ? most : rate;
+  rate = rate < min ? min : rate;
+  sk->sk_pacing_rate = rate > max ? max : rate;
 }
 
 SEC("struct_ops/remy_init")
@@ -95,7 +98,7 @@ int remy_cong_control(unsigned long long* context) {
   struct remy_socket* socket = socket_of(sk);
   struct remy_state* state = &socket->state;
   const __u64 received_us = tp->tcp_mstamp;
-  /* When the newest packet that this ACK is for was sent. */
+  /* The time at which the newest packet that this ACK covers was sent. */
   const __u64 sent_us = tp->first_tx_mstamp;
   const __u32 packets = sample->acked_sacked;
   if (packets == 0) {
@@ -115,7 +118,8 @@ int remy_cong_control(unsigned long long* context) {
   if (state->min_rtt_us == 0) {
     socket->first_ack_us = received_us;
   }
-  /* Linux takes all of the first window for what a program was slow to write. */
+  /* Linux marks the whole first window as app-limited, so only later packets are skipped, and only
+   * if they came slower than the average. */
   if (sample->is_app_limited && sent_us > socket->first_ack_us && state->min_rtt_us &&
       (remy_elapsed(state->last_received_us, received_us) << REMY_TIME_BITS) / packets >
           state->rec_ewma) {
@@ -139,7 +143,8 @@ int remy_cong_control(unsigned long long* context) {
   return 0;
 }
 
-/* After a timeout all in flight is lost, and what was measured is of a time long ago. */
+/* Restarts after a retransmission timeout: all packets in flight are lost, and the measurements are
+ * out of date. */
 SEC("struct_ops/remy_set_state")
 int remy_set_state(unsigned long long* context) {
   struct sock* sk = (struct sock*)context[0];
@@ -150,8 +155,8 @@ int remy_set_state(unsigned long long* context) {
   return 0;
 }
 
-/* Data is sent while nothing is in flight: if the program had no more, and not where the pace or a
- * small window left the path empty. */
+/* Called when data is sent while nothing is in flight. Ends an idle period if the application had
+ * no data, but not if pacing or a small window left the path empty. */
 SEC("struct_ops/remy_cwnd_event")
 int remy_cwnd_event(unsigned long long* context) {
   struct sock* sk = (struct sock*)context[0];
@@ -162,7 +167,7 @@ int remy_cwnd_event(unsigned long long* context) {
   }
   if (remy_elapsed(socket->state.last_received_us, tp->tcp_mstamp) >
       (tp->srtt_us >> 3) + (__u64)tp->rttvar_us) {
-    /* For longer than a timeout takes: an on period begins. */
+    /* Idle for longer than a retransmission timeout: a new on period begins. */
     remy_start(&socket->state);
     set_window_and_pace(sk, &socket->state);
     count(COUNT_IDLE);
@@ -172,37 +177,33 @@ int remy_cwnd_event(unsigned long long* context) {
   return 0;
 }
 
-/* Packets leave one by one where the pace does not ask for more than one a ms. */
+/* Sends single packets unless the pacing rate exceeds one packet per ms. */
 SEC("struct_ops/remy_min_tso_segs")
-int remy_min_tso_segs(unsigned long long* context) {
-  return 1;
-}
+int remy_min_tso_segs(unsigned long long* context) { return 1; }
 
-/* A RemyCC does not react to losses but by the rules. */
+/* A RemyCC reacts to losses only through its rules, so it never lowers ssthresh. */
 SEC("struct_ops/remy_ssthresh")
 int remy_ssthresh(unsigned long long* context) {
   return ((struct tcp_sock*)context[0])->snd_ssthresh;
 }
 
 SEC("struct_ops/remy_undo_cwnd")
-int remy_undo_cwnd(unsigned long long* context) {
-  return ((struct tcp_sock*)context[0])->snd_cwnd;
-}
+int remy_undo_cwnd(unsigned long long* context) { return ((struct tcp_sock*)context[0])->snd_cwnd; }
 
-#define REMY_OPERATIONS                                                                      \
-  .init = (void*)remy_init, .cong_control = (void*)remy_cong_control,                        \
-  .set_state = (void*)remy_set_state, .cwnd_event = (void*)remy_cwnd_event,                  \
-  .min_tso_segs = (void*)remy_min_tso_segs, .ssthresh = (void*)remy_ssthresh,                \
+#define REMY_OPERATIONS                                                       \
+  .init = (void*)remy_init, .cong_control = (void*)remy_cong_control,         \
+  .set_state = (void*)remy_set_state, .cwnd_event = (void*)remy_cwnd_event,   \
+  .min_tso_segs = (void*)remy_min_tso_segs, .ssthresh = (void*)remy_ssthresh, \
   .undo_cwnd = (void*)remy_undo_cwnd, .name = REMY_NAME
 
-/* One of the two is loaded: for sockets with CAP_NET_ADMIN, or for all. */
+/* The loader registers one of the two: for sockets with CAP_NET_ADMIN only, or for all sockets. */
 SEC(".struct_ops")
 struct tcp_congestion_ops remy_privileged = {REMY_OPERATIONS};
 
 SEC(".struct_ops")
-struct tcp_congestion_ops remy_for_all = {REMY_OPERATIONS, .flags = TCP_CONG_NON_RESTRICTED};
+struct tcp_congestion_ops remy_all_users = {REMY_OPERATIONS, .flags = TCP_CONG_NON_RESTRICTED};
 
-/* The same arithmetic for `remy-farm kernel verify`: answers a batch of records. */
+/* For `remy-farm kernel verify`: runs the same arithmetic on a batch of records. */
 #define BATCH 1024
 
 struct remy_batch {

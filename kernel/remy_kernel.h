@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * What remy_congestion.bpf.c uses of Linux, and no more: fields are found by name in the BTF of the
- * kernel that loads it (CO-RE), so that their order and what lies between them is of no account.
+ * The parts of Linux's types that remy_congestion.bpf.c uses. libbpf finds each field by name in
+ * the BTF of the kernel that loads the program (CO-RE), so the order of fields and the omitted ones
+ * do not matter.
  */
 #ifndef REMY_KERNEL_H
 #define REMY_KERNEL_H
@@ -12,7 +13,7 @@ typedef int __s32;
 typedef unsigned long long __u64;
 
 #define SEC(name) __attribute__((section(name), used))
-#define __uint(name, value) int(*name)[value]
+#define __uint(name, value) int (*name)[value]
 #define __type(name, value) typeof(value)* name
 
 enum { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6 };
@@ -48,7 +49,7 @@ struct tcp_sock {
   __u32 snd_cwnd;
   __u32 snd_cwnd_clamp;
   __u32 snd_ssthresh;
-  __u32 srtt_us; /* in eighths */
+  __u32 srtt_us; /* in units of 1/8 us */
   __u32 rttvar_us;
   __u32 app_limited;
   __u64 tcp_mstamp;
@@ -63,7 +64,7 @@ struct rate_sample {
 
 #pragma clang attribute pop
 
-/* Members by name, too: libbpf puts them where this kernel has them. */
+/* libbpf also matches these members by name and places them where the running kernel has them. */
 struct tcp_congestion_ops {
   __u32 (*ssthresh)(struct sock*);
   void (*set_state)(struct sock*, __u8);

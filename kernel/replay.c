@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
-/* Answers the records of replay.h from standard input on standard output, with the header of a
- * table, in this machine's order of bytes. */
+/* Reads records of replay.h from standard input, runs the arithmetic of the table in REMY_HEADER,
+ * and writes the answers to standard output. Both are in native byte order. */
 #include <stdio.h>
 
 #include REMY_HEADER

@@ -1,4 +1,4 @@
-"""What would break older clients is found; what would not is let through."""
+"""`buf breaking` rejects changes that break older clients and accepts the others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BUF = Path(sys.executable).parent / "buf"
 
 
 def _breaks(folder: Path, edits: dict[str, str]) -> str:
-    """What is said of the service with these replacements; empty if they break nothing."""
+    """The complaints of `buf` about the service with these edits; empty if it accepts them."""
     edited = folder / "proto"
     shutil.copytree(_PROTO, edited, ignore=shutil.ignore_patterns("src", "tests"))
     source = edited / "remy_farm" / "v1" / "design_service.proto"
@@ -28,8 +28,8 @@ def _breaks(folder: Path, edits: dict[str, str]) -> str:
     return done.stdout
 
 
-def test_every_broken_promise_is_named(tmp_path: Path) -> None:
-    said = _breaks(
+def test_every_breaking_change_is_reported(tmp_path: Path) -> None:
+    complaints = _breaks(
         tmp_path,
         {
             "  optional string campaign = 7;\n": "  optional string campaign = 17;\n",
@@ -39,9 +39,9 @@ def test_every_broken_promise_is_named(tmp_path: Path) -> None:
         },
     )
     for what in ('field "7"', "changed type", 'enum value "2"', 'RPC "ListEpochs"'):
-        assert what in said
+        assert what in complaints
 
 
-def test_more_may_be_promised(tmp_path: Path) -> None:
+def test_a_new_field_is_accepted(tmp_path: Path) -> None:
     before = "message GetServerInfoRequest {}"
     assert not _breaks(tmp_path, {before: f"{before[:-1]}\n  bool in_full = 1;\n}}"})

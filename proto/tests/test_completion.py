@@ -1,4 +1,4 @@
-"""What a message means that leaves fields out, whoever wrote it."""
+"""Completion of messages, including those of clients that predate a field."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _REQUESTS = [
 
 
 def _spec() -> spec_pb2.DesignSpec:
-    """What must be given, and nothing else."""
+    """A specification with its required fields only."""
     exact = spec_pb2.Distribution
     return spec_pb2.DesignSpec(
         name="least",
@@ -74,7 +74,7 @@ def _paths(message: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...
 
 
 def _without(message: Any, path: tuple[str, ...]) -> Any:
-    """A copy that leaves the field out."""
+    """A copy of the message without the field."""
     copy = type(message)()
     copy.CopyFrom(message)
     inner = copy
@@ -91,7 +91,7 @@ def _field(message: Any, path: tuple[str, ...]) -> FieldDescriptor:
     return field
 
 
-#: Every field of a specification that is complete, in each edition.
+#: Every field of a completed specification, in each edition.
 _CASES = [
     (edition, path)
     for edition in range(2, NEWEST_EDITION + 1)
@@ -116,8 +116,8 @@ def test_every_scalar_has_presence(file: Any) -> None:
             assert field.is_repeated or field.has_presence, field.full_name
 
 
-def test_what_evaluators_exchange_has_no_defaults_and_one_encoding() -> None:
-    """Requests and outcomes are compared and digested as bytes (README.md says why)."""
+def test_evaluation_messages_have_no_defaults_and_one_encoding() -> None:
+    """Requests and outcomes are compared and hashed as bytes (README.md says why)."""
     for descriptor in _messages(evaluation_pb2.DESCRIPTOR.message_types_by_name.values()):
         for field in descriptor.fields:
             assert not constraint_of(field).default, field.full_name
@@ -129,8 +129,8 @@ def test_what_evaluators_exchange_has_no_defaults_and_one_encoding() -> None:
 
 
 @pytest.mark.parametrize("kind", _REQUESTS, ids=lambda kind: kind.__name__)
-def test_a_request_of_a_client_that_knows_no_field_is_completed(kind: type[Message]) -> None:
-    """Every field of every request at once; one by one, as each default is independent."""
+def test_an_empty_request_is_completed(kind: type[Message]) -> None:
+    """One empty request covers all fields, since no default depends on another field."""
     empty: Any = complete(kind())
     descriptor: Any = kind.DESCRIPTOR
     for field in descriptor.fields:
@@ -142,23 +142,26 @@ def test_a_request_of_a_client_that_knows_no_field_is_completed(kind: type[Messa
 
 
 @pytest.mark.parametrize(("edition", "path"), _CASES, ids=_case)
-def test_a_specification_of_a_client_that_does_not_know_a_field_means_its_default(
+def test_an_absent_field_of_a_specification_takes_its_default(
     edition: int, path: tuple[str, ...]
 ) -> None:
     whole = complete(_spec(), edition=edition)
-    heard = complete(_without(whole, path))
+    completed = complete(_without(whole, path))
     field = _field(whole, path)
     if _is_required(field) or is_alternative(field):
-        # It is refused where specifications are checked.
-        assert heard == _without(whole, path)
+        # Validation rejects its absence later.
+        assert completed == _without(whole, path)
     elif path == ("edition",):
-        # Who knows no editions has left out what is of the newest.
-        assert (heard.edition, _without(heard, path)) == (NEWEST_EDITION, _without(whole, path))
+        # A client that predates editions gets the newest one.
+        assert (completed.edition, _without(completed, path)) == (
+            NEWEST_EDITION,
+            _without(whole, path),
+        )
     else:
-        assert heard == whole
+        assert completed == whole
 
 
-def test_a_zero_that_is_meant_stays() -> None:
+def test_an_explicit_zero_is_kept() -> None:
     spec = _spec()
     spec.objective.delta = 0
     spec.search.seed = 0
@@ -185,20 +188,20 @@ def test_the_simulated_time_depends_on_the_mode(mode: str, seconds: float) -> No
     assert complete(spec).search.simulated_seconds == seconds
 
 
-def test_a_mapping_is_filled_in_key_by_key() -> None:
+def test_the_default_of_a_mapping_applies_key_by_key() -> None:
     spec = _spec()
     spec.search.paper.window_increment.factor = 2
     grid = complete(spec).search.paper.window_increment
     assert (grid.factor, grid.maximum, grid.steps) == (2, 256, 3)
 
 
-def test_stored_jobs_and_archives_are_completed_within() -> None:
+def test_specifications_inside_stored_jobs_and_archives_are_completed() -> None:
     archive = job_pb2.JobArchive(record=job_pb2.JobRecord(job=job_pb2.Job(spec=_spec())))
     assert complete(archive).record.job.spec == complete(_spec())
     assert not complete(job_pb2.JobRecord()).job.HasField("spec")
 
 
-def test_what_has_no_defaults_is_left_alone() -> None:
+def test_messages_without_defaults_are_unchanged() -> None:
     for message in (evaluation_pb2.EvaluationRequest(), progress_pb2.ProgressEvent()):
         assert not complete(message).ByteSize()
 

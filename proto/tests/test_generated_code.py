@@ -1,4 +1,4 @@
-"""The generated code carries what the .proto files say."""
+"""The generated code carries the constraints of the .proto files."""
 
 from __future__ import annotations
 

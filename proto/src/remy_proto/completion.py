@@ -1,9 +1,9 @@
-"""Completion: what a message means that leaves fields out.
+"""Fill in the defaults of the fields that a message leaves out.
 
-Every scalar has presence, so that a field that was left out can be told from a zero that was meant.
-`complete` gives a field that was left out the default that is declared beside it, and is called
-wherever a message enters: a file, a call, a stored job, an archive, a worker's stream. README.md of
-this package has the rule, and how a field is added.
+Every scalar has presence, so an absent field differs from an explicit zero. `complete` sets each
+absent field to the default declared beside it in the .proto file. It is called wherever a message
+enters the program: from a file, a call, a stored job, an archive or a worker's stream. README.md
+of this package states the rule and says how to add a field.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ __all__ = [
     "simulated_seconds",
 ]
 
-#: The edition of a specification that is completed now and names none.
+#: The edition that `complete` gives to a specification that names none.
 NEWEST_EDITION: Final = 3
 
-#: A default as it is declared: a number or word, or several, or a mapping.
+#: A default as declared: one number or word, several of them, or a mapping from key to default.
 Default: TypeAlias = str | list[str] | dict[str, str]
 
 _MessageT = TypeVar("_MessageT", bound=Message)
@@ -56,7 +56,7 @@ _ABSOLUTE_SIGNALS: Final = (
     rule_table_pb2.SIGNAL_QUEUEING_DELAY,
     rule_table_pb2.SIGNAL_QUEUE_LENGTH,
 )
-# Absolute rules look at these unless a specification says otherwise.
+# The signals of absolute rules, unless a specification lists others.
 _USUAL_ABSOLUTE_SIGNALS: Final = (
     rule_table_pb2.SIGNAL_SEND_EWMA,
     rule_table_pb2.SIGNAL_REC_EWMA,
@@ -66,10 +66,11 @@ _TOKEN: Final = re.compile(r"[^\s,:{}\[\]]+")
 
 
 def complete(message: _MessageT, *, edition: int = NEWEST_EDITION) -> _MessageT:
-    """Fills in, in place, what a message leaves out and has a default for; returns the message.
+    """Sets, in place, every absent field that has a default, and returns the same message.
 
-    A specification in it names the edition of its defaults from then on, which is `edition` if it
-    named none. What is required and missing stays missing, and nothing is checked.
+    A specification inside the message that names no edition is completed with the defaults of
+    `edition`, and names it from then on. A required field that is missing stays missing: this
+    function validates nothing.
     """
     _complete(message, edition, {})
     return message
@@ -83,13 +84,16 @@ def constraint_of(field: FieldDescriptor) -> constraints_pb2.Constraint:
 
 
 def is_alternative(field: FieldDescriptor) -> bool:
-    """Whether the field is one of a oneof that is not there for `optional` alone."""
+    """Whether the field belongs to a oneof declared in the .proto file.
+
+    Every `optional` field also has a oneof, which the compiler makes; those do not count.
+    """
     oneof = field.containing_oneof
     return oneof is not None and oneof.name != f"_{field.name}"
 
 
 def default_text(field: FieldDescriptor, edition: int) -> str:
-    """The default declared for a field, as a YAML file has it; empty if there is none."""
+    """The default declared for a field, spelled as in YAML; empty if the field has no default."""
     constraint = constraint_of(field)
     text = constraint.default
     for later in constraint.edition_defaults:
@@ -100,7 +104,7 @@ def default_text(field: FieldDescriptor, edition: int) -> str:
 
 @cache
 def default_of(field: FieldDescriptor, edition: int) -> Default | None:
-    """The default declared for a field; None if there is none."""
+    """The default declared for a field, parsed; None if the field has no default."""
     text = default_text(field, edition)
     words = _TOKEN.findall(text)
     match text[:1]:
@@ -114,7 +118,7 @@ def default_of(field: FieldDescriptor, edition: int) -> Default | None:
 
 
 def scalar(field: FieldDescriptor, word: str) -> Any:
-    """A value of the field, as a default spells it."""
+    """Converts a word of a declared default to a value of the field's type."""
     if field.enum_type is not None:
         prefix = field.enum_type.values_by_number[0].name.removesuffix("UNSPECIFIED")
         return field.enum_type.values_by_name[prefix + word.upper()].number
@@ -129,7 +133,7 @@ def scalar(field: FieldDescriptor, word: str) -> Any:
 
 
 def default_message(field: FieldDescriptor, edition: int) -> Message | None:
-    """What a field that holds a message takes if it is left out; None if it stays absent."""
+    """The default of a field that holds a message; None if the field has no default."""
     default = default_of(field, edition)
     if default is None:
         return None
@@ -145,12 +149,12 @@ def default_message(field: FieldDescriptor, edition: int) -> Message | None:
 
 def simulated_seconds(mode: int) -> float:
     """The default of `search.simulated_seconds`, which depends on the mode."""
-    # A mode that could not be understood is found elsewhere.
+    # Validation reports an unknown mode later.
     return _SIMULATED_SECONDS.get(mode, _SIMULATED_SECONDS[spec_pb2.SEARCH_MODE_PAPER])
 
 
 def rules(spec: spec_pb2.DesignSpec, edition: int) -> int:
-    """The default of `rules`, which depends on the mode; signals that are given may say more."""
+    """The default of `rules` for the search mode of a specification that lists no signals."""
     field = spec_pb2.DesignSpec.DESCRIPTOR.fields_by_name["rules"]
     number: int = scalar(field, default_text(field, edition))
     is_paper = spec.search.mode == spec_pb2.SEARCH_MODE_PAPER
@@ -185,7 +189,11 @@ def _complete(message: Message, edition: int, inherited: dict[str, str]) -> None
 
 
 def _fill(message: Message, edition: int, inherited: dict[str, str]) -> None:
-    """`inherited` are defaults that the field which holds the message declares for its keys."""
+    """Completes the fields of one message.
+
+    `inherited` maps names of its fields to defaults declared by the field that holds the message;
+    they come before the message's own.
+    """
     for field in _fillable(message.DESCRIPTOR) if not inherited else message.DESCRIPTOR.fields:
         default: Default | None = inherited.get(field.name, default_of(field, edition))
         value = getattr(message, field.name)
@@ -210,8 +218,11 @@ def _fill(message: Message, edition: int, inherited: dict[str, str]) -> None:
 
 
 def _assign_word(message: Message, word: str) -> None:
-    """Makes of an empty alternative what a single word stands for: `0` an exact value, `infinite`
-    the member of that name."""
+    """Sets the member of a oneof that a one-word default stands for.
+
+    A word that is the name of a field, such as `infinite`, selects that field. Any other word is
+    the value of the only scalar field, such as `exact`.
+    """
     fields = message.DESCRIPTOR.fields_by_name
     if word in fields:
         getattr(message, word).SetInParent()
@@ -222,7 +233,10 @@ def _assign_word(message: Message, word: str) -> None:
 
 @cache
 def _fillable(descriptor: Descriptor) -> tuple[FieldDescriptor, ...]:
-    """The fields that have defaults, or may hold something that has. No message is recursive."""
+    """The fields with defaults, and those whose messages contain such fields.
+
+    Terminates because no message is recursive.
+    """
     return tuple(
         field
         for field in descriptor.fields

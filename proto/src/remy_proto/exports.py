@@ -1,6 +1,6 @@
-"""Names that a package exports, and loads when they are first used.
+"""Exports that a package imports lazily, on first use (PEP 562).
 
-A package lists them once, where type checkers look:
+A package lists its exports once, where type checkers look for them:
 
     if TYPE_CHECKING:
         from remy_farm.analysis.campaign import Member as Member
@@ -22,11 +22,12 @@ Exports = tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]
 
 
 def lazy_exports(package: str, file: str, extras: Mapping[str, str] | None = None) -> Exports:
-    """`__all__`, `__getattr__` and `__dir__` of a package for what its file imports for type
-    checkers alone, and for what its `__all__` had already.
+    """Returns `__all__`, `__getattr__` and `__dir__` for a package with lazy exports.
 
-    `extras` names what is to be installed for packages that may be absent. What is in one that is
-    absent is no part of `__dir__`, and an ImportError when it is asked for.
+    The exports are the names that `file` imports under `if TYPE_CHECKING`, after those already in
+    the package's `__all__`. `extras` maps each optional dependency to what `pip install` needs for
+    it. A name from a dependency that is not installed is left out of `__dir__`, and accessing it
+    raises an ImportError that says what to install.
     """
     modules = modules_of(file)
     optional = extras or {}
@@ -56,7 +57,7 @@ def lazy_exports(package: str, file: str, extras: Mapping[str, str] | None = Non
 
 
 def modules_of(file: str) -> dict[str, str]:
-    """Where each name is that a file imports for type checkers alone."""
+    """Maps each name that a file imports under `if TYPE_CHECKING` to its module."""
     tree = ast.parse(Path(file).read_text(encoding="utf-8"))
     return {
         alias.name: node.module

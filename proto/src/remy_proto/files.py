@@ -1,4 +1,4 @@
-"""Reading the begin of a file without waiting for whoever may never write to it."""
+"""Read the first bytes of a file without blocking on a pipe that nobody writes to."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import os
 import select
 import stat
 
-#: In which the writer of a pipe opens it.
+#: Time allowed for the writer of a pipe to open it.
 _WRITER_MS = 1000
 
 
 def read_begin(path: str | os.PathLike[str], most: int) -> bytes:
-    """The first bytes of a file, `most` of them or all; a pipe will do that somebody writes to.
+    """Returns at most `most` bytes from the start of a file or of a pipe.
 
-    Raises OSError, whose `strerror` says why in words.
+    Raises OSError if the file cannot be read, or if nobody has the pipe open for writing; its
+    `strerror` gives the reason in words.
     """
-    # A named pipe opened otherwise waits for its writer.
+    # Without O_NONBLOCK, opening a named pipe blocks until a writer opens it.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         begin = b""
@@ -27,7 +28,10 @@ def read_begin(path: str | os.PathLike[str], most: int) -> bytes:
 
 
 def _first_byte(pipe: int, path: str | os.PathLike[str]) -> bytes:
-    """None yet if its writer takes his time. Raises OSError if nobody has the other end."""
+    """The first byte, or nothing if the writer has not written yet.
+
+    Raises OSError if nobody has the pipe open for writing.
+    """
     poll = select.poll()
     poll.register(pipe, select.POLLIN)
     poll.poll(_WRITER_MS)

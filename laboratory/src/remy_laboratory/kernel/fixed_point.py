@@ -290,7 +290,7 @@ def c_header(table: IntegerTable, *, deadband_us: int = 0) -> str:
     lines = [
         f"/* The table with the SHA-256 {table.digest}. */",
         f"#define REMY_SCALE_FREE {int(table.is_scale_free)}",
-        f"#define REMY_LOOKS_AT_AGE {int(table.uses_age)}",
+        f"#define REMY_USES_AGE {int(table.uses_age)}",
         f"#define REMY_RULES {rules}",
         f"#define REMY_RULE_SLOTS {_slots(rules)}",
         f"#define REMY_NODE_SLOTS {_slots(nodes)}",

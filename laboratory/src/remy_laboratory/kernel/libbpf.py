@@ -24,7 +24,7 @@ _BPF_PROG_TEST_RUN: Final = 10
 _SYS_BPF: Final = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "ppc64le": 361, "s390x": 351}
 #: The two algorithms in an exported object; only one of them is loaded.
 PRIVILEGED: Final = "remy_privileged"
-FOR_ALL: Final = "remy_for_all"
+FOR_ALL: Final = "remy_all_users"
 _VERIFY: Final = "remy_verify"
 _ANY: Final = 0
 _NAME_TAKEN: Final = (

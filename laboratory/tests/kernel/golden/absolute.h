@@ -1,6 +1,6 @@
 /* The table with the SHA-256 a15c0929da23353e3604684c048dd46792bf3341f5b077fa5792b743e363fec9. */
 #define REMY_SCALE_FREE 0
-#define REMY_LOOKS_AT_AGE 0
+#define REMY_USES_AGE 0
 #define REMY_RULES 5
 #define REMY_RULE_SLOTS 8
 #define REMY_NODE_SLOTS 2

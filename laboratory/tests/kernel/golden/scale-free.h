@@ -1,6 +1,6 @@
 /* The table with the SHA-256 5770b3738d3bd48f05950ceebd93f1265dedd93ceee0d76029f2a8e2538206ad. */
 #define REMY_SCALE_FREE 1
-#define REMY_LOOKS_AT_AGE 0
+#define REMY_USES_AGE 0
 #define REMY_RULES 6
 #define REMY_RULE_SLOTS 8
 #define REMY_NODE_SLOTS 8
