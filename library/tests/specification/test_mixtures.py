@@ -176,14 +176,14 @@ _NETWORK = "rate_mbps: 12, rtt_ms: 100"
         ),
         (
             f"network: {{{_NETWORK}, senders: [{{design: a}}, {{protocol: cubc}}]}}",
-            "network.senders[1].protocol is 'cubc', but must be known: there is no protocol",
+            "network.senders[1].protocol is 'cubc': there is no protocol",
         ),
         (
             (
                 f"network: {{{_NETWORK}, "
                 "senders: [{design: a}, {protocol: 'cubic,variant=linx'}]}"
             ),
-            "network.senders[1].protocol is 'cubic,variant=linx', but must be known: protocol",
+            "network.senders[1].protocol is 'cubic,variant=linx': protocol",
         ),
         (
             f"network: {{{_NETWORK}, senders: [{{design: a}}, {{protocol: xcp}}]}}",
@@ -195,11 +195,11 @@ _NETWORK = "rate_mbps: 12, rtt_ms: 100"
         ),
         (
             f"network: {{{_NETWORK}, senders: [{{design: a, transport: udp}}]}}",
-            "network.senders[0].transport is 'udp', but must be known: there is no transport",
+            "network.senders[0].transport is 'udp': there is no transport",
         ),
         (
             f"network: {{{_NETWORK}, senders: 2, queue: fifo}}",
-            "network.queue is 'fifo', but must be known: there is no queue",
+            "network.queue is 'fifo': there is no queue",
         ),
         (
             f"models: [{{weight: 0, network: {{{_NETWORK}, senders: 1}}}}]",

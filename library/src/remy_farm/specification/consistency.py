@@ -233,7 +233,7 @@ def _choice_violations(
         try:
             parse_choice(_KINDS[name], text)
         except ValueError as error:
-            yield Violation(child_path(path, name), f"is {show(text)}, but must be known: {error}")
+            yield Violation(child_path(path, name), f"is {show(text)}: {error}")
 
 
 def _senders_violations(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:

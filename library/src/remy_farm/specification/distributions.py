@@ -48,12 +48,12 @@ def quantiles(distribution: spec_pb2.Distribution, probabilities: Numbers) -> Nu
             return np.clip(low * np.array(growth), low, high)
         case "integer_uniform":
             first, last = distribution.integer_uniform.low, distribution.integer_uniform.high
-            places = np.floor(probabilities * (last - first + 1))
-            return np.asarray(np.minimum(first + places, last))
+            offsets = np.floor(probabilities * (last - first + 1))
+            return np.asarray(np.minimum(first + offsets, last))
         case "list":
             values = np.array(distribution.list.values)
-            place = (probabilities * len(values)).astype(np.intp)
-            return values[np.minimum(place, len(values) - 1)]
+            indices = (probabilities * len(values)).astype(np.intp)
+            return values[np.minimum(indices, len(values) - 1)]
         case _:
             return np.full(len(probabilities), distribution.exact)
 

@@ -55,7 +55,7 @@ class RandomEvents(RuleBasedStateMachine):
 
     @precondition(lambda self: self._ordinary_workers())
     @rule(data=st.data(), how=st.sampled_from(["kill", "leave", "reconnect"]))
-    def go(self, data: st.DataObject, how: str) -> None:
+    def remove_or_reconnect(self, data: st.DataObject, how: str) -> None:
         name = data.draw(st.sampled_from(self._ordinary_workers()))
         getattr(self.fleet, how)(name)
 
@@ -68,16 +68,16 @@ class RandomEvents(RuleBasedStateMachine):
     def wait(self, seconds: float) -> None:
         self.fleet.advance(seconds)
 
-    @precondition(lambda self: self._busy())
-    @rule(data=st.data(), how=st.sampled_from(["answer", "give back", "damage", "done"]))
+    @precondition(lambda self: self._busy_workers())
+    @rule(data=st.data(), how=st.sampled_from(["answer", "give back", "damage", "answer finished"]))
     def answer(self, data: st.DataObject, how: str) -> None:
-        busy = self._busy()
+        busy = self._busy_workers()
         name = data.draw(st.sampled_from(sorted(busy)))
         worker = self.fleet.workers[name]
         lease_id = data.draw(st.sampled_from(sorted(worker.tasks)))
         if how == "answer":
             self.fleet.answer(name, lease_id)
-        elif how == "done":
+        elif how == "answer finished":
             self.fleet.answer_finished_tasks(name)
         else:
             del worker.tasks[lease_id]
@@ -86,7 +86,7 @@ class RandomEvents(RuleBasedStateMachine):
             else:
                 self.fleet.scheduler.give_back(name, [lease_id], self.fleet.now)
 
-    def _busy(self) -> list[str]:
+    def _busy_workers(self) -> list[str]:
         """The workers that have tasks and are not frozen."""
         workers = self.fleet.workers.items()
         return [name for name, worker in workers if worker.tasks and not worker.frozen]
@@ -96,7 +96,7 @@ class RandomEvents(RuleBasedStateMachine):
         return sorted(set(_NAMES) & set(self.fleet.workers))
 
     @invariant()
-    def the_scheduler_counts_what_is_there(self) -> None:
+    def snapshot_counts_match(self) -> None:
         snapshot = self.fleet.scheduler.snapshot()
         open_requests = len(self.fleet.requests) - len(self.fleet.ended) - len(self.fleet.withdrawn)
         # An evaluation is closed before its end is reported.
@@ -125,14 +125,16 @@ class RandomEventsWithWrongResults(RandomEvents):
 
     def __init__(self) -> None:
         super().__init__()
-        self.lies = 0
+        self.errors = 0
 
     @precondition(lambda self: self._ordinary_workers())
     @rule(data=st.data())
-    def lie(self, data: st.DataObject) -> None:
+    def make_results_wrong(self, data: st.DataObject) -> None:
         # Each error is different, so that no two wrong results agree.
-        self.lies += 1
-        self.fleet.workers[data.draw(st.sampled_from(self._ordinary_workers()))].off_by = self.lies
+        self.errors += 1
+        self.fleet.workers[
+            data.draw(st.sampled_from(self._ordinary_workers()))
+        ].off_by = self.errors
 
     def check_ends(self) -> None:
         """Checks that a job with different answers fails, at the latest in its next evaluation."""
