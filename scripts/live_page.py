@@ -31,7 +31,7 @@ SIMULATOR = ROOT / "simulator/src"
 PLAY = ROOT / "play"
 #: The directories that the live network is compiled from. Others, which read files or evaluate,
 #: need exceptions, which this build has not.
-FOLDERS = ("core", "elements", "live", "network", "protocols", "senders")
+FOLDERS = ("core", "elements", "live", "network", "protocols", "senders", "transports")
 TABLES = ("rule_table.cc", "compiled_table.cc")
 #: The flags of the native build, without those that WebAssembly does not support.
 FLAGS = [
@@ -43,13 +43,13 @@ LINK_FLAGS = ["-target", "wasm32-wasi", "-mexec-model=reactor", "-Wl,--export-dy
 PAGES = (BUILT / "page.html", FARM / "farm.js", FARM / "farm.css")
 #: Directories that are compiled for speed, because a simulation spends its time there; the others
 #: are compiled for size. Results have the same bits either way.
-FAST = ("elements", "network", "senders")
+FAST = ("elements", "network", "senders", "transports")
 #: Files in these directories that are compiled for size: they run once per simulation or flow, or
 #: are rarely used on the page.
 SLOW = {
-    *("bodies", "clock", "description", "flow_lengths", "link_conditions", "link_description"),
-    *("omniscient", "opportunities", "queues", "traffic"),
-    *("fair_queueing", "fq_codel", "link_driver", "ns2_body", "red", "xcp_router"),
+    *("clock", "description", "flow_lengths", "link_conditions", "link_description"),
+    *("omniscient", "opportunities", "queues", "traffic", "transport"),
+    *("fair_queueing", "fq_codel", "link_driver", "ns2_endpoint", "red", "xcp_router"),
 }
 
 

@@ -124,10 +124,10 @@ TransportColumns transport_columns(const OutcomeColumns& outcome) {
   }
   TransportColumns columns;
   for (const NetworkSenderResults& sender : senders) {
-    columns.packets_in_order.push_back(sender.body.packets_in_order);
-    columns.packets_repeated.push_back(sender.body.packets_repeated);
-    columns.packets_marked.push_back(sender.body.packets_marked);
-    columns.timeouts.push_back(sender.body.timeouts);
+    columns.packets_in_order.push_back(sender.endpoint.packets_in_order);
+    columns.packets_repeated.push_back(sender.endpoint.packets_retransmitted);
+    columns.packets_marked.push_back(sender.endpoint.packets_marked);
+    columns.timeouts.push_back(sender.endpoint.timeouts);
     columns.throughput_packets.push_back(sender.throughput_packets);
     columns.delay_samples.push_back(sender.delay_samples);
     columns.flows.push_back(sender.flows.size());
@@ -135,8 +135,8 @@ TransportColumns transport_columns(const OutcomeColumns& outcome) {
       columns.flow_packets.push_back(flow.packets);
       columns.completion_ms.push_back(flow.time_ms);
     }
-    columns.sampled_rtt_ms.push_back(sender.body.rtt.mean_ms());
-    columns.sampled_rtt_over_time_ms.push_back(sender.body.rtt.mean_over_time_ms());
+    columns.sampled_rtt_ms.push_back(sender.endpoint.rtt.mean_ms());
+    columns.sampled_rtt_over_time_ms.push_back(sender.endpoint.rtt.mean_over_time_ms());
   }
   return columns;
 }

@@ -15,7 +15,7 @@
 #include "core/choice.h"
 #include "elements/queues.h"
 #include "protocols/protocol.h"
-#include "senders/bodies.h"
+#include "transports/transport.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -46,19 +46,19 @@ std::vector<std::string> traits(const Protocol& protocol) {
   return result;
 }
 
-std::vector<std::string> traits(const BodyKind& body) {
+std::vector<std::string> traits(const Transport& transport) {
   std::vector<std::string> result;
-  if (body.carries_tables) {
+  if (transport.carries_tables) {
     result.emplace_back("carries RemyCCs");
   }
-  if (body.carries_controllers) {
+  if (transport.carries_controllers) {
     result.emplace_back("carries protocols");
   }
-  if (body.takes_noise) {
+  if (transport.takes_noise) {
     result.emplace_back("measures with noise");
   }
-  result.emplace_back(body.counts_every_packet ? "throughput of packets received"
-                                               : "throughput of packets in order");
+  result.emplace_back(transport.counts_every_packet ? "throughput of packets received"
+                                                    : "throughput of packets in order");
   return result;
 }
 
@@ -89,7 +89,7 @@ std::vector<Entry> registered(std::string_view registry) {
     return list(protocols());
   }
   if (registry == "transport") {
-    return list(body_kinds());
+    return list(transports());
   }
   if (registry == "queue") {
     return list(queue_disciplines());
@@ -101,7 +101,7 @@ void check_choice(std::string_view registry, const Choice& choice) {
   if (registry == "protocol") {
     Chosen(registry, find_protocol(choice.name).variants, choice);
   } else if (registry == "transport") {
-    Chosen(registry, find_body_kind(choice.name).variants, choice);
+    Chosen(registry, find_transport(choice.name).variants, choice);
   } else if (registry == "queue") {
     Chosen(registry, find_queue_discipline(choice.name).variants, choice);
   } else {

@@ -39,10 +39,10 @@ void bind_results(nb::module_& module) {
              std::uint64_t throughput_packets, std::uint64_t delay_samples,
              std::vector<FlowCompletion> flows) {
             new (self) NetworkSenderResults();
-            self->body.packets_in_order = packets_in_order;
-            self->body.packets_repeated = packets_repeated;
-            self->body.packets_marked = packets_marked;
-            self->body.timeouts = timeouts;
+            self->endpoint.packets_in_order = packets_in_order;
+            self->endpoint.packets_retransmitted = packets_repeated;
+            self->endpoint.packets_marked = packets_marked;
+            self->endpoint.timeouts = timeouts;
             self->throughput_packets = throughput_packets;
             self->delay_samples = delay_samples;
             self->flows = std::move(flows);
@@ -50,12 +50,12 @@ void bind_results(nb::module_& module) {
           nb::kw_only(), "packets_in_order"_a, "packets_repeated"_a, "packets_marked"_a,
           "timeouts"_a, "throughput_packets"_a, "delay_samples"_a, "flows"_a)
       .def_prop_ro("packets_in_order",
-                   [](const NetworkSenderResults& r) { return r.body.packets_in_order; })
+                   [](const NetworkSenderResults& r) { return r.endpoint.packets_in_order; })
       .def_prop_ro("packets_repeated",
-                   [](const NetworkSenderResults& r) { return r.body.packets_repeated; })
+                   [](const NetworkSenderResults& r) { return r.endpoint.packets_retransmitted; })
       .def_prop_ro("packets_marked",
-                   [](const NetworkSenderResults& r) { return r.body.packets_marked; })
-      .def_prop_ro("timeouts", [](const NetworkSenderResults& r) { return r.body.timeouts; })
+                   [](const NetworkSenderResults& r) { return r.endpoint.packets_marked; })
+      .def_prop_ro("timeouts", [](const NetworkSenderResults& r) { return r.endpoint.timeouts; })
       .def_ro("throughput_packets", &NetworkSenderResults::throughput_packets)
       .def_ro("delay_samples", &NetworkSenderResults::delay_samples)
       .def_ro("flows", &NetworkSenderResults::flows);

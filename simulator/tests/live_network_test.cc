@@ -22,7 +22,7 @@ NetworkDescription cubic_senders(std::uint32_t senders) {
   network.links.push_back(link);
   SenderDescription sender;
   sender.protocol.name = "cubic";
-  sender.body.name = "tcp";
+  sender.transport.name = "tcp";
   sender.traffic = {ExponentialTime{1000}, 1000};
   sender.route.links = {0};
   network.senders.assign(senders, sender);

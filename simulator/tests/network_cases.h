@@ -12,7 +12,7 @@
 #include "network/description.h"
 #include "protocols/protocol.h"
 #include "random_cases.h"
-#include "senders/bodies.h"
+#include "transports/transport.h"
 
 namespace remy {
 
@@ -31,7 +31,7 @@ inline std::string describe_kind(const LinkDescription& link) {
   return text;
 }
 
-// The network that a specimen is, of RemyCCs in the datagram body.
+// The network that a specimen is, of RemyCCs in the datagram endpoint.
 inline NetworkDescription as_network(const Specimen& specimen) {
   NetworkDescription network;
   network.key = specimen.key;
@@ -46,7 +46,7 @@ inline NetworkDescription as_network(const Specimen& specimen) {
     for (std::uint32_t i = 0; i < group.count; ++i) {
       SenderDescription sender;
       sender.table = group.table;
-      sender.body.name = "datagram";
+      sender.transport.name = "datagram";
       sender.traffic = group.traffic;
       sender.route.links = {0};
       network.senders.push_back(sender);
@@ -82,7 +82,7 @@ class RandomNetwork {
     return network;
   }
 
-  // What bodies of all kinds know of measurement noise.
+  // What endpoints of all kinds know of measurement noise.
   void measure(NetworkDescription& network) {
     if (kinds_.chance(0.3)) {
       network.measurement.reordering_probability = kinds_.uniform(0, 0.3);
@@ -269,12 +269,12 @@ class RandomNetwork {
       sender.protocol = protocol(is_xcp);
     }
     do {
-      const auto last = static_cast<std::uint32_t>(body_kinds().size() - 1);
-      const BodyKind& kind = body_kinds()[random_.integer(0, last)];
+      const auto last = static_cast<std::uint32_t>(transports().size() - 1);
+      const Transport& kind = transports()[random_.integer(0, last)];
       if (sender.table ? kind.carries_tables : kind.carries_controllers) {
-        sender.body = choice(kind.name, kind.variants);
+        sender.transport = choice(kind.name, kind.variants);
       }
-    } while (sender.body.name.empty());
+    } while (sender.transport.name.empty());
     sender.traffic = traffic();
     sender.barrier = random_.integer(0, 1);
     sender.route.links.push_back(random_.integer(0, links - 1));

@@ -18,7 +18,7 @@ std::string describe(const NetworkDescription& network) {
   }
   for (const SenderDescription& sender : network.senders) {
     text += "| " + (sender.table ? "remycc" : name_of(sender.protocol)) + " on " +
-            name_of(sender.body) + " ";
+            name_of(sender.transport) + " ";
   }
   return text;
 }
@@ -61,12 +61,12 @@ TEST_P(AnyNetwork, LosesNoCountOfItsPackets) {
   for (std::size_t i = 0; i < results.senders.size(); ++i) {
     const NetworkSenderResults& sender = results.senders[i];
     const SenderResults& traffic = sender.traffic;
-    EXPECT_EQ(sender.body.packets_sent, traffic.packets_sent) << i;
-    EXPECT_EQ(sender.body.packets_received, traffic.packets_received) << i;
+    EXPECT_EQ(sender.endpoint.packets_sent, traffic.packets_sent) << i;
+    EXPECT_EQ(sender.endpoint.packets_received, traffic.packets_received) << i;
     EXPECT_LE(traffic.packets_received + traffic.packets_lost, traffic.packets_sent) << i;
-    EXPECT_LE(sender.body.packets_in_order, traffic.packets_received) << i;
-    EXPECT_LE(sender.body.packets_repeated, traffic.packets_sent) << i;
-    EXPECT_LE(sender.body.packets_marked, traffic.packets_received) << i;
+    EXPECT_LE(sender.endpoint.packets_in_order, traffic.packets_received) << i;
+    EXPECT_LE(sender.endpoint.packets_retransmitted, traffic.packets_sent) << i;
+    EXPECT_LE(sender.endpoint.packets_marked, traffic.packets_received) << i;
     EXPECT_LE(sender.throughput_packets, traffic.packets_received) << i;
     EXPECT_LE(traffic.share_ms, traffic.on_ms + 1e-9) << i;
     EXPECT_LE(traffic.on_ms, 3000 + 1e-9) << i;
@@ -111,7 +111,7 @@ TEST_P(AnyNetwork, KeepsDeliveringWhatATableSendsOverTcp) {
   link.loss_probability = random.uniform(0, 0.02);
   SenderDescription& sender = network.senders.emplace_back();
   sender.table = 0;
-  sender.body = {"tcp", random.chance(0.5) ? "linux" : "rfc", {}};
+  sender.transport = {"tcp", random.chance(0.5) ? "linux" : "rfc", {}};
   sender.traffic.on = Always{};
   sender.route.links = {0};
   const auto delivered = [&](double duration_ms) {
@@ -135,10 +135,10 @@ TEST_P(AnyNetwork, CompletesEveryFlowByPackets) {
   }
   for (SenderDescription& sender : network.senders) {
     const bool repairs = sender.table || find_protocol(sender.protocol.name).needs.retransmits;
-    if (sender.body.name != "tcp" || !repairs) {
+    if (sender.transport.name != "tcp" || !repairs) {
       sender.table.reset();
       sender.protocol = {"newreno", "", {}};
-      sender.body = {"tcp", "", {}};
+      sender.transport = {"tcp", "", {}};
     }
     sender.first_on_ms = random.random().uniform(0, 1000);
     sender.traffic = {ExponentialBytes{random.random().uniform(1, 300'000)}, 1e15};
@@ -149,7 +149,7 @@ TEST_P(AnyNetwork, CompletesEveryFlowByPackets) {
     const NetworkSenderResults& sender = results.senders[i];
     ASSERT_EQ(sender.flows.size(), 1U) << i;
     // All of it was handed on, and once.
-    EXPECT_EQ(sender.body.packets_in_order, sender.flows[0].packets) << i;
+    EXPECT_EQ(sender.endpoint.packets_in_order, sender.flows[0].packets) << i;
     EXPECT_NEAR(sender.traffic.on_ms, sender.flows[0].time_ms, 1e-6) << i;
   }
 }

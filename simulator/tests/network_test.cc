@@ -60,8 +60,8 @@ TEST_P(AgainstTheDumbbell, SameBits) {
       EXPECT_EQ(found.share_ms, expected.share_ms) << "sender " << i;
       EXPECT_EQ(found.delay_sum_ms, expected.delay_sum_ms) << "sender " << i;
       EXPECT_EQ(found.first_on_ms, expected.first_on_ms) << "sender " << i;
-      EXPECT_EQ(general.senders[i].body.packets_sent, expected.packets_sent);
-      EXPECT_EQ(general.senders[i].body.packets_received, expected.packets_received);
+      EXPECT_EQ(general.senders[i].endpoint.packets_sent, expected.packets_sent);
+      EXPECT_EQ(general.senders[i].endpoint.packets_received, expected.packets_received);
       EXPECT_EQ(general.senders[i].throughput_packets, expected.packets_received);
     }
     EXPECT_EQ(uses.uses, dumbbell.rule_uses);
@@ -85,7 +85,7 @@ NetworkDescription one_link(double rate_packets_per_ms, double delay_ms) {
 SenderDescription sender_of(const char* protocol, const Traffic& traffic) {
   SenderDescription sender;
   sender.protocol.name = protocol;
-  sender.body.name = "tcp";
+  sender.transport.name = "tcp";
   sender.traffic = traffic;
   sender.route.links = {0};
   return sender;
@@ -174,15 +174,16 @@ TEST(Network, WhatCannotRunIsRefusedInOneSentence) {
                 n.senders[0].protocol.name = "no-such";
               }).starts_with("there is no protocol \"no-such\"; there are: "));
   EXPECT_TRUE(with([](N& n) {
-                n.senders[0].body.name = "no-such";
+                n.senders[0].transport.name = "no-such";
               }).starts_with("there is no transport \"no-such\"; there are: "));
-  EXPECT_EQ(with([](N& n) { n.senders[0].body.name = "datagram"; }),
-            "senders[0] is a protocol but the body \"datagram\" carries none");
+  EXPECT_EQ(with([](N& n) { n.senders[0].transport.name = "datagram"; }),
+            "senders[0] is a protocol but the transport \"datagram\" carries none");
   EXPECT_EQ(with([](N& n) { n.senders[0].table = 0; }),
             "senders[0] runs table 0 but there are 0, from 0");
-  EXPECT_EQ(with([](N& n) { n.measurement.timestamp_resolution_ms = 1; }),
-            "senders[0] has the body \"tcp\", which knows no measurement noise but offsets of RTTs "
-            "and reordering");
+  EXPECT_EQ(
+      with([](N& n) { n.measurement.timestamp_resolution_ms = 1; }),
+      "senders[0] has the transport \"tcp\", which knows no measurement noise but offsets of RTTs "
+      "and reordering");
   EXPECT_EQ(with([](N& n) { n.measurement.reordering_probability = 1.5; }),
             "measurement.reordering_probability is 1.500000 but must be from 0 to 1");
   EXPECT_TRUE(with([](N& n) {
@@ -216,17 +217,17 @@ TEST(Network, PacketsThatOthersOvertakeLookLostToTcpAndAreNot) {
   NetworkDescription network = one_link(1, 50);
   network.senders = {sender_of("newreno", kAlwaysOn)};
   const NetworkResults in_order = run_network(network, {}, 20'000, 1);
-  EXPECT_EQ(in_order.senders[0].body.packets_repeated, 0U);
+  EXPECT_EQ(in_order.senders[0].endpoint.packets_retransmitted, 0U);
   network.measurement.reordering_probability = 0.01;
   // Two packets overtake, which is no loss yet; then ten.
   network.measurement.reordering_delay_ms = 2.5;
   const NetworkResults nearly = run_network(network, {}, 20'000, 1);
-  EXPECT_EQ(nearly.senders[0].body.packets_repeated, 0U);
+  EXPECT_EQ(nearly.senders[0].endpoint.packets_retransmitted, 0U);
   network.measurement.reordering_delay_ms = 10;
   const NetworkResults overtaken = run_network(network, {}, 20'000, 1);
   EXPECT_EQ(overtaken.senders[0].traffic.packets_lost, 0U);
   EXPECT_EQ(overtaken.links[0].lost, 0U);
-  EXPECT_GT(overtaken.senders[0].body.packets_repeated, 20U);
+  EXPECT_GT(overtaken.senders[0].endpoint.packets_retransmitted, 20U);
   EXPECT_LT(overtaken.senders[0].throughput_packets,
             in_order.senders[0].throughput_packets * 9 / 10);
 }
@@ -236,7 +237,7 @@ TEST(Network, DatagramsThatAreOvertakenCountWhenTheyCome) {
   NetworkDescription network = one_link(1, 50);
   SenderDescription sender = sender_of("", kAlwaysOn);
   sender.table = 0;
-  sender.body.name = "datagram";
+  sender.transport.name = "datagram";
   network.senders = {sender};
   const SenderResults in_order = run_network(network, {&table, 1}, 20'000, 1).senders[0].traffic;
   network.measurement.reordering_probability = 0.1;
@@ -286,7 +287,7 @@ TEST(Network, RecordsItsStateInEqualSteps) {
   network.links[0].buffer_packets = 5;
   SenderDescription sender = sender_of("", kAlwaysOn);
   sender.table = 0;
-  sender.body.name = "datagram";
+  sender.transport.name = "datagram";
   network.senders = {sender};
   SampleCounter recorder;
   NetworkOptions options;
@@ -321,7 +322,7 @@ TEST(Network, WaysTakeTheTimeOfTheirLinksAndDelays) {
   network.ack_bytes = 150;
   SenderDescription sender = sender_of("", kAlwaysOn);
   sender.table = 0;
-  sender.body.name = "datagram";
+  sender.transport.name = "datagram";
   sender.route.links = {0, 1};
   sender.route.delay_ms = 5;
   sender.route.return_delay_ms = 7;
@@ -350,7 +351,7 @@ TEST(Network, LossOnEachLinkIsIndependent) {
   network.links[2].loss_probability = 0.3;
   SenderDescription sender = sender_of("", kAlwaysOn);
   sender.table = 0;
-  sender.body.name = "datagram";
+  sender.transport.name = "datagram";
   sender.route.links = {0, 1};
   sender.route.return_links = {2};
   network.senders = {sender};

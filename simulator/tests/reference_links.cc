@@ -254,7 +254,7 @@ void ReferenceLink::draw_loss(Segment& segment, double departed_ms) {
   if (description_.changes && change_loss(*description_.changes)) {
     const std::uint64_t name = (segment.is_ack ? std::uint64_t{1} << 62 : 0) +
                                segment.sender * (std::uint64_t{1} << 48) +
-                               segment.hop * (std::uint64_t{1} << 38) + segment.serial;
+                               segment.hop * (std::uint64_t{1} << 38) + segment.transmission_number;
     if (unit_interval(random_bits(draws_key(4), name)) < condition(departed_ms).loss_probability) {
       segment.lost_behind_hop = hop;
     }
@@ -289,7 +289,8 @@ void ReferenceLink::hold(const Segment& segment, double now_ms, double delay_ms)
     } else if (const auto* const random = std::get_if<RandomRelease>(&*description_.jitter_box)) {
       const std::uint64_t name = (segment.is_ack ? std::uint64_t{1} << 62 : 0) +
                                  segment.sender * (std::uint64_t{1} << 48) +
-                                 segment.hop * (std::uint64_t{1} << 38) + segment.serial;
+                                 segment.hop * (std::uint64_t{1} << 38) +
+                                 segment.transmission_number;
       if (unit_interval(random_bits(draws_key(3), 2 * name)) < random->probability) {
         const double share = unit_interval(random_bits(draws_key(3), 2 * name + 1));
         held.release_ms += random->longest_hold_ms * share;

@@ -1,4 +1,4 @@
-#include "senders/rtt_statistics.h"
+#include "transports/rtt_statistics.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "senders/scoreboard.h"
+#include "transports/scoreboard.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/random.h"
-#include "senders/reassembly.h"
+#include "transports/reassembly.h"
 
 namespace remy {
 namespace {
@@ -90,11 +90,11 @@ TEST_P(AgainstTheSlowScoreboard, SaysTheSame) {
     if (fast.has_lost() && chance(0.5)) {
       leaving = fast.first_lost();
       ASSERT_EQ(*leaving, slow.first_lost());
-      fast.repeat(*leaving).serial = serial++;
+      fast.repeat(*leaving).transmission_number = serial++;
       slow.repeat(*leaving);
     } else if (fast.end() - fast.first() < window) {
       leaving = fast.end();
-      fast.send().serial = serial++;
+      fast.send().transmission_number = serial++;
       slow.send();
     } else {
       ASSERT_EQ(fast.lose_all(), slow.count(SlowScoreboard::State::kInFlight));

@@ -7,7 +7,7 @@
 #include "protocols/protocol.h"
 #include "reference_queues.h"
 #include "senders/packet.h"
-#include "slow_bodies.h"
+#include "slow_endpoints.h"
 
 namespace remy {
 namespace {
@@ -39,7 +39,7 @@ SlowNetwork::SlowNetwork(const NetworkDescription& network, std::span<const Comp
         Schedule(description.traffic, key_of(Purpose::kTraffic, index), description.first_on_ms));
     sender.description = &description;
     const auto setting = [&] {
-      BodySetting made;
+      EndpointSetting made;
       made.sender = static_cast<std::uint32_t>(index);
       made.packet_bytes = network.packet_bytes;
       made.measurement = network.measurement;
@@ -58,10 +58,11 @@ SlowNetwork::SlowNetwork(const NetworkDescription& network, std::span<const Comp
       }
       return made;
     };
-    sender.body = slow_body(description.body, setting());
-    if (!sender.body) {
-      const BodyKind& kind = find_body_kind(description.body.name);
-      sender.body = kind.make(Chosen("transport", kind.variants, description.body), setting());
+    sender.endpoint = slow_endpoint(description.transport, setting());
+    if (!sender.endpoint) {
+      const Transport& kind = find_transport(description.transport.name);
+      sender.endpoint =
+          kind.make(Chosen("transport", kind.variants, description.transport), setting());
     }
     sender.switch_ms = sender.schedule.begins_ms(0, 0);
     senders_.push_back(std::move(sender));
@@ -91,7 +92,7 @@ NetworkResults SlowNetwork::run() {
         who_ = segment.sender;
         SlowSender& sender = senders_[who_];
         ++sender.results.traffic.packets_lost;
-        sender.body->lost(segment, event.now_ms);
+        sender.endpoint->on_packet_lost(segment, event.now_ms);
         end_if_done(sender, event.now_ms);
       }
     }
@@ -107,13 +108,13 @@ NetworkResults SlowNetwork::run() {
       traffic.on_ms += duration_ms_ - sender.on_since_ms;
       traffic.share_ms += share_ms_ - sender.share_at_on_ms;
     }
-    sender.results.body = sender.body->results();
+    sender.results.endpoint = sender.endpoint->results();
     if (is_constant_return(sender)) {
       sender.results.delay_samples = traffic.packets_received;
     }
-    sender.results.throughput_packets = sender.description->body.name == "datagram"
+    sender.results.throughput_packets = sender.description->transport.name == "datagram"
                                             ? traffic.packets_received
-                                            : sender.results.body.packets_in_order;
+                                            : sender.results.endpoint.packets_in_order;
     results.senders.push_back(sender.results);
   }
   return results;
@@ -133,11 +134,11 @@ SlowNetwork::Event SlowNetwork::next_event() const {
   }
   for (std::size_t i = 0; i < senders_.size(); ++i) {
     const SlowSender& sender = senders_[i];
-    consider(sender.body->next_ms(), Kind::kAct, i);
+    consider(sender.endpoint->next_act_ms(), Kind::kAct, i);
     consider(sender.switch_ms, Kind::kSwitch, i);
     const double back_ms =
         is_constant_return(sender) ? sender.description->route.return_delay_ms : 0;
-    consider(sender.body->next_ack_ms() + back_ms, Kind::kDelayedAck, i);
+    consider(sender.endpoint->delayed_ack_due_ms() + back_ms, Kind::kDelayedAck, i);
   }
   for (const auto& [place, segments] : travelling_) {
     if (!segments.empty()) {
@@ -181,9 +182,9 @@ void SlowNetwork::handle(const Event& event) {
   who_ = event.index;
   SlowSender& sender = senders_[who_];
   if (event.kind == Kind::kAct) {
-    sender.body->act(now_ms, *this);
+    sender.endpoint->act(now_ms, *this);
   } else if (event.kind == Kind::kDelayedAck) {
-    if (const auto ack = sender.body->delayed_ack(now_ms)) {
+    if (const auto ack = sender.endpoint->take_delayed_ack(now_ms)) {
       send_ack(sender, ack->first, ack->second, now_ms);
     }
   } else if (sender.is_on) {
@@ -333,7 +334,7 @@ void SlowNetwork::arrive(const Segment& segment, double now_ms) {
   }
   sender.results.traffic.delay_sum_ms += now_ms - segment.sent_ms;
   ++sender.results.delay_samples;
-  sender.body->acknowledged(segment, acks_.at(segment.slot), now_ms, *this);
+  sender.endpoint->on_ack(segment, acks_.at(segment.ack_slot), now_ms, *this);
   end_if_done(sender, now_ms);
 }
 
@@ -345,7 +346,7 @@ void SlowNetwork::data_arrived(SlowSender& sender, const Segment& segment, doubl
     received_ms = now_ms - sender.description->route.return_delay_ms;
     sender.results.traffic.delay_sum_ms += now_ms - segment.sent_ms;
   }
-  const auto content = sender.body->received(segment, received_ms);
+  const auto content = sender.endpoint->on_data(segment, received_ms);
   if (is_constant_return(sender)) {
     end_if_done(sender, now_ms);
   }
@@ -358,7 +359,7 @@ void SlowNetwork::data_arrived(SlowSender& sender, const Segment& segment, doubl
 void SlowNetwork::send_ack(SlowSender& sender, const Segment& echo, const AckContent& content,
                            double now_ms) {
   if (is_constant_return(sender)) {
-    sender.body->acknowledged(echo, content, now_ms, *this);
+    sender.endpoint->on_ack(echo, content, now_ms, *this);
     return;
   }
   Segment ack = echo;
@@ -367,8 +368,8 @@ void SlowNetwork::send_ack(SlowSender& sender, const Segment& echo, const AckCon
   ack.is_ecn_capable = false;
   ack.bytes = static_cast<std::uint32_t>(network_.ack_bytes);
   ack.hop = 0;
-  ack.slot = next_slot_++;
-  acks_[ack.slot] = content;
+  ack.ack_slot = next_slot_++;
+  acks_[ack.ack_slot] = content;
   ack.lost_behind_hop =
       lost_behind(links_of(ack), true, std::uint64_t{ack.sender} << 40 ^ sender.acks_sent++);
   enqueue(ack, false, now_ms);
@@ -389,7 +390,7 @@ void SlowNetwork::switch_on(SlowSender& sender, double now_ms) {
   }
   ++sender.period;
   sender.sent_in_period = 0;
-  sender.body->switch_on(sender.flow_packets, now_ms, *this);
+  sender.endpoint->switch_on(sender.flow_packets, now_ms, *this);
 }
 
 void SlowNetwork::switch_off(SlowSender& sender, double now_ms) {
@@ -400,7 +401,7 @@ void SlowNetwork::switch_off(SlowSender& sender, double now_ms) {
   sender.results.traffic.on_ms += now_ms - sender.on_since_ms;
   sender.results.traffic.share_ms += share_ms_ - sender.share_at_on_ms;
   sender.is_on = false;
-  sender.body->switch_off(now_ms);
+  sender.endpoint->switch_off(now_ms);
   sender.switch_ms = sender.schedule.begins_ms(sender.period, now_ms);
   const auto* const barrier = std::get_if<Barrier>(&sender.description->traffic.arrivals);
   const auto waits_here = [&](const SlowSender& other) {
@@ -420,7 +421,7 @@ void SlowNetwork::switch_off(SlowSender& sender, double now_ms) {
 }
 
 void SlowNetwork::end_if_done(SlowSender& sender, double now_ms) {
-  if (sender.is_on && sender.flow_packets && sender.body->is_done()) {
+  if (sender.is_on && sender.flow_packets && sender.endpoint->is_done()) {
     switch_off(sender, now_ms);
   }
 }

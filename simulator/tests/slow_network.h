@@ -11,14 +11,14 @@
 #include "elements/queue.h"
 #include "network/network.h"
 #include "reference_links.h"
-#include "senders/body.h"
+#include "transports/endpoint.h"
 
 namespace remy {
 
 // The general network once more, as plainly as it can be written: everything is polled at every
-// event, for what comes first. With the slow bodies and queues it is the yardstick for the
+// event, for what comes first. With the slow endpoints and queues it is the yardstick for the
 // simulator that is not slow.
-class SlowNetwork final : private Outlet, private DropListener {
+class SlowNetwork final : private PacketSink, private DropListener {
  public:
   SlowNetwork(const NetworkDescription& network, std::span<const CompiledTable> tables,
               double duration_ms, std::uint64_t seed);
@@ -29,7 +29,7 @@ class SlowNetwork final : private Outlet, private DropListener {
   struct SlowSender {
     explicit SlowSender(Schedule with) : schedule(with) {}
 
-    std::unique_ptr<Body> body;
+    std::unique_ptr<Endpoint> endpoint;
     Schedule schedule;
     const SenderDescription* description = nullptr;
     NetworkSenderResults results;
@@ -88,7 +88,7 @@ class SlowNetwork final : private Outlet, private DropListener {
   std::map<std::pair<std::size_t, double>, std::deque<Travelling>> travelling_;
   std::map<std::uint32_t, AckContent> acks_;
   std::uint32_t next_slot_ = 0;
-  std::size_t who_ = 0;  // whose body is called
+  std::size_t who_ = 0;  // whose endpoint is called
   std::deque<Segment> untold_;
   double clock_ms_ = 0;
   double share_ms_ = 0;

@@ -42,7 +42,7 @@ std::string describe(const NetworkDescription& network) {
           std::to_string(network.measurement.reordering_probability);
   for (const SenderDescription& sender : network.senders) {
     text += "\n" + (sender.table ? "remycc" : name_of(sender.protocol)) + " on " +
-            name_of(sender.body) + ", links " + numbers(sender.route.links) + "back " +
+            name_of(sender.endpoint) + ", links " + numbers(sender.route.links) + "back " +
             numbers(sender.route.return_links) + "and " + std::to_string(sender.route.delay_ms) +
             " + " + std::to_string(sender.route.return_delay_ms) + " ms" + ", traffic " +
             std::to_string(sender.traffic.on.index()) + " arriving " +
@@ -85,10 +85,10 @@ void round_numbers(NetworkDescription& network, RandomCase& random) {
 // The slow one counts every packet in flight whenever it is asked for their number.
 void bound_windows(NetworkDescription& network, RandomCase& random) {
   for (SenderDescription& sender : network.senders) {
-    if (sender.body.name == "tcp") {
-      std::erase_if(sender.body.parameters,
+    if (sender.transport.name == "tcp") {
+      std::erase_if(sender.transport.parameters,
                     [](const auto& each) { return each.first == "receive_window_packets"; });
-      sender.body.parameters.emplace_back("receive_window_packets", random.integer(20, 400));
+      sender.transport.parameters.emplace_back("receive_window_packets", random.integer(20, 400));
     }
   }
 }
@@ -102,15 +102,15 @@ void expect_same(const NetworkSenderResults& fast, const NetworkSenderResults& s
   EXPECT_EQ(fast.traffic.first_on_ms, slow.traffic.first_on_ms);
   // An integral over other pieces of time.
   EXPECT_NEAR(fast.traffic.share_ms, slow.traffic.share_ms, 1e-6);
-  EXPECT_EQ(fast.body.packets_sent, slow.body.packets_sent);
-  EXPECT_EQ(fast.body.packets_received, slow.body.packets_received);
-  EXPECT_EQ(fast.body.packets_in_order, slow.body.packets_in_order);
-  EXPECT_EQ(fast.body.packets_repeated, slow.body.packets_repeated);
-  EXPECT_EQ(fast.body.packets_marked, slow.body.packets_marked);
-  EXPECT_EQ(fast.body.timeouts, slow.body.timeouts);
-  EXPECT_EQ(fast.body.rtt.last_ms(), slow.body.rtt.last_ms());
-  EXPECT_EQ(fast.body.rtt.mean_ms(), slow.body.rtt.mean_ms());
-  EXPECT_EQ(fast.body.rtt.mean_over_time_ms(), slow.body.rtt.mean_over_time_ms());
+  EXPECT_EQ(fast.endpoint.packets_sent, slow.endpoint.packets_sent);
+  EXPECT_EQ(fast.endpoint.packets_received, slow.endpoint.packets_received);
+  EXPECT_EQ(fast.endpoint.packets_in_order, slow.endpoint.packets_in_order);
+  EXPECT_EQ(fast.endpoint.packets_retransmitted, slow.endpoint.packets_retransmitted);
+  EXPECT_EQ(fast.endpoint.packets_marked, slow.endpoint.packets_marked);
+  EXPECT_EQ(fast.endpoint.timeouts, slow.endpoint.timeouts);
+  EXPECT_EQ(fast.endpoint.rtt.last_ms(), slow.endpoint.rtt.last_ms());
+  EXPECT_EQ(fast.endpoint.rtt.mean_ms(), slow.endpoint.rtt.mean_ms());
+  EXPECT_EQ(fast.endpoint.rtt.mean_over_time_ms(), slow.endpoint.rtt.mean_over_time_ms());
   EXPECT_EQ(fast.delay_samples, slow.delay_samples);
   EXPECT_EQ(fast.throughput_packets, slow.throughput_packets);
   ASSERT_EQ(fast.flows.size(), slow.flows.size());

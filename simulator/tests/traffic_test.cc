@@ -167,7 +167,7 @@ NetworkDescription constant_rate(const Traffic& traffic, std::uint32_t senders) 
   for (std::uint32_t i = 0; i < senders; ++i) {
     SenderDescription sender;
     sender.protocol = {"newreno", "", {}};
-    sender.body = {"tcp", "", {}};
+    sender.transport = {"tcp", "", {}};
     sender.traffic = traffic;
     sender.route = {{0}, {}, 5, 5};
     network.senders.push_back(sender);

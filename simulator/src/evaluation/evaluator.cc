@@ -392,8 +392,8 @@ OutcomeColumns evaluate_columns(const EvaluationRequest& request,
 NetworkSenderResults as_network_results(const SenderResults& sender) {
   NetworkSenderResults results;
   results.traffic = sender;
-  results.body.packets_sent = sender.packets_sent;
-  results.body.packets_received = sender.packets_received;
+  results.endpoint.packets_sent = sender.packets_sent;
+  results.endpoint.packets_received = sender.packets_received;
   results.delay_samples = sender.packets_received;
   results.throughput_packets = sender.packets_received;
   return results;
@@ -413,10 +413,10 @@ std::string digest(const std::vector<SpecimenOutcome>& outcomes) {
       digest.add(sender.first_on_ms);
     }
     for (const NetworkSenderResults& sender : outcome.network) {
-      digest.add(sender.body.packets_in_order);
-      digest.add(sender.body.packets_repeated);
-      digest.add(sender.body.packets_marked);
-      digest.add(sender.body.timeouts);
+      digest.add(sender.endpoint.packets_in_order);
+      digest.add(sender.endpoint.packets_retransmitted);
+      digest.add(sender.endpoint.packets_marked);
+      digest.add(sender.endpoint.timeouts);
       digest.add(sender.throughput_packets);
       digest.add(sender.delay_samples);
       digest.add(std::uint64_t{sender.flows.size()});

@@ -97,7 +97,7 @@ NetworkDescription describe(const Specimen& specimen) {
     } else {
       sender.table = group.table;
     }
-    sender.body = body_of(group);
+    sender.transport = body_of(group);
     sender.traffic = group.traffic;
     sender.first_on_ms = group.first_on_ms;
     sender.rtt_offset_ms = group.rtt_offset_ms;

@@ -121,7 +121,7 @@ SenderDescription read_sender(double runs, double mean_on_ms, double mean_off_ms
   sender.route.links = {0};
   if (runs >= 0) {
     sender.table = static_cast<std::uint32_t>(runs);
-    sender.body.name = "datagram";
+    sender.transport.name = "datagram";
     return sender;
   }
   const std::vector<std::string_view> names = protocol_names();
@@ -129,7 +129,7 @@ SenderDescription read_sender(double runs, double mean_on_ms, double mean_off_ms
   require(number == std::floor(number) && number < static_cast<double>(names.size()),
           "the protocol", number, "a number from 0 to " + std::to_string(names.size() - 1));
   sender.protocol.name = names[static_cast<std::size_t>(number)];
-  sender.body.name = "tcp";
+  sender.transport.name = "tcp";
   return sender;
 }
 

@@ -7,8 +7,8 @@
 #include "core/requirement.h"
 #include "elements/queues.h"
 #include "protocols/protocol.h"
-#include "senders/bodies.h"
 #include "senders/packet.h"
+#include "transports/transport.h"
 
 namespace remy {
 
@@ -37,14 +37,15 @@ void validate_route(const std::vector<std::uint32_t>& links, std::size_t count,
 // Beside its route.
 void validate_kind(const SenderDescription& sender, const NetworkDescription& network,
                    std::size_t tables, const std::string& field) {
-  const BodyKind& body = find_body_kind(sender.body.name);
-  Chosen("transport", body.variants, sender.body);
+  const Transport& transport = find_transport(sender.transport.name);
+  Chosen("transport", transport.variants, sender.transport);
   const std::string carried = sender.table ? "RemyCC" : "protocol";
-  if (!(sender.table ? body.carries_tables : body.carries_controllers)) {
-    refuse(field + " is a " + carried + " but the body \"" + sender.body.name + "\" carries none");
+  if (!(sender.table ? transport.carries_tables : transport.carries_controllers)) {
+    refuse(field + " is a " + carried + " but the transport \"" + sender.transport.name +
+           "\" carries none");
   }
-  if (network.measurement.is_of_datagrams() && !body.takes_noise) {
-    refuse(field + " has the body \"" + sender.body.name +
+  if (network.measurement.is_of_datagrams() && !transport.takes_noise) {
+    refuse(field + " has the transport \"" + sender.transport.name +
            "\", which knows no measurement noise but offsets of RTTs and reordering");
   }
   if (sender.table) {

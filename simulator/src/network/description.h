@@ -25,9 +25,9 @@ struct RouteDescription {
 struct SenderDescription {
   std::optional<std::uint32_t> table;
   Choice protocol;  // where there is no table
-  // What carries it (senders/body.h): for a RemyCC "datagram", "ns2" or "tcp"; a protocol is always
-  // on "tcp".
-  Choice body;
+  // What carries it (transports/endpoint.h): for a RemyCC "datagram", "ns2" or "tcp"; a protocol is
+  // always on "tcp".
+  Choice transport;
   Traffic traffic;
   // None: after an off time that is drawn, or at once where there is none.
   std::optional<double> first_on_ms;
@@ -52,7 +52,7 @@ bool has_omniscient_senders(const NetworkDescription& network);
 
 // Throws std::invalid_argument with one sentence if the network cannot be simulated with this many
 // tables: where a name or a parameter is unknown, a number is out of its range, a route leads
-// nowhere, or a sender needs what its links or its body do not have.
+// nowhere, or a sender needs what its links or its transport do not have.
 void validate(const NetworkDescription& network, std::size_t tables);
 
 }  // namespace remy

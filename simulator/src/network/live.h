@@ -6,9 +6,9 @@
 #include <span>
 
 #include "network/description.h"
-#include "senders/body.h"
 #include "senders/remy_controller.h"
 #include "table/compiled_table.h"
+#include "transports/endpoint.h"
 
 namespace remy {
 

@@ -24,7 +24,7 @@
 #include "network/omniscient.h"
 #include "network/timers.h"
 #include "protocols/protocol.h"
-#include "senders/bodies.h"
+#include "transports/transport.h"
 
 namespace remy {
 namespace {
@@ -37,7 +37,7 @@ constexpr double kLate = std::numeric_limits<double>::infinity();
 
 // One run. What happens to packets on their way, departures from links and arrivals behind them, is
 // kept apart from what is rare, or often put off before it happens.
-class Network final : private Outlet, public LiveNetwork, private DropListener {
+class Network final : private PacketSink, public LiveNetwork, private DropListener {
  public:
   // Only one that is not simplified can be changed: links whose packets' departures are known when
   // they come cannot.
@@ -134,9 +134,9 @@ class Network final : private Outlet, public LiveNetwork, private DropListener {
       }
     }
 
-    std::unique_ptr<Body> body;
-    // When the body's timer fires, which may be before it wants to act: a retransmission timer is
-    // put off at every ACK.
+    std::unique_ptr<Endpoint> endpoint;
+    // When the endpoint's timer fires, which may be before it wants to act: a retransmission timer
+    // is put off at every ACK.
     double act_timer_ms = kNever;
     double ack_timer_ms = kNever;
     Mode mode = Mode::kOff;
@@ -244,7 +244,7 @@ class Network final : private Outlet, public LiveNetwork, private DropListener {
   void switch_on(Sender& sender, double now_ms);
   void switch_off(Sender& sender, double now_ms);
   void end_at_barrier(const Sender& sender, double now_ms);
-  // After every call of a body: it may want to act at another time, or be done.
+  // After every call of an endpoint: it may want to act at another time, or be done.
   void settle(Sender& sender, double now_ms);
   void settle_delayed_ack(Sender& sender);
   void tell_of_losses(double now_ms);
@@ -277,8 +277,8 @@ class Network final : private Outlet, public LiveNetwork, private DropListener {
   double end_ms_ = 0;  // behind the last instant
   double next_sample_ms_ = kNever;
   double horizon_ms_ = 0;                 // of what is not on its way
-  Sender* sending_ = nullptr;             // whose body is called
-  std::vector<Segment> untold_losses_;    // of packets that bodies have yet to hear of
+  Sender* sending_ = nullptr;             // whose endpoint is called
+  std::vector<Segment> untold_losses_;    // of packets that endpoints have yet to hear of
   std::vector<AckContent> ack_contents_;  // by slot
   std::vector<std::uint32_t> free_slots_;
   std::size_t under_way_ = 0;          // packets
@@ -402,9 +402,9 @@ void Network::add_sender(const SenderDescription& description,
   const auto index = static_cast<std::uint32_t>(senders_.size());
   Sender& sender = senders_.emplace_back(
       description, derive_key(key_, {static_cast<std::uint64_t>(Purpose::kTraffic), index}), index);
-  const BodyKind& kind = find_body_kind(description.body.name);
+  const Transport& kind = find_transport(description.transport.name);
   sender.counts_every_packet = kind.counts_every_packet;
-  BodySetting setting;
+  EndpointSetting setting;
   setting.sender = index;
   setting.packet_bytes = description_.packet_bytes;
   setting.measurement = measurement;
@@ -419,12 +419,13 @@ void Network::add_sender(const SenderDescription& description,
     setting.is_ecn_capable = protocol.needs.is_ecn_capable;
     setting.asks_xcp_routers = protocol.needs.needs_xcp_router;
     setting.samples_rates = protocol.needs.needs_rate_samples;
-    setting.repairs = protocol.needs.retransmits;
+    setting.retransmits = protocol.needs.retransmits;
     setting.controller =
         protocol.make(Chosen("protocol", protocol.variants, description.protocol),
                       derive_key(key_, {static_cast<std::uint64_t>(Purpose::kController), index}));
   }
-  sender.body = kind.make(Chosen("transport", kind.variants, description.body), std::move(setting));
+  sender.endpoint =
+      kind.make(Chosen("transport", kind.variants, description.transport), std::move(setting));
   const RouteDescription& way = description.route;
   sender.has_constant_return = way.return_links.empty();
   sender.return_delay_ms = way.return_delay_ms;
@@ -636,7 +637,7 @@ inline double Network::service_ms(const Link& link, const Segment& segment) cons
   ++sender.results.traffic.packets_received;
   sending_ = &sender;
   if (!sender.has_constant_return) {
-    const auto content = sender.body->received(segment, now_ms);
+    const auto content = sender.endpoint->on_data(segment, now_ms);
     if (!content || sender.ack_timer_ms < kNever) [[unlikely]] {
       settle_delayed_ack(sender);
     }
@@ -649,9 +650,9 @@ inline double Network::service_ms(const Link& link, const Segment& segment) cons
   sender.rtt_ms = now_ms - segment.sent_ms;
   sender.results.traffic.delay_sum_ms += sender.rtt_ms;
   const double received_ms = now_ms - sender.return_delay_ms;
-  const double act_ms = sender.body->exchanged(segment, received_ms, now_ms, *this);
+  const double act_ms = sender.endpoint->on_round_trip(segment, received_ms, now_ms, *this);
   if (act_ms < sender.act_timer_ms || sender.mode == Mode::kOnForPackets) [[unlikely]] {
-    if (act_ms == Body::kDeclined) {
+    if (act_ms == Endpoint::kDeclined) {
       data_received(sender, segment, now_ms);
     } else {
       settle(sender, now_ms);
@@ -742,9 +743,9 @@ Network::First Network::fire_first(double departure_ms, double arrival_ms) {
 
 void Network::act(Sender& sender, double now_ms) {
   sender.act_timer_ms = kNever;
-  if (sender.body->next_ms() <= now_ms) {
+  if (sender.endpoint->next_act_ms() <= now_ms) {
     sending_ = &sender;
-    sender.body->act(now_ms, *this);
+    sender.endpoint->act(now_ms, *this);
   }
   settle(sender, now_ms);
   if (sender.act_timer_ms == kNever) {
@@ -766,8 +767,8 @@ void Network::fire_rare(std::uint32_t timer, double now_ms) {
     Sender& sender = senders_[timer - timer_of_delayed_ack(0)];
     sending_ = &sender;
     // The on period may be over in which it was kept back.
-    const bool is_due = sender.body->next_ack_ms() < kNever;
-    const auto ack = is_due ? sender.body->delayed_ack(now_ms) : std::nullopt;
+    const bool is_due = sender.endpoint->delayed_ack_due_ms() < kNever;
+    const auto ack = is_due ? sender.endpoint->take_delayed_ack(now_ms) : std::nullopt;
     settle_delayed_ack(sender);
     if (ack) {
       ack_leaves(sender, ack->first, ack->second, now_ms);
@@ -784,7 +785,7 @@ void Network::fire_rare(std::uint32_t timer, double now_ms) {
   tell_of_losses(now_ms);
 }
 
-// Of the body whose function is called.
+// Of the endpoint whose function is called.
 void Network::send(const Segment& leaving, double now_ms) {
   Sender& sender = *sending_;
   ++sender.results.traffic.packets_sent;
@@ -886,7 +887,7 @@ void Network::leave(Link& link, Segment& segment, double departure_ms) {
   const std::uint64_t name =
       (std::uint64_t{segment.is_ack} << 62 | std::uint64_t{segment.sender} << 48 |
        std::uint64_t{segment.hop} << 38) ^
-      segment.serial;
+      segment.transmission_number;
   const auto hop = static_cast<std::uint16_t>(segment.hop + 1);
   double delay_ms = 0;
   if (variety.conditions) {
@@ -945,15 +946,15 @@ void Network::join_lane(Lane& lane, const Segment& segment, std::uint32_t hop, d
 
 void Network::data_received(Sender& sender, const Segment& segment, double now_ms) {
   const double received_ms = now_ms - sender.return_delay_ms;
-  const auto content = sender.body->received(segment, received_ms);
+  const auto content = sender.endpoint->on_data(segment, received_ms);
   if (!content || sender.ack_timer_ms < kNever) [[unlikely]] {
     settle_delayed_ack(sender);
   }
-  if (sender.mode == Mode::kOnForPackets && sender.body->is_done()) {
+  if (sender.mode == Mode::kOnForPackets && sender.endpoint->is_done()) {
     switch_off(sender, now_ms);
   }
   if (content) {
-    sender.body->acknowledged(segment, *content, now_ms, *this);
+    sender.endpoint->on_ack(segment, *content, now_ms, *this);
   }
   settle(sender, now_ms);
 }
@@ -961,7 +962,7 @@ void Network::data_received(Sender& sender, const Segment& segment, double now_m
 void Network::ack_leaves(Sender& sender, const Segment& echo, const AckContent& content,
                          double now_ms) {
   if (sender.has_constant_return) {
-    sender.body->acknowledged(echo, content, now_ms, *this);
+    sender.endpoint->on_ack(echo, content, now_ms, *this);
     return;
   }
   Segment ack = echo;
@@ -980,9 +981,9 @@ void Network::ack_leaves(Sender& sender, const Segment& echo, const AckContent& 
     free_slots_.push_back(static_cast<std::uint32_t>(ack_contents_.size()));
     ack_contents_.emplace_back();
   }
-  ack.slot = free_slots_.back();
+  ack.ack_slot = free_slots_.back();
   free_slots_.pop_back();
-  ack_contents_[ack.slot] = content;
+  ack_contents_[ack.ack_slot] = content;
   enqueue(*sender.return_route.hops, ack, now_ms);
 }
 
@@ -991,10 +992,10 @@ void Network::ack_arrived(Sender& sender, const Segment& ack, double now_ms) {
   sender.rtt_ms = now_ms - ack.sent_ms;
   sender.results.traffic.delay_sum_ms += sender.rtt_ms;
   ++sender.results.delay_samples;
-  free_slots_.push_back(ack.slot);
-  // Kept, as what the body sends at once may take the slot.
-  const AckContent content = ack_contents_[ack.slot];
-  sender.body->acknowledged(ack, content, now_ms, *this);
+  free_slots_.push_back(ack.ack_slot);
+  // Kept, as what the endpoint sends at once may take the slot.
+  const AckContent content = ack_contents_[ack.ack_slot];
+  sender.endpoint->on_ack(ack, content, now_ms, *this);
   settle(sender, now_ms);
 }
 
@@ -1030,7 +1031,7 @@ void Network::switch_on(Sender& sender, double now_ms) {
   }
   ++sender.period;
   set_rare(timer_of_switch(index_of(sender)), off_ms);
-  sender.body->switch_on(packets, now_ms, *this);
+  sender.endpoint->switch_on(packets, now_ms, *this);
 }
 
 void Network::switch_off(Sender& sender, double now_ms) {
@@ -1041,7 +1042,7 @@ void Network::switch_off(Sender& sender, double now_ms) {
   stop_counting(sender, now_ms);
   --senders_on_;
   sender.mode = Mode::kOff;
-  sender.body->switch_off(now_ms);
+  sender.endpoint->switch_off(now_ms);
   set_rare(timer_of_switch(index_of(sender)), sender.schedule.begins_ms(sender.period, now_ms));
   if (sender.barrier_pause_ms < kNever) {
     end_at_barrier(sender, now_ms);
@@ -1062,16 +1063,17 @@ void Network::end_at_barrier(const Sender& sender, double now_ms) {
 }
 
 void Network::settle(Sender& sender, double now_ms) {
-  if (sender.mode == Mode::kOnForPackets && sender.body->is_done()) [[unlikely]] {
+  if (sender.mode == Mode::kOnForPackets && sender.endpoint->is_done()) [[unlikely]] {
     switch_off(sender, now_ms);
   }
-  if (const double act_ms = sender.body->next_ms(); act_ms < sender.act_timer_ms) [[unlikely]] {
+  if (const double act_ms = sender.endpoint->next_act_ms(); act_ms < sender.act_timer_ms)
+      [[unlikely]] {
     set_act(sender, std::max(act_ms, now_ms));
   }
 }
 
 void Network::settle_delayed_ack(Sender& sender) {
-  sender.ack_timer_ms = sender.body->next_ack_ms();
+  sender.ack_timer_ms = sender.endpoint->delayed_ack_due_ms();
   if (sender.has_constant_return) {
     sender.ack_timer_ms += sender.return_delay_ms;
   }
@@ -1079,18 +1081,18 @@ void Network::settle_delayed_ack(Sender& sender) {
 }
 
 void Network::tell_of_losses(double now_ms) {
-  // Bodies may send, and lose, more meanwhile.
+  // Endpoints may send, and lose, more meanwhile.
   for (std::size_t i = 0; i < untold_losses_.size(); ++i) {
     const Segment segment = untold_losses_[i];
     if (segment.is_ack) {
-      free_slots_.push_back(segment.slot);
+      free_slots_.push_back(segment.ack_slot);
       continue;
     }
     --under_way_;
     Sender& sender = senders_[segment.sender];
     ++sender.results.traffic.packets_lost;
     sending_ = &senders_[segment.sender];
-    sender.body->lost(segment, now_ms);
+    sender.endpoint->on_packet_lost(segment, now_ms);
     settle(sender, now_ms);
   }
   untold_losses_.clear();
@@ -1112,8 +1114,8 @@ void Network::stop_counting(Sender& sender, double now_ms) {
 void Network::record() {
   for (std::size_t i = 0; i < senders_.size(); ++i) {
     const Sender& sender = senders_[i];
-    sender_samples_[i] = {sender.mode != Mode::kOff, sender.body->pace(), sender.rtt_ms,
-                          sender.body->results()};
+    sender_samples_[i] = {sender.mode != Mode::kOff, sender.endpoint->pace(), sender.rtt_ms,
+                          sender.endpoint->results()};
   }
   for (std::size_t i = 0; i < links_.size(); ++i) {
     Link& link = links_[i];
@@ -1201,7 +1203,7 @@ LiveSender Network::sender(std::uint32_t index) const {
   const SenderResults& traffic = sender.results.traffic;
   LiveSender live;
   live.is_on = sender.mode != Mode::kOff;
-  live.pace = sender.body->pace();
+  live.pace = sender.endpoint->pace();
   live.rtt_ms = sender.rtt_ms;
   live.in_flight = traffic.packets_sent - traffic.packets_received - traffic.packets_lost;
   live.received = traffic.packets_received;
@@ -1221,13 +1223,13 @@ NetworkResults Network::finish() {
     if (sender.mode != Mode::kOff) {
       stop_counting(sender, duration_ms_);
     }
-    sender.results.body = sender.body->results();
+    sender.results.endpoint = sender.endpoint->results();
     if (sender.has_constant_return) {
       sender.results.delay_samples = sender.results.traffic.packets_received;
     }
     sender.results.throughput_packets = sender.counts_every_packet
                                             ? sender.results.traffic.packets_received
-                                            : sender.results.body.packets_in_order;
+                                            : sender.results.endpoint.packets_in_order;
     results.senders.push_back(std::move(sender.results));
   }
   for (Link& link : links_) {

@@ -6,10 +6,10 @@
 
 #include "core/interruption.h"
 #include "network/description.h"
-#include "senders/body.h"
 #include "senders/packet.h"
 #include "senders/remy_controller.h"
 #include "table/compiled_table.h"
+#include "transports/endpoint.h"
 
 namespace remy {
 
@@ -33,11 +33,11 @@ CompletionSummary summarize(std::span<const FlowCompletion> flows);
 struct NetworkSenderResults {
   // Where ACKs return over links, delay_sum_ms is over the ACKs that arrived.
   SenderResults traffic;
-  BodyResults body;
+  EndpointResults endpoint;
   std::uint64_t delay_samples = 0;  // that delay_sum_ms is the sum of
   std::uint64_t acks_sent = 0;      // over links
   // Packets that count as throughput: all that were received, or those handed on in order,
-  // whichever the body is for (BodyKind::counts_every_packet).
+  // whichever the endpoint is for (Transport::counts_every_packet).
   std::uint64_t throughput_packets = 0;
   std::vector<FlowCompletion> flows;
 };
@@ -62,7 +62,7 @@ struct SenderSample {
   bool is_on = false;
   Pace pace;
   double rtt_ms = 0;  // of the last ACK; 0 before the first
-  BodyResults counts;
+  EndpointResults counts;
 };
 
 // A link at the time of a sample.
@@ -91,15 +91,15 @@ struct NetworkOptions {
 };
 
 // Simulates senders of any kind on a network of links, from 0 to duration_ms. Where all senders are
-// RemyCCs in the datagram body on one link with a drop-tail queue, results have the bits of the
+// RemyCCs in the datagram endpoint on one link with a drop-tail queue, results have the bits of the
 // dumbbell's (network/dumbbell.h).
 //
-// Ties, at one instant: links end transmissions, bodies act (send, time out), queues act of
+// Ties, at one instant: links end transmissions, endpoints act (send, time out), queues act of
 // themselves, senders are switched, ACKs leave that were kept back, jitter boxes release, segments
 // arrive. Within a kind
 // the lowest index is first; segments arrive by lane, and lanes are in the order in which routes
 // name them first. What an event causes at once (a packet that leaves at an ACK, joins a queue and
-// begins to be transmitted) belongs to it; but bodies hear of their packets' loss after it.
+// begins to be transmitted) belongs to it; but endpoints hear of their packets' loss after it.
 //
 // Omniscient senders are computed (network/omniscient.h), and not recorded. Throws
 // std::invalid_argument as validate() does, and Interrupted.

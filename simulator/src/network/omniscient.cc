@@ -175,9 +175,9 @@ class Fluid {
       sender.results.traffic.delay_sum_ms = static_cast<double>(packets) * sender.rtt_ms;
       sender.results.delay_samples = packets;
       sender.results.throughput_packets = packets;
-      sender.results.body.packets_sent = packets;
-      sender.results.body.packets_received = packets;
-      sender.results.body.packets_in_order = packets;
+      sender.results.endpoint.packets_sent = packets;
+      sender.results.endpoint.packets_received = packets;
+      sender.results.endpoint.packets_in_order = packets;
       results.links.front().transmitted += packets;
       results.senders.push_back(std::move(sender.results));
     }

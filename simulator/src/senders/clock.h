@@ -60,7 +60,7 @@ struct MeasurementNoise {
   bool delays_acks() const { return delayed_ack_ms > 0; }
   bool reorders() const { return reordering_probability > 0 && reordering_delay_ms > 0; }
   bool has_rtt_offset() const { return rtt_offset_maximum_ms > 0 || rtt_offset_ms.has_value(); }
-  // Which datagrams alone have (BodyKind::takes_noise).
+  // Which datagrams alone have (Transport::takes_noise).
   bool is_of_datagrams() const {
     return has_jitter() || has_resolution() || delays_acks() || bunch_packets != 1;
   }

@@ -179,7 +179,7 @@ TEST(CoDel, DropsArrivalsAtAFullBuffer) {
   driven.accept_many(5, 0);
   EXPECT_EQ(driven.queue().packets(), 3);
   EXPECT_EQ(driven.dropped().size(), 2);
-  EXPECT_EQ(driven.dropped().front().segment.serial, 3);
+  EXPECT_EQ(driven.dropped().front().segment.transmission_number, 3);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ class DrivenQueue : private DropListener {
   const std::vector<Event>& departed() const { return departed_; }
 
   void accept(Segment segment) {
-    segment.serial = serial_++;
+    segment.transmission_number = serial_++;
     queue_->accept(segment, now_ms, *this);
   }
   void accept(std::uint32_t sender, std::uint32_t bytes = 1500, bool is_ecn_capable = false) {

@@ -56,7 +56,7 @@ TEST(FairQueueing, DropsFromTheLongestQueue) {
     driven.accept_many(9, 0);
     driven.accept_many(5, 1);
     EXPECT_EQ(senders_of(driven.dropped()), (Senders{0, 0, 0, 0}));
-    EXPECT_EQ(driven.dropped().front().segment.serial, 8);
+    EXPECT_EQ(driven.dropped().front().segment.transmission_number, 8);
     EXPECT_EQ(driven.queue().packets(), 10);
   }
 }

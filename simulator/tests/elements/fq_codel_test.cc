@@ -84,8 +84,8 @@ TEST(FqCoDel, DropsHalfOfTheLargestFlowFromItsHeadUpToABatch) {
     const std::size_t dropped = driven.dropped().size();
     EXPECT_EQ(dropped, std::min((limit - 9) / 2, expected));
     EXPECT_EQ(senders_of(driven.dropped()), Senders(dropped, 0));
-    EXPECT_EQ(driven.dropped().front().segment.serial, 10);
-    EXPECT_EQ(driven.dropped().back().segment.serial, 10 + dropped - 1);
+    EXPECT_EQ(driven.dropped().front().segment.transmission_number, 10);
+    EXPECT_EQ(driven.dropped().back().segment.transmission_number, 10 + dropped - 1);
   }
 }
 

@@ -236,11 +236,11 @@ std::vector<double> releases(const JitterBoxDescription& description,
   JitterBox box(description, 11);
   std::vector<double> times_ms(departures_ms.size(), -1);
   const auto release = [&times_ms](const Segment& segment, double release_ms, double) {
-    times_ms[segment.serial] = release_ms;
+    times_ms[segment.transmission_number] = release_ms;
   };
   for (std::size_t i = 0; i < departures_ms.size(); ++i) {
     Segment segment;
-    segment.serial = i;
+    segment.transmission_number = i;
     box.put(segment, departures_ms[i], 0, i, release);
   }
   if (box.next_ms() < kNever) {
@@ -289,7 +289,7 @@ NetworkDescription window_network(std::optional<std::uint32_t> buffer_packets) {
   for (const double first_on_ms : {0.0, 3.5}) {
     SenderDescription sender;
     sender.table = 0;
-    sender.body.name = "datagram";
+    sender.transport.name = "datagram";
     sender.traffic = {ExponentialTime{1e9}, 1};
     sender.first_on_ms = first_on_ms;
     sender.route.links = {0};

@@ -64,7 +64,7 @@ void expect_same(const std::vector<DrivenQueue::Event>& one,
     const Segment& a = one[i].segment;
     const Segment& b = other[i].segment;
     ASSERT_EQ(one[i].now_ms, other[i].now_ms) << i;
-    ASSERT_EQ(a.serial, b.serial) << i;
+    ASSERT_EQ(a.transmission_number, b.transmission_number) << i;
     ASSERT_EQ(a.queued_ms, b.queued_ms) << i;
     ASSERT_EQ(a.is_marked, b.is_marked) << i;
     ASSERT_EQ(a.congestion.feedback_packets, b.congestion.feedback_packets) << i;
@@ -120,8 +120,8 @@ TEST_P(EveryQueue, HandlesEachSegmentOnceInFlowOrderLikeItsReference) {
   std::uint64_t accepted = 0;
   std::size_t drops_seen = 0;
   const auto remove = [&](const Segment& segment) {
-    const auto found = waiting.find(segment.serial);
-    ASSERT_NE(found, waiting.end()) << segment.serial;
+    const auto found = waiting.find(segment.transmission_number);
+    ASSERT_NE(found, waiting.end()) << segment.transmission_number;
     const Segment& original = found->second;
     EXPECT_EQ(segment.sender, original.sender);
     EXPECT_EQ(segment.bytes, original.bytes);
@@ -155,8 +155,8 @@ TEST_P(EveryQueue, HandlesEachSegmentOnceInFlowOrderLikeItsReference) {
     if (segment) {
       EXPECT_LE(segment->queued_ms, driven.now_ms);
       auto& last = last_departed[{segment->sender, segment->is_ack}];
-      EXPECT_GE(segment->serial + 1, last + 1);
-      last = segment->serial + 1;
+      EXPECT_GE(segment->transmission_number + 1, last + 1);
+      last = segment->transmission_number + 1;
       remove(*segment);
     }
     check();
@@ -184,7 +184,7 @@ TEST_P(EveryQueue, HandlesEachSegmentOnceInFlowOrderLikeItsReference) {
       segment.is_ecn_capable = random.chance(0.5);
       segment.congestion = {random.uniform(1, 100), random.chance(0.1) ? 0 : random.uniform(1, 300),
                             random.chance(0.8) ? 1e6 : random.uniform(-1, 1)};
-      segment.serial = accepted;
+      segment.transmission_number = accepted;
       waiting[accepted++] = segment;
       driven.accept(segment);
       slow.accept(segment);

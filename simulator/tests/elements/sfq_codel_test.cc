@@ -53,9 +53,9 @@ TEST(SfqCoDel, DropsTheLastPacketOfTheLongestBinForAnyArrival) {
   driven.accept_many(4, 1, 1500);
   driven.accept(2);
   ASSERT_EQ(senders_of(driven.dropped()), (Senders{0}));
-  EXPECT_EQ(driven.dropped().front().segment.serial, 5);
+  EXPECT_EQ(driven.dropped().front().segment.transmission_number, 5);
   driven.accept(2);
-  EXPECT_EQ(driven.dropped().back().segment.serial, 4);
+  EXPECT_EQ(driven.dropped().back().segment.transmission_number, 4);
   EXPECT_EQ(driven.queue().packets(), 10);
 }
 

@@ -47,9 +47,9 @@ NetworkDescription dumbbell(double link_mbps, double rtt_ms, std::optional<std::
   return network;
 }
 
-SenderDescription sender(const Choice& body, const Traffic& traffic) {
+SenderDescription sender(const Choice& transport, const Traffic& traffic) {
   SenderDescription sender;
-  sender.body = body;
+  sender.transport = transport;
   sender.traffic = traffic;
   sender.route.links = {0};
   sender.route.return_links = {1};
@@ -67,7 +67,7 @@ constexpr double kSimulatedMs = 100'000;
 // tcl/ex/congctrl: newreno, cubic, cubiccodel-avg1Moff.5; per sender and run, 128 runs).
 struct Row {
   Choice protocol;
-  Choice body;
+  Choice transport;
   Choice queue;
   double mean_mbps;
   double median_mbps;
@@ -94,20 +94,20 @@ TEST_P(Sigcomm2013, Ns2HasTheSameThroughputAndDelay) {
     NetworkDescription network = dumbbell(15, 150, 1000, kWireBytes, row.queue);
     network.key = run;
     for (int i = 0; i < 8; ++i) {
-      SenderDescription each = sender(row.body, {ExponentialBytes{kMeanBytes}, 500});
+      SenderDescription each = sender(row.transport, {ExponentialBytes{kMeanBytes}, 500});
       each.protocol = row.protocol;
       each.traffic.first_off_factor = 0.5;
       network.senders.push_back(each);
     }
     for (const NetworkSenderResults& each : run_network(network, {}, kSimulatedMs, 1).senders) {
-      mbps.push_back(static_cast<double>(each.body.packets_in_order) * kWireBytes * 8 /
+      mbps.push_back(static_cast<double>(each.endpoint.packets_in_order) * kWireBytes * 8 /
                      each.traffic.on_ms / 1000);
-      rtt_ms.push_back(each.body.rtt.mean_ms());
-      rtt_over_time_ms.push_back(each.body.rtt.mean_over_time_ms());
+      rtt_ms.push_back(each.endpoint.rtt.mean_ms());
+      rtt_over_time_ms.push_back(each.endpoint.rtt.mean_over_time_ms());
     }
   }
   const std::string name = "`" + row.protocol.name + "` `" + row.protocol.variant + "` on `tcp` `" +
-                           row.body.variant + "`, `" + row.queue.name + "`";
+                           row.transport.variant + "`, `" + row.queue.name + "`";
   const auto record = [&name](const char* column, double ours, double theirs) {
     record_measured("ns-2", name, column, ours, theirs);
   };
@@ -217,7 +217,7 @@ double measured_mbps(const Point& point, const CompiledTable& table, std::uint64
     }
     for (const NetworkSenderResults& each :
          run_network(network, std::span(&table, 1), kSimulatedMs, 2).senders) {
-      mbps.push_back(static_cast<double>(each.body.packets_in_order) * 10 / each.traffic.on_ms);
+      mbps.push_back(static_cast<double>(each.endpoint.packets_in_order) * 10 / each.traffic.on_ms);
     }
   }
   return mean(mbps);

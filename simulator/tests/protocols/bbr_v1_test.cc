@@ -266,7 +266,7 @@ TEST_P(BbrV1InTheKernel, MatchesTheKernel) {
   for (std::size_t i = 0; i < kernel.flows; ++i) {
     SenderDescription sender;
     sender.protocol = kBbrV1;
-    sender.body = {"tcp", "linux", {}};
+    sender.transport = {"tcp", "linux", {}};
     sender.traffic.on = ExponentialTime{1e12};
     sender.traffic.mean_off_ms = 1;
     sender.first_on_ms = 200.0 * static_cast<double>(i);

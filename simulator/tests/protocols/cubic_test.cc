@@ -275,7 +275,7 @@ TEST(Cubic, HyStartEndsSlowStartWhenTheRttGrowsByAnEighth) {
 OneBottleneck emulated_link(std::vector<double> starts_ms) {
   OneBottleneck bottleneck;
   bottleneck.protocol = kLinux;
-  bottleneck.body = {"tcp", "linux", {}};
+  bottleneck.transport = {"tcp", "linux", {}};
   bottleneck.link.rate_packets_per_ms = 1.25;
   bottleneck.link.buffer_packets = 1000;
   bottleneck.rtt_ms = 150;

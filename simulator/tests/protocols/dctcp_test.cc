@@ -99,7 +99,7 @@ TEST_P(DctcpOnALink, KeepsTheQueueBelowTheThresholdPlusOnePacketPerFlow) {
   for (const double rtt_ms : {10.0, 20.0}) {
     OneBottleneck bottleneck;
     bottleneck.protocol = kDctcp;
-    bottleneck.body = {"tcp", "", {}};
+    bottleneck.transport = {"tcp", "", {}};
     bottleneck.link.rate_packets_per_ms = 10;
     bottleneck.link.queue = {"threshold-marking", "", {{"threshold_packets", threshold}}};
     bottleneck.rtt_ms = rtt_ms;
@@ -146,7 +146,7 @@ TEST(Dctcp, SharesTwoBottlenecksFairly) {
     for (int i = 0; i < count; ++i) {
       SenderDescription& sender = network.senders.emplace_back();
       sender.protocol = kDctcp;
-      sender.body = {"tcp", "", {}};
+      sender.transport = {"tcp", "", {}};
       sender.traffic = {ExponentialTime{1e15}, 1};
       sender.first_on_ms = 0.37 * static_cast<double>(network.senders.size());
       sender.route.links = {add_link(1, 1000)};
@@ -164,8 +164,8 @@ TEST(Dctcp, SharesTwoBottlenecksFairly) {
   double squares = 0;
   for (std::size_t i = 0; i < network.senders.size(); ++i) {
     const std::size_t group = i < 10 ? 0 : i < 30 ? 1 : 2;
-    const double packets = static_cast<double>(after.senders[i].body.packets_in_order -
-                                               before.senders[i].body.packets_in_order);
+    const double packets = static_cast<double>(after.senders[i].endpoint.packets_in_order -
+                                               before.senders[i].endpoint.packets_in_order);
     const double rate = packets * 12 / 500;
     megabits[group] += rate / (group == 1 ? 20 : 10);
     const double share = rate / (group == 1 ? 475 : 50);

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "one_body.h"
+#include "endpoint_on_path.h"
 #include "protocols/ack_clock.h"
 #include "protocols/protocol.h"
-#include "senders/transport.h"
+#include "transports/tcp_sender.h"
 
 namespace remy {
 namespace {
@@ -18,8 +18,8 @@ std::unique_ptr<CongestionController> make(const Choice& choice) {
 // The mean window over time if a packet is lost 1/p packets after the last loss. Ignores the first
 // cycles, which start from slow start.
 double mean_window_of_transport(const Choice& choice, double loss) {
-  Transport body({}, make(choice));
-  OneBody path(body);
+  TcpSender endpoint({}, make(choice));
+  EndpointOnPath path(endpoint);
   path.keeps_record = false;
   const auto cycle = static_cast<std::uint64_t>(1 / loss);
   path.loses = [cycle, next = std::uint64_t{100}](const Segment& segment) mutable {
@@ -32,10 +32,10 @@ double mean_window_of_transport(const Choice& choice, double loss) {
   path.switch_on(std::nullopt);
   double sum = 0;
   int samples = 0;
-  while (body.results().packets_in_order < 60 * cycle) {
+  while (endpoint.results().packets_in_order < 60 * cycle) {
     path.run_until(path.now_ms + 50);
-    if (body.results().packets_in_order > 20 * cycle) {
-      sum += body.controller().cwnd();
+    if (endpoint.results().packets_in_order > 20 * cycle) {
+      sum += endpoint.controller().cwnd();
       ++samples;
     }
   }
@@ -145,8 +145,8 @@ TEST(NewReno, Ns2VariantDeflatesItsWindowAtPartialAcks) {
 }
 
 TEST(NewReno, PacedVariantSpreadsAWindowOverAnRtt) {
-  Transport body({}, make({"newreno", "paced", {}}));
-  OneBody path(body);
+  TcpSender endpoint({}, make({"newreno", "paced", {}}));
+  EndpointOnPath path(endpoint);
   path.switch_on(std::nullopt);
   path.run_until(2000);
   std::vector<double> gaps;
@@ -161,11 +161,11 @@ TEST(NewReno, PacedVariantSpreadsAWindowOverAnRtt) {
 TEST(RemyAimd, HalvesOncePerRttAfterAGapAndDoesNotRetransmit) {
   const Protocol& protocol = find_protocol("remy-aimd");
   EXPECT_FALSE(protocol.needs.retransmits);
-  TransportSettings settings;
-  settings.repairs = false;
+  TcpSettings settings;
+  settings.retransmits = false;
   settings.keeps_state = true;
-  Transport body(settings, make({"remy-aimd", "", {}}));
-  OneBody path(body);
+  TcpSender endpoint(settings, make({"remy-aimd", "", {}}));
+  EndpointOnPath path(endpoint);
   path.loses = [](const Segment& segment) {
     return segment.sequence == 40 || segment.sequence == 42;
   };
@@ -174,17 +174,17 @@ TEST(RemyAimd, HalvesOncePerRttAfterAGapAndDoesNotRetransmit) {
   path.run_until(550);
   // Packets 1, 2, 4, 8, 16 per round trip, then nine of 32, as the tenth is lost. Packet 41 reveals
   // the loss, and 43 the second one.
-  EXPECT_EQ(body.controller().cwnd(), 32);
+  EXPECT_EQ(endpoint.controller().cwnd(), 32);
   path.run_until(600);
-  const double window = body.controller().cwnd();
+  const double window = endpoint.controller().cwnd();
   EXPECT_GT(window, 20);
   EXPECT_LT(window, 22);
-  EXPECT_EQ(body.results().packets_repeated, 0U);
-  body.switch_off(path.now_ms);
+  EXPECT_EQ(endpoint.results().packets_retransmitted, 0U);
+  endpoint.switch_off(path.now_ms);
   path.switch_on(3);
-  EXPECT_EQ(body.controller().cwnd(), window);
+  EXPECT_EQ(endpoint.controller().cwnd(), window);
   path.run_to_the_end(1e5);
-  EXPECT_TRUE(body.is_done());
+  EXPECT_TRUE(endpoint.is_done());
 }
 
 TEST(RemyAimd, KeepsAWindowOfOnePacketDespiteLosses) {

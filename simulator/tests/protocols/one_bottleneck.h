@@ -12,7 +12,7 @@ namespace remy {
 // given time and never ends.
 struct OneBottleneck {
   Choice protocol;
-  Choice body;
+  Choice transport;
   LinkDescription link;
   double rtt_ms = 100;
   std::vector<double> starts_ms = {0};
@@ -25,7 +25,7 @@ struct OneBottleneck {
     for (const double start_ms : starts_ms) {
       SenderDescription sender;
       sender.protocol = protocol;
-      sender.body = body;
+      sender.transport = transport;
       sender.traffic = {ExponentialTime{1e15}, 1};
       sender.first_on_ms = start_ms;
       sender.route = {
@@ -78,7 +78,7 @@ inline double mean_rtt_ms(const NetworkResults& results) {
 inline double packets_in_order(const NetworkResults& results) {
   double packets = 0;
   for (const NetworkSenderResults& sender : results.senders) {
-    packets += static_cast<double>(sender.body.packets_in_order);
+    packets += static_cast<double>(sender.endpoint.packets_in_order);
   }
   return packets;
 }

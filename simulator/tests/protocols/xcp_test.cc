@@ -80,7 +80,7 @@ NetworkDescription on_one_router(double rate_packets_per_ms, const std::vector<d
   for (const double rtt_ms : rtts_ms) {
     SenderDescription sender;
     sender.protocol.name = "xcp";
-    sender.body.name = "tcp";
+    sender.transport.name = "tcp";
     sender.traffic = {ExponentialTime{1e12}, 1};
     sender.first_on_ms = 0;
     sender.route.links = {0};

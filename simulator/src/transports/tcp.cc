@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "senders/bodies.h"
-#include "senders/transport.h"
+#include "transports/tcp_sender.h"
+#include "transports/transport.h"
 
 namespace remy {
 
@@ -12,9 +12,9 @@ namespace {
 // it. An on period starts with an empty memory, unless the transport keeps its state. A pace below
 // a packet in an RTT is not kept: a scale-free rule would measure it, and could slow itself down
 // for ever (docs/how-to/kernel.md has the same floor).
-class RemyInTransport final : public CongestionController {
+class RemyCcOnTcp final : public CongestionController {
  public:
-  RemyInTransport(const CompiledTable& table, RuleObserver* observer, std::uint32_t sender)
+  RemyCcOnTcp(const CompiledTable& table, RuleObserver* observer, std::uint32_t sender)
       : controller_(table), observer_(observer), sender_(sender) {}
 
   void start(double) override {
@@ -59,8 +59,8 @@ std::vector<Parameter> parameters(double keep_state, double initial_rto_ms,
   };
 }
 
-TransportSettings settings(const Chosen& chosen) {
-  TransportSettings settings;
+TcpSettings settings(const Chosen& chosen) {
+  TcpSettings settings;
   const std::string_view variant = chosen.variant();
   const bool is_ns2 = variant == "ns-2" || variant == "ns-2-linux";
   const bool is_linux = variant == "linux" || variant == "ns-2-linux";
@@ -86,7 +86,7 @@ TransportSettings settings(const Chosen& chosen) {
 
 }  // namespace
 
-BodyKind tcp() {
+Transport tcp() {
   return {
       .name = "tcp",
       .title = "TCP",
@@ -97,8 +97,8 @@ BodyKind tcp() {
                    {"ns-2-linux", "ns-2.35, Agent/TCP/Linux", parameters(1, 3000, 65536)}},
       .carries_tables = true,
       .carries_controllers = true,
-      .make = [](const Chosen& chosen, BodySetting setting) -> std::unique_ptr<Body> {
-        TransportSettings transport = settings(chosen);
+      .make = [](const Chosen& chosen, EndpointSetting setting) -> std::unique_ptr<Endpoint> {
+        TcpSettings transport = settings(chosen);
         transport.sender = setting.sender;
         transport.packet_bytes = static_cast<std::uint32_t>(setting.packet_bytes);
         transport.is_ecn_capable = setting.is_ecn_capable;
@@ -106,14 +106,14 @@ BodyKind tcp() {
         transport.samples_rates = setting.table == nullptr && setting.samples_rates;
         transport.rtt_offset_ms =
             rtt_offset_ms(setting.measurement, setting.offset_key, setting.sender);
-        transport.repairs = setting.repairs;
-        transport.keeps_state |= !setting.repairs;
+        transport.retransmits = setting.retransmits;
+        transport.keeps_state |= !setting.retransmits;
         std::unique_ptr<CongestionController> controller = std::move(setting.controller);
         if (setting.table != nullptr) {
           controller =
-              std::make_unique<RemyInTransport>(*setting.table, setting.observer, setting.sender);
+              std::make_unique<RemyCcOnTcp>(*setting.table, setting.observer, setting.sender);
         }
-        return std::make_unique<Transport>(transport, std::move(controller));
+        return std::make_unique<TcpSender>(transport, std::move(controller));
       },
   };
 }

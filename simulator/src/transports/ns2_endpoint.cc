@@ -1,4 +1,4 @@
-#include "senders/ns2_body.h"
+#include "transports/ns2_endpoint.h"
 
 #include <algorithm>
 #include <bit>
@@ -23,10 +23,10 @@ constexpr RetransmissionTimeouts kTimeouts = {.initial_ms = 1000,
 // rounds away some published rules tell apart, whose thresholds of the RTT's ratio lie within 1e-13
 // of 1. Here it is one sum. What the others add by their rounding is drawn: nothing, or in three
 // cases of eight, which fits the study's points best, the last place of a number.
-AckTimes by_clock_in_seconds(double sent_ms, double rtt_ms, std::uint64_t serial) {
+AckTimes by_clock_in_seconds(double sent_ms, double rtt_ms, std::uint64_t transmission_number) {
   const double sent_s = sent_ms / 1000;
   double received_s = sent_s + rtt_ms / 1000;
-  if (scramble(serial + kGoldenRatio) % 8 < 3) {
+  if (scramble(transmission_number + kGoldenRatio) % 8 < 3) {
     received_s = std::bit_cast<double>(std::bit_cast<std::uint64_t>(received_s) + 1);
   }
   return {sent_s * 1000, received_s * 1000, received_s * 1000 - sent_s * 1000};
@@ -34,7 +34,7 @@ AckTimes by_clock_in_seconds(double sent_ms, double rtt_ms, std::uint64_t serial
 
 }  // namespace
 
-Ns2Body::Ns2Body(const BodySetting& setting)
+Ns2Endpoint::Ns2Endpoint(const EndpointSetting& setting)
     : controller_(*setting.table),
       observer_(setting.observer),
       sender_(setting.sender),
@@ -42,25 +42,25 @@ Ns2Body::Ns2Body(const BodySetting& setting)
       timer_(kTimeouts),
       usual_offset_ms_(rtt_offset_ms(setting.measurement, setting.offset_key, setting.sender)) {}
 
-void Ns2Body::switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) {
+void Ns2Endpoint::switch_on(std::optional<std::uint64_t> packets, double now_ms, PacketSink& sink) {
   data_end_ = packets ? next_sequence_ + *packets : kEndless;
   period_begin_ = results_.packets_sent;
   offset_ms_ = 0;
   last_send_ms_ = -kNever;
   used(controller_.start());
   set_send_timer(now_ms);
-  act(now_ms, outlet);
+  act(now_ms, sink);
 }
 
 // Repetitions go on.
-void Ns2Body::switch_off(double now_ms) {
+void Ns2Endpoint::switch_off(double now_ms) {
   data_end_ = next_sequence_;
   set_send_timer(now_ms);
 }
 
-void Ns2Body::acknowledged(const Segment& echo, const AckContent& content, double now_ms,
-                           Outlet& outlet) {
-  latest_serial_end_ = std::max(latest_serial_end_, echo.serial + 1);
+void Ns2Endpoint::on_ack(const Segment& echo, const AckContent& content, double now_ms,
+                         PacketSink& sink) {
+  latest_serial_end_ = std::max(latest_serial_end_, echo.transmission_number + 1);
   const double rtt_ms = now_ms - echo.sent_ms;
   results_.rtt.sampled(rtt_ms, now_ms);
   // The timer starts anew with the timeout that expiries have doubled, where this is the first ACK
@@ -75,20 +75,20 @@ void Ns2Body::acknowledged(const Segment& echo, const AckContent& content, doubl
   }
   timer_.sample(rtt_ms + offset_ms_);
   find_missing(echo.sequence);
-  if (echo.serial >= period_begin_) {
-    const AckTimes seen = by_clock_in_seconds(echo.sent_ms, rtt_ms, echo.serial);
+  if (echo.transmission_number >= period_begin_) {
+    const AckTimes seen = by_clock_in_seconds(echo.sent_ms, rtt_ms, echo.transmission_number);
     used(controller_.acknowledge(seen.sent_ms, seen.received_ms, seen.rtt_ms + offset_ms_, 1));
     offset_ms_ = usual_offset_ms_;
   } else {
     used(controller_.acknowledge_earlier_period());
   }
   set_send_timer(now_ms);
-  act(now_ms, outlet);
+  act(now_ms, sink);
 }
 
 // A packet beyond all others that were received shows what is missing before it: each to be sent
 // again once.
-void Ns2Body::find_missing(std::uint64_t sequence) {
+void Ns2Endpoint::find_missing(std::uint64_t sequence) {
   for (std::uint64_t packet = std::max(received_end_, acknowledged_end_); packet < sequence;
        ++packet) {
     missing_.insert(missing_.end(), packet);
@@ -97,13 +97,13 @@ void Ns2Body::find_missing(std::uint64_t sequence) {
 }
 
 // At every ACK the time of the last sending and the present r say when the next opportunity is.
-void Ns2Body::set_send_timer(double now_ms) {
+void Ns2Endpoint::set_send_timer(double now_ms) {
   next_send_ms_ = has_room() && has_something()
                       ? std::max(now_ms, last_send_ms_ + controller_.intersend_ms())
                       : kNever;
 }
 
-void Ns2Body::act(double now_ms, Outlet& outlet) {
+void Ns2Endpoint::act(double now_ms, PacketSink& sink) {
   if (timer_.expiry_ms() <= now_ms) {
     if (acknowledged_end_ == next_sequence_) {
       timer_.stop();
@@ -113,52 +113,52 @@ void Ns2Body::act(double now_ms, Outlet& outlet) {
       ++results_.timeouts;
       timer_.back_off();
       timer_.restart(now_ms);
-      send(acknowledged_end_, now_ms, outlet);
+      send(acknowledged_end_, now_ms, sink);
     }
   }
   // One packet an opportunity; without pacing there is always another.
   while (next_send_ms_ <= now_ms) {
     if (has_room() && has_something()) {
-      send_next(now_ms, outlet);
+      send_next(now_ms, sink);
     }
     set_send_timer(now_ms);
   }
 }
 
-void Ns2Body::send_next(double now_ms, Outlet& outlet) {
+void Ns2Endpoint::send_next(double now_ms, PacketSink& sink) {
   if (missing_.empty()) {
-    send(next_sequence_, now_ms, outlet);
+    send(next_sequence_, now_ms, sink);
     return;
   }
   const std::uint64_t packet = *missing_.begin();
   missing_.erase(missing_.begin());
-  send(packet, now_ms, outlet);
+  send(packet, now_ms, sink);
 }
 
-void Ns2Body::send(std::uint64_t sequence, double now_ms, Outlet& outlet) {
+void Ns2Endpoint::send(std::uint64_t sequence, double now_ms, PacketSink& sink) {
   if (sequence == next_sequence_) {
     ++next_sequence_;
   } else {
-    ++results_.packets_repeated;
+    ++results_.packets_retransmitted;
   }
   Segment segment;
   segment.sent_ms = now_ms;
   segment.sequence = sequence;
-  segment.serial = results_.packets_sent++;
+  segment.transmission_number = results_.packets_sent++;
   segment.sender = sender_;
   segment.bytes = packet_bytes_;
   last_send_ms_ = now_ms;
   if (!timer_.is_running()) {
     timer_.restart(now_ms);
   }
-  outlet.send(segment, now_ms);
+  sink.send(segment, now_ms);
 }
 
-Pace Ns2Body::pace() const {
+Pace Ns2Endpoint::pace() const {
   return {static_cast<double>(controller_.window_packets()), controller_.intersend_ms()};
 }
 
-std::optional<AckContent> Ns2Body::received(const Segment& segment, double now_ms) {
+std::optional<AckContent> Ns2Endpoint::on_data(const Segment& segment, double now_ms) {
   ++results_.packets_received;
   results_.packets_marked += segment.is_marked ? 1 : 0;
   const std::uint64_t in_order = reassembly_.in_order_end();
@@ -174,13 +174,13 @@ std::optional<AckContent> Ns2Body::received(const Segment& segment, double now_m
   return content;
 }
 
-void Ns2Body::used(std::uint32_t rule) {
+void Ns2Endpoint::used(std::uint32_t rule) {
   if (observer_ != nullptr) {
     observer_->used(sender_, controller_, rule);
   }
 }
 
-BodyKind ns2() {
+Transport ns2() {
   return {
       .name = "ns2",
       .title = "RemyCC in ns-2",
@@ -191,8 +191,8 @@ BodyKind ns2() {
           .parameters = {},
       }},
       .carries_tables = true,
-      .make = [](const Chosen&, BodySetting setting) -> std::unique_ptr<Body> {
-        return std::make_unique<Ns2Body>(setting);
+      .make = [](const Chosen&, EndpointSetting setting) -> std::unique_ptr<Endpoint> {
+        return std::make_unique<Ns2Endpoint>(setting);
       },
   };
 }

@@ -1,11 +1,11 @@
-#include "senders/datagram.h"
+#include "transports/datagram_endpoint.h"
 
 #include <algorithm>
 #include <limits>
 
 namespace remy {
 
-DatagramBody::DatagramBody(const BodySetting& setting)
+DatagramEndpoint::DatagramEndpoint(const EndpointSetting& setting)
     : controller_(*setting.table),
       clock_(setting.measurement, setting.jitter_key, setting.offset_key),
       is_exact_(setting.measurement.is_exact()),
@@ -14,7 +14,8 @@ DatagramBody::DatagramBody(const BodySetting& setting)
       sender_(setting.sender),
       packet_bytes_(static_cast<std::uint32_t>(setting.packet_bytes)) {}
 
-void DatagramBody::switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) {
+void DatagramEndpoint::switch_on(std::optional<std::uint64_t> packets, double now_ms,
+                                 PacketSink& sink) {
   is_on_ = true;
   flow_.next_period();
   // Everything sent earlier counts as delivered.
@@ -26,44 +27,44 @@ void DatagramBody::switch_on(std::optional<std::uint64_t> packets, double now_ms
   flow_end_ = period_begin_ + unresolved_;
   used(controller_.start());
   open_window();
-  send_what_may_leave(now_ms, outlet);
+  send_what_may_leave(now_ms, sink);
 }
 
-void DatagramBody::switch_off(double) {
+void DatagramEndpoint::switch_off(double) {
   is_on_ = false;
   is_counted_ = false;
   next_ms_ = kNever;
   reader_ = {};
   unacknowledged_.reset();
-  next_ack_ms_ = kNever;
+  delayed_ack_due_ms_ = kNever;
 }
 
-void DatagramBody::acknowledged(const Segment& echo, const AckContent& content, double now_ms,
-                                Outlet& outlet) {
+void DatagramEndpoint::on_ack(const Segment& echo, const AckContent& content, double now_ms,
+                              PacketSink& sink) {
   // Nothing that an off sender learns outlasts the start of its next period.
   if (!is_on_) {
     return;
   }
   if (is_of_this_period(echo)) {
-    acknowledged_end_ = std::max(acknowledged_end_, echo.serial + 1);
+    acknowledged_end_ = std::max(acknowledged_end_, echo.transmission_number + 1);
     const AckTimes seen = read(echo, now_ms);
     used(controller_.acknowledge(seen.sent_ms, seen.received_ms, seen.rtt_ms, content.packets));
   } else {
     used(controller_.acknowledge_earlier_period());
   }
   open_window();
-  send_what_may_leave(now_ms, outlet);
+  send_what_may_leave(now_ms, sink);
 }
 
-void DatagramBody::act(double now_ms, Outlet& outlet) { send_what_may_leave(now_ms, outlet); }
+void DatagramEndpoint::act(double now_ms, PacketSink& sink) { send_what_may_leave(now_ms, sink); }
 
-Pace DatagramBody::pace() const {
+Pace DatagramEndpoint::pace() const {
   return {static_cast<double>(controller_.window_packets()), controller_.intersend_ms()};
 }
 
-void DatagramBody::lost(const Segment& segment, double) { resolve(segment); }
+void DatagramEndpoint::on_packet_lost(const Segment& segment, double) { resolve(segment); }
 
-std::optional<AckContent> DatagramBody::received(const Segment& segment, double now_ms) {
+std::optional<AckContent> DatagramEndpoint::on_data(const Segment& segment, double now_ms) {
   ++results_.packets_received;
   results_.packets_marked += segment.is_marked ? 1 : 0;
   resolve(segment);
@@ -74,47 +75,47 @@ std::optional<AckContent> DatagramBody::received(const Segment& segment, double 
   if (clock_.noise().delays_acks() && is_on_ && !is_done() && is_of_this_period(segment)) {
     if (!unacknowledged_) {
       unacknowledged_ = segment;
-      next_ack_ms_ = now_ms + clock_.noise().delayed_ack_ms;
+      delayed_ack_due_ms_ = now_ms + clock_.noise().delayed_ack_ms;
       return std::nullopt;
     }
     content.packets = 2;
     content.marked += unacknowledged_->is_marked ? 1 : 0;
     unacknowledged_.reset();
-    next_ack_ms_ = kNever;
+    delayed_ack_due_ms_ = kNever;
   }
   return content;
 }
 
-std::optional<std::pair<Segment, AckContent>> DatagramBody::delayed_ack(double now_ms) {
+std::optional<std::pair<Segment, AckContent>> DatagramEndpoint::take_delayed_ack(double now_ms) {
   std::pair<Segment, AckContent> ack = {*unacknowledged_, {}};
   ack.second.received_ms = now_ms;
   ack.second.marked = ack.first.is_marked ? 1 : 0;
   unacknowledged_.reset();
-  next_ack_ms_ = kNever;
+  delayed_ack_due_ms_ = kNever;
   return ack;
 }
 
-void DatagramBody::used(std::uint32_t rule) {
+void DatagramEndpoint::used(std::uint32_t rule) {
   if (observer_ != nullptr) {
     observer_->used(sender_, controller_, rule);
   }
 }
 
-void DatagramBody::resolve(const Segment& segment) {
+void DatagramEndpoint::resolve(const Segment& segment) {
   if (is_counted_ && is_of_this_period(segment)) {
     --unresolved_;
   }
 }
 
-AckTimes DatagramBody::read(const Segment& echo, double now_ms) {
+AckTimes DatagramEndpoint::read(const Segment& echo, double now_ms) {
   if (is_exact_) {
     return {echo.sent_ms, now_ms, now_ms - echo.sent_ms};
   }
-  const auto sequence = static_cast<std::uint32_t>(echo.serial - period_begin_);
+  const auto sequence = static_cast<std::uint32_t>(echo.transmission_number - period_begin_);
   return clock_.read(reader_, echo.sent_ms, sequence, flow_, now_ms);
 }
 
-std::uint32_t DatagramBody::bunch() const {
+std::uint32_t DatagramEndpoint::bunch() const {
   if (results_.packets_sent >= window_end_) {
     return 0;
   }
@@ -127,7 +128,7 @@ std::uint32_t DatagramBody::bunch() const {
                       controller_.window_packets(), unsent);
 }
 
-void DatagramBody::open_window() {
+void DatagramEndpoint::open_window() {
   window_end_ = acknowledged_end_ + controller_.window_packets();
   if (is_counted_) {
     window_end_ = std::min(window_end_, flow_end_);
@@ -137,7 +138,7 @@ void DatagramBody::open_window() {
 // "If the number of outstanding packets is [less] than cwnd, the sender will transmit segments to
 // close the window, but no faster than one segment every r milliseconds" (TCP ex Machina, section
 // 4.2).
-void DatagramBody::send_what_may_leave(double now_ms, Outlet& outlet) {
+void DatagramEndpoint::send_what_may_leave(double now_ms, PacketSink& sink) {
   while (const std::uint32_t packets = bunch()) {
     // As long as all of the last bunch are worth.
     const double next_ms = last_send_ms_ + controller_.intersend_ms() * reader_.bunch;
@@ -153,14 +154,14 @@ void DatagramBody::send_what_may_leave(double now_ms, Outlet& outlet) {
     segment.bytes = packet_bytes_;
     for (std::uint32_t left = packets; left > 0; --left) {
       segment.sequence = results_.packets_sent;
-      segment.serial = results_.packets_sent++;
-      outlet.send(segment, now_ms);
+      segment.transmission_number = results_.packets_sent++;
+      sink.send(segment, now_ms);
     }
   }
   next_ms_ = kNever;
 }
 
-BodyKind datagram() {
+Transport datagram() {
   return {
       .name = "datagram",
       .title = "Datagrams",
@@ -172,8 +173,8 @@ BodyKind datagram() {
       .carries_tables = true,
       .takes_noise = true,
       .counts_every_packet = true,
-      .make = [](const Chosen&, BodySetting setting) -> std::unique_ptr<Body> {
-        return std::make_unique<DatagramBody>(setting);
+      .make = [](const Chosen&, EndpointSetting setting) -> std::unique_ptr<Endpoint> {
+        return std::make_unique<DatagramEndpoint>(setting);
       },
   };
 }

@@ -1,11 +1,11 @@
-#include "senders/transport.h"
+#include "transports/tcp_sender.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "core/random.h"
-#include "one_body.h"
+#include "endpoint_on_path.h"
 
 namespace remy {
 namespace {
@@ -46,13 +46,13 @@ auto first_copies_of(std::set<std::uint64_t> packets) {
   };
 }
 
-struct TransportTest : testing::Test {
-  std::unique_ptr<Transport> transport(double window, const TransportSettings& settings = {},
+struct TcpSenderTest : testing::Test {
+  std::unique_ptr<TcpSender> transport(double window, const TcpSettings& settings = {},
                                        double intersend = 0) {
-    return std::make_unique<Transport>(settings, std::make_unique<Fixed>(window, heard, intersend));
+    return std::make_unique<TcpSender>(settings, std::make_unique<Fixed>(window, heard, intersend));
   }
-  static TransportSettings without_sack() {
-    TransportSettings settings;
+  static TcpSettings without_sack() {
+    TcpSettings settings;
     settings.uses_sack = false;
     return settings;
   }
@@ -60,28 +60,28 @@ struct TransportTest : testing::Test {
   Fixed::Heard heard;
 };
 
-TEST_F(TransportTest, AFlowEndsWhenItsLastPacketIsAcknowledged) {
-  TransportSettings settings;
+TEST_F(TcpSenderTest, AFlowEndsWhenItsLastPacketIsAcknowledged) {
+  TcpSettings settings;
   settings.notes_idleness = false;
-  const auto body = transport(4, settings);
-  OneBody path(*body);
+  const auto endpoint = transport(4, settings);
+  EndpointOnPath path(*endpoint);
   path.switch_on(10);
   path.run_to_the_end(1e6);
   // Windows of 4, 4 and 2 in three RTTs.
   EXPECT_EQ(path.now_ms, 300);
   EXPECT_EQ(path.sent.size(), 10U);
-  EXPECT_EQ(body->results().packets_in_order, 10U);
-  EXPECT_EQ(body->results().packets_repeated, 0U);
-  EXPECT_FALSE(body->timer().is_running());
+  EXPECT_EQ(endpoint->results().packets_in_order, 10U);
+  EXPECT_EQ(endpoint->results().packets_retransmitted, 0U);
+  EXPECT_FALSE(endpoint->timer().is_running());
   EXPECT_EQ(heard.acks.back().total_delivered, 10U);
   EXPECT_EQ(heard.acks.back().rtt_ms, 100);
 }
 
-TEST_F(TransportTest, RepeatsAfterThreePacketsAreReceivedBeyondAGap) {
+TEST_F(TcpSenderTest, RepeatsAfterThreePacketsAreReceivedBeyondAGap) {
   for (const bool uses_sack : {true, false}) {
     heard = {};
-    const auto body = transport(10, uses_sack ? TransportSettings{} : without_sack());
-    OneBody path(*body);
+    const auto endpoint = transport(10, uses_sack ? TcpSettings{} : without_sack());
+    EndpointOnPath path(*endpoint);
     path.loses = first_copies_of({2});
     path.switch_on(std::nullopt);
     path.run_until(100);
@@ -95,20 +95,20 @@ TEST_F(TransportTest, RepeatsAfterThreePacketsAreReceivedBeyondAGap) {
                                     [](const Segment& each) { return each.sequence == 2; });
     ASSERT_NE(again, path.sent.end());
     // Ten at first, two for the packets in order, two for duplicates, and then the repetition.
-    EXPECT_EQ(again->serial, 14U) << uses_sack;
-    EXPECT_TRUE(body->in_recovery());
+    EXPECT_EQ(again->transmission_number, 14U) << uses_sack;
+    EXPECT_TRUE(endpoint->in_recovery());
     path.run_until(200);
-    EXPECT_FALSE(body->in_recovery());
-    EXPECT_EQ(body->results().packets_repeated, 1U);
-    EXPECT_EQ(body->results().timeouts, 0U);
+    EXPECT_FALSE(endpoint->in_recovery());
+    EXPECT_EQ(endpoint->results().packets_retransmitted, 1U);
+    EXPECT_EQ(endpoint->results().timeouts, 0U);
   }
 }
 
-TEST_F(TransportTest, TwoDuplicatesAreNoLoss) {
+TEST_F(TcpSenderTest, TwoDuplicatesAreNoLoss) {
   for (const bool uses_sack : {true, false}) {
     heard = {};
-    const auto body = transport(10, uses_sack ? TransportSettings{} : without_sack());
-    OneBody path(*body);
+    const auto endpoint = transport(10, uses_sack ? TcpSettings{} : without_sack());
+    EndpointOnPath path(*endpoint);
     // Packet 2 is overtaken by two.
     path.delays_ms = [](const Segment& each) {
       return each.sequence == 2 ? 2.5 : static_cast<double>(each.sequence) - 2;
@@ -116,68 +116,68 @@ TEST_F(TransportTest, TwoDuplicatesAreNoLoss) {
     path.switch_on(20);
     path.run_to_the_end(1e6);
     EXPECT_TRUE(heard.losses.empty()) << uses_sack;
-    EXPECT_EQ(body->results().packets_repeated, 0U);
+    EXPECT_EQ(endpoint->results().packets_retransmitted, 0U);
   }
 }
 
-TEST_F(TransportTest, SelectiveAcknowledgementsRepairManyLossesInOneRtt) {
-  const auto body = transport(40);
-  OneBody path(*body);
+TEST_F(TcpSenderTest, SelectiveAcknowledgementsRepairManyLossesInOneRtt) {
+  const auto endpoint = transport(40);
+  EndpointOnPath path(*endpoint);
   path.loses = first_copies_of({0, 3, 5, 6, 7, 11, 19, 20, 30});
   path.switch_on(40);
   path.run_to_the_end(1e6);
   EXPECT_EQ(path.now_ms, 200);
-  EXPECT_EQ(body->results().packets_repeated, 9U);
+  EXPECT_EQ(endpoint->results().packets_retransmitted, 9U);
   EXPECT_EQ(heard.losses.size(), 9U);
   EXPECT_EQ(std::ranges::count_if(heard.losses, &LossEvent::starts_recovery), 1);
   EXPECT_EQ(heard.acks.back().total_lost, 9U);
 }
 
-TEST_F(TransportTest, WithoutThemEachLossTakesAnRtt) {
-  TransportSettings settings = without_sack();
+TEST_F(TcpSenderTest, WithoutThemEachLossTakesAnRtt) {
+  TcpSettings settings = without_sack();
   settings.is_impatient = false;
   for (const std::uint64_t losses : {1, 2, 5, 9}) {
     heard = {};
-    const auto body = transport(40, settings);
-    OneBody path(*body);
+    const auto endpoint = transport(40, settings);
+    EndpointOnPath path(*endpoint);
     std::set<std::uint64_t> lost;
     for (std::uint64_t i = 0; i < losses; ++i) {
       lost.insert(10 + 3 * i);
     }
     path.loses = first_copies_of(lost);
     path.switch_on(std::nullopt);
-    while (heard.losses.empty() || body->in_recovery()) {
+    while (heard.losses.empty() || endpoint->in_recovery()) {
       ASSERT_TRUE(path.step(1e5));
     }
     // The first loss is found an RTT after it left.
     EXPECT_EQ(path.now_ms, 100 + 100.0 * static_cast<double>(losses));
-    EXPECT_EQ(body->results().packets_repeated, losses);
+    EXPECT_EQ(endpoint->results().packets_retransmitted, losses);
     EXPECT_EQ(heard.losses.size(), losses);
-    EXPECT_EQ(body->results().timeouts, 0U);
+    EXPECT_EQ(endpoint->results().timeouts, 0U);
   }
 }
 
-TEST_F(TransportTest, AnImpatientRecoveryWithManyLossesEndsInATimeout) {
-  const auto body = transport(40, without_sack());
-  OneBody path(*body);
+TEST_F(TcpSenderTest, AnImpatientRecoveryWithManyLossesEndsInATimeout) {
+  const auto endpoint = transport(40, without_sack());
+  EndpointOnPath path(*endpoint);
   path.loses = first_copies_of({10, 13, 16, 19, 22, 25, 28, 31});
   path.switch_on(std::nullopt);
   path.run_until(1000);
-  EXPECT_EQ(body->results().timeouts, 1U);
+  EXPECT_EQ(endpoint->results().timeouts, 1U);
 }
 
-TEST_F(TransportTest, ATimeoutDoublesUntilAPacketGetsThrough) {
-  const auto body = transport(4);
-  OneBody path(*body);
+TEST_F(TcpSenderTest, ATimeoutDoublesUntilAPacketGetsThrough) {
+  const auto endpoint = transport(4);
+  EndpointOnPath path(*endpoint);
   int attempts = 0;
   path.loses = [&attempts](const Segment& each) { return each.sequence == 8 && ++attempts <= 5; };
   path.switch_on(9);
   path.run_until(150);
   // Four samples of 100 ms, whose variation falls from 50 by a quarter each: RFC 6298.
-  EXPECT_DOUBLE_EQ(body->timer().smoothed_ms(), 100);
-  EXPECT_DOUBLE_EQ(body->timer().variation_ms(), 50 * 0.75 * 0.75 * 0.75);
+  EXPECT_DOUBLE_EQ(endpoint->timer().smoothed_ms(), 100);
+  EXPECT_DOUBLE_EQ(endpoint->timer().variation_ms(), 50 * 0.75 * 0.75 * 0.75);
   path.run_to_the_end(1e6);
-  EXPECT_EQ(body->results().timeouts, 5U);
+  EXPECT_EQ(endpoint->results().timeouts, 5U);
   EXPECT_EQ(heard.timeouts.size(), 5U);
   EXPECT_TRUE(heard.timeouts[0].is_first);
   EXPECT_FALSE(heard.timeouts[1].is_first);
@@ -234,88 +234,88 @@ TEST(RetransmissionTimerTest, CountsWholeSecondsOfADistanceIfTold) {
   EXPECT_EQ(timer.variation_ms(), 0.75 * 300 + 0.25 * 2000);
 }
 
-TEST_F(TransportTest, ALostRepetitionShowsByATimeoutOrByWhatLeftLater) {
+TEST_F(TcpSenderTest, ALostRepetitionShowsByATimeoutOrByWhatLeftLater) {
   for (const bool finds : {false, true}) {
     heard = {};
-    TransportSettings settings;
+    TcpSettings settings;
     settings.finds_lost_repetitions = finds;
     settings.timeouts.minimum_ms = 350;
-    const auto body = transport(20, settings);
-    OneBody path(*body);
+    const auto endpoint = transport(20, settings);
+    EndpointOnPath path(*endpoint);
     int copies = 0;
     path.loses = [&copies](const Segment& each) { return each.sequence == 5 && ++copies <= 2; };
     path.switch_on(200);
     path.run_to_the_end(1e5);
-    EXPECT_TRUE(body->is_done());
-    EXPECT_EQ(body->results().timeouts, finds ? 0U : 1U);
+    EXPECT_TRUE(endpoint->is_done());
+    EXPECT_EQ(endpoint->results().timeouts, finds ? 0U : 1U);
     EXPECT_EQ(heard.losses.size(), finds ? 2U : 1U);
   }
 }
 
-TEST_F(TransportTest, AfterATimeoutOnlyWhatIsMissingIsSentAgain) {
+TEST_F(TcpSenderTest, AfterATimeoutOnlyWhatIsMissingIsSentAgain) {
   heard.window_after_timeout = 10;
-  const auto body = transport(10);
-  OneBody path(*body);
+  const auto endpoint = transport(10);
+  EndpointOnPath path(*endpoint);
   // All but two packets of a window are lost: too few for three duplicates.
   path.loses = first_copies_of({10, 11, 12, 13, 16, 17, 18, 19});
   path.switch_on(20);
   path.run_to_the_end(1e5);
-  EXPECT_EQ(body->results().timeouts, 1U);
-  EXPECT_EQ(body->results().packets_repeated, 8U);
-  EXPECT_EQ(body->results().packets_in_order, 20U);
+  EXPECT_EQ(endpoint->results().timeouts, 1U);
+  EXPECT_EQ(endpoint->results().packets_retransmitted, 8U);
+  EXPECT_EQ(endpoint->results().packets_in_order, 20U);
 }
 
-TEST_F(TransportTest, LostAcknowledgementsDelayNothing) {
-  const auto body = transport(10);
-  OneBody path(*body);
+TEST_F(TcpSenderTest, LostAcknowledgementsDelayNothing) {
+  const auto endpoint = transport(10);
+  EndpointOnPath path(*endpoint);
   path.loses_ack = [](const Segment& echo, const AckContent&) { return echo.sequence % 3 != 2; };
   path.switch_on(30);
   path.run_to_the_end(1e5);
-  EXPECT_TRUE(body->is_done());
-  EXPECT_EQ(body->results().packets_repeated, 0U);
+  EXPECT_TRUE(endpoint->is_done());
+  EXPECT_EQ(endpoint->results().packets_retransmitted, 0U);
   EXPECT_EQ(heard.acks.back().total_delivered, 30U);
   EXPECT_EQ(path.now_ms, 400);
 }
 
-TEST_F(TransportTest, APacketThatWasOnlyLateEndsItsRecovery) {
+TEST_F(TcpSenderTest, APacketThatWasOnlyLateEndsItsRecovery) {
   for (const bool uses_sack : {true, false}) {
     heard = {};
-    const auto body = transport(10, uses_sack ? TransportSettings{} : without_sack());
-    OneBody path(*body);
-    path.delays_ms = [](const Segment& each) { return each.serial == 4 ? 30.0 : 0.0; };
+    const auto endpoint = transport(10, uses_sack ? TcpSettings{} : without_sack());
+    EndpointOnPath path(*endpoint);
+    path.delays_ms = [](const Segment& each) { return each.transmission_number == 4 ? 30.0 : 0.0; };
     path.switch_on(100);
     path.run_to_the_end(1e5);
     // Without SACK the ACK of the late packet looks like one of the repetition, behind which
     // another is missing, and so on for a window.
-    EXPECT_EQ(body->results().packets_repeated, uses_sack ? 1U : 7U);
+    EXPECT_EQ(endpoint->results().packets_retransmitted, uses_sack ? 1U : 7U);
     EXPECT_EQ(std::ranges::count_if(heard.losses, &LossEvent::starts_recovery), 1);
-    EXPECT_EQ(body->results().timeouts, 0U);
-    EXPECT_EQ(body->results().packets_in_order, 100U);
+    EXPECT_EQ(endpoint->results().timeouts, 0U);
+    EXPECT_EQ(endpoint->results().packets_in_order, 100U);
   }
 }
 
-TEST_F(TransportTest, PacingSpacesEverything) {
-  const auto body = transport(1000, {}, 2.5);
-  OneBody path(*body);
+TEST_F(TcpSenderTest, PacingSpacesEverything) {
+  const auto endpoint = transport(1000, {}, 2.5);
+  EndpointOnPath path(*endpoint);
   path.loses = first_copies_of({7, 20});
   path.switch_on(80);
   path.run_to_the_end(1e5);
   for (std::size_t i = 1; i < path.sent_ms.size(); ++i) {
     EXPECT_GE(path.sent_ms[i] - path.sent_ms[i - 1], 2.5);
   }
-  EXPECT_EQ(body->results().packets_in_order, 80U);
+  EXPECT_EQ(endpoint->results().packets_in_order, 80U);
 }
 
-TEST_F(TransportTest, AnOnPeriodIsANewConnectionUnlessStateIsKept) {
+TEST_F(TcpSenderTest, AnOnPeriodIsANewConnectionUnlessStateIsKept) {
   for (const bool keeps : {false, true}) {
     heard = {};
-    TransportSettings settings;
+    TcpSettings settings;
     settings.keeps_state = keeps;
-    const auto body = transport(5, settings);
-    OneBody path(*body);
+    const auto endpoint = transport(5, settings);
+    EndpointOnPath path(*endpoint);
     path.switch_on(std::nullopt);
     path.run_until(50);
-    body->switch_off(path.now_ms);
+    endpoint->switch_off(path.now_ms);
     path.run_until(60);
     path.switch_on(5);
     path.run_to_the_end(1e5);
@@ -326,11 +326,11 @@ TEST_F(TransportTest, AnOnPeriodIsANewConnectionUnlessStateIsKept) {
   }
 }
 
-TEST_F(TransportTest, DelayedAcknowledgementsStandForTwo) {
-  TransportSettings settings;
+TEST_F(TcpSenderTest, DelayedAcknowledgementsStandForTwo) {
+  TcpSettings settings;
   settings.delayed_ack_ms = 40;
-  const auto body = transport(4, settings);
-  OneBody path(*body);
+  const auto endpoint = transport(4, settings);
+  EndpointOnPath path(*endpoint);
   path.loses = first_copies_of({5});
   path.switch_on(11);
   path.run_to_the_end(1e5);
@@ -342,19 +342,19 @@ TEST_F(TransportTest, DelayedAcknowledgementsStandForTwo) {
   EXPECT_EQ(heard.acks[2].newly_acked, 1U);
   EXPECT_EQ(heard.acks[2].newly_delivered, 2U);
   EXPECT_EQ(heard.acks[3].newly_acked, 0U);
-  EXPECT_EQ(body->results().packets_in_order, 11U);
-  EXPECT_EQ(body->results().timeouts, 0U);
+  EXPECT_EQ(endpoint->results().packets_in_order, 11U);
+  EXPECT_EQ(endpoint->results().timeouts, 0U);
   // A single packet waits 40 ms.
   const double begin_ms = path.now_ms;
-  body->switch_off(begin_ms);
+  endpoint->switch_off(begin_ms);
   path.switch_on(1);
   path.run_to_the_end(1e5);
   EXPECT_EQ(path.now_ms, begin_ms + 140);
 }
 
-TEST_F(TransportTest, RatesAreOfWhatWasDelivered) {
-  const auto body = transport(200);
-  OneBody path(*body);
+TEST_F(TcpSenderTest, RatesAreOfWhatWasDelivered) {
+  const auto endpoint = transport(200);
+  EndpointOnPath path(*endpoint);
   path.rate_packets_per_ms = 0.5;
   path.switch_on(std::nullopt);
   path.run_until(2000);

@@ -8,17 +8,18 @@
 #include <utility>
 #include <vector>
 
-#include "senders/body.h"
+#include "transports/endpoint.h"
 
 namespace remy {
 
-// A body alone on a path: a link of a rate with room for some packets before it, and a delay both
-// ways. Tests say which transmissions and which ACKs are lost.
-class OneBody final : public Outlet {
+// An endpoint alone on a path: a link of a rate with room for some packets before it, and a delay
+// both ways. Tests say which transmissions and which ACKs are lost.
+class EndpointOnPath final : public PacketSink {
  public:
-  static constexpr double kNever = Body::kNever;
+  static constexpr double kNever = Endpoint::kNever;
 
-  explicit OneBody(Body& body, double rtt_ms = 100) : body_(body), rtt_ms_(rtt_ms) {}
+  explicit EndpointOnPath(Endpoint& endpoint, double rtt_ms = 100)
+      : endpoint_(endpoint), rtt_ms_(rtt_ms) {}
 
   double rate_packets_per_ms = 0;  // 0: infinite
   std::size_t buffer_packets = 1'000'000;
@@ -33,7 +34,9 @@ class OneBody final : public Outlet {
   std::uint64_t dropped = 0;
   double now_ms = 0;
 
-  void switch_on(std::optional<std::uint64_t> packets) { body_.switch_on(packets, now_ms, *this); }
+  void switch_on(std::optional<std::uint64_t> packets) {
+    endpoint_.switch_on(packets, now_ms, *this);
+  }
 
   // False if nothing will happen any more.
   bool step(double until_ms = kNever) {
@@ -41,28 +44,29 @@ class OneBody final : public Outlet {
         delays_ms ? std::ranges::min_element(data_, {}, &Flying::arrives_ms) : data_.begin();
     const double data_ms = data == data_.end() ? kNever : data->arrives_ms;
     const double ack_ms = acks_.empty() ? kNever : acks_.front().arrives_ms;
-    const double next = std::min({body_.next_ms(), body_.next_ack_ms(), data_ms, ack_ms});
+    const double next =
+        std::min({endpoint_.next_act_ms(), endpoint_.delayed_ack_due_ms(), data_ms, ack_ms});
     if (next > until_ms || next == kNever) {
       now_ms = until_ms == kNever ? now_ms : until_ms;
       return false;
     }
     now_ms = std::max(now_ms, next);
-    if (body_.next_ms() <= now_ms) {
-      body_.act(now_ms, *this);
-    } else if (body_.next_ack_ms() <= now_ms) {
-      if (const auto late = body_.delayed_ack(now_ms)) {
+    if (endpoint_.next_act_ms() <= now_ms) {
+      endpoint_.act(now_ms, *this);
+    } else if (endpoint_.delayed_ack_due_ms() <= now_ms) {
+      if (const auto late = endpoint_.take_delayed_ack(now_ms)) {
         acknowledge(late->first, late->second);
       }
     } else if (data_ms <= now_ms) {
       const Segment segment = data->segment;
       data_.erase(data);
-      if (const auto content = body_.received(segment, now_ms)) {
+      if (const auto content = endpoint_.on_data(segment, now_ms)) {
         acknowledge(segment, *content);
       }
     } else {
       const Returning ack = acks_.front();
       acks_.pop_front();
-      body_.acknowledged(ack.echo, ack.content, now_ms, *this);
+      endpoint_.on_ack(ack.echo, ack.content, now_ms, *this);
     }
     return true;
   }
@@ -72,7 +76,7 @@ class OneBody final : public Outlet {
   }
   // Until all packets of the on period are acknowledged, or a time.
   void run_to_the_end(double until_ms) {
-    while (!body_.is_done() && step(until_ms)) {
+    while (!endpoint_.is_done() && step(until_ms)) {
     }
   }
 
@@ -116,7 +120,7 @@ class OneBody final : public Outlet {
     }
   }
 
-  Body& body_;
+  Endpoint& endpoint_;
   double rtt_ms_;
   double busy_until_ms_ = 0;
   std::deque<Flying> data_;

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <span>
 
-#include "senders/body.h"
-#include "senders/packet_bits.h"
+#include "transports/endpoint.h"
+#include "transports/packet_bits.h"
 
 namespace remy {
 

@@ -6,31 +6,32 @@
 #include <optional>
 #include <set>
 
-#include "senders/bodies.h"
-#include "senders/reassembly.h"
 #include "senders/remy_controller.h"
-#include "senders/retransmission_timer.h"
+#include "transports/reassembly.h"
+#include "transports/retransmission_timer.h"
+#include "transports/transport.h"
 
 namespace remy {
 
 // A RemyCC as "An Experimental Study of the Learnability of Congestion Control" ran it in ns-2. The
-// window counts transmissions, new or repeated, by their serial numbers: those before the latest
-// that was acknowledged are gone. What is missing is sent again once, when it is first seen to be
-// missing, and after that only by timeouts; the receiver hands on in order. Neither changes window
-// or memory. What is in flight or missing outlasts off periods, and still fills the window.
-class Ns2Body final : public Body {
+// window counts transmissions, new or repeated, by their transmission_number numbers: those before
+// the latest that was acknowledged are gone. What is missing is sent again once, when it is first
+// seen to be missing, and after that only by timeouts; the receiver hands on in order. Neither
+// changes window or memory. What is in flight or missing outlasts off periods, and still fills the
+// window.
+class Ns2Endpoint final : public Endpoint {
  public:
-  explicit Ns2Body(const BodySetting& setting);
+  explicit Ns2Endpoint(const EndpointSetting& setting);
 
-  void switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) override;
+  void switch_on(std::optional<std::uint64_t> packets, double now_ms, PacketSink& sink) override;
   void switch_off(double now_ms) override;
-  void acknowledged(const Segment& echo, const AckContent& content, double now_ms,
-                    Outlet& outlet) override;
-  double next_ms() const override { return std::min(next_send_ms_, timer_.expiry_ms()); }
-  void act(double now_ms, Outlet& outlet) override;
+  void on_ack(const Segment& echo, const AckContent& content, double now_ms,
+              PacketSink& sink) override;
+  double next_act_ms() const override { return std::min(next_send_ms_, timer_.expiry_ms()); }
+  void act(double now_ms, PacketSink& sink) override;
   bool is_done() const override { return acknowledged_end_ >= data_end_; }
   Pace pace() const override;
-  std::optional<AckContent> received(const Segment& segment, double now_ms) override;
+  std::optional<AckContent> on_data(const Segment& segment, double now_ms) override;
 
  private:
   static constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
@@ -42,8 +43,8 @@ class Ns2Body final : public Body {
   }
   bool has_something() const { return !missing_.empty() || next_sequence_ < data_end_; }
   void set_send_timer(double now_ms);
-  void send_next(double now_ms, Outlet& outlet);
-  void send(std::uint64_t sequence, double now_ms, Outlet& outlet);
+  void send_next(double now_ms, PacketSink& sink);
+  void send(std::uint64_t sequence, double now_ms, PacketSink& sink);
 
   RemyController<true> controller_;
   RuleObserver* observer_;

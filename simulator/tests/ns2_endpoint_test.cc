@@ -1,8 +1,8 @@
-#include "senders/ns2_body.h"
+#include "transports/ns2_endpoint.h"
 
 #include <gtest/gtest.h>
 
-#include "one_body.h"
+#include "endpoint_on_path.h"
 
 namespace remy {
 namespace {
@@ -12,16 +12,16 @@ CompiledTable fixed_rule(double window, double intersend_ms) {
   return RuleTable({Signal::kRttRatio}, {Node{{}, {0, window, intersend_ms}}});
 }
 
-struct Ns2BodyTest : testing::Test {
-  explicit Ns2BodyTest() : table(fixed_rule(10, 1)) {}
+struct Ns2EndpointTest : testing::Test {
+  explicit Ns2EndpointTest() : table(fixed_rule(10, 1)) {}
 
-  std::unique_ptr<Body> body() {
-    BodySetting setting;
+  std::unique_ptr<Endpoint> endpoint() {
+    EndpointSetting setting;
     setting.table = &table;
-    return std::make_unique<Ns2Body>(setting);
+    return std::make_unique<Ns2Endpoint>(setting);
   }
 
-  std::vector<double> times_of(const OneBody& path, std::uint64_t sequence) const {
+  std::vector<double> times_of(const EndpointOnPath& path, std::uint64_t sequence) const {
     std::vector<double> times;
     for (std::size_t i = 0; i < path.sent.size(); ++i) {
       if (path.sent[i].sequence == sequence) {
@@ -34,9 +34,9 @@ struct Ns2BodyTest : testing::Test {
   CompiledTable table;
 };
 
-TEST_F(Ns2BodyTest, SendsAWindowByTheRule) {
-  const auto sender = body();
-  OneBody path(*sender);
+TEST_F(Ns2EndpointTest, SendsAWindowByTheRule) {
+  const auto sender = endpoint();
+  EndpointOnPath path(*sender);
   path.switch_on(std::nullopt);
   path.run_until(99);
   EXPECT_EQ(path.sent.size(), 10U);
@@ -48,23 +48,23 @@ TEST_F(Ns2BodyTest, SendsAWindowByTheRule) {
 }
 
 // A packet beyond it shows that one is missing: it leaves at once, ahead of new data.
-TEST_F(Ns2BodyTest, WhatIsMissingIsSentAgainWithoutWaitingForThree) {
-  const auto sender = body();
-  OneBody path(*sender);
-  path.loses = [](const Segment& segment) { return segment.serial == 3; };
+TEST_F(Ns2EndpointTest, WhatIsMissingIsSentAgainWithoutWaitingForThree) {
+  const auto sender = endpoint();
+  EndpointOnPath path(*sender);
+  path.loses = [](const Segment& segment) { return segment.transmission_number == 3; };
   path.switch_on(std::nullopt);
   path.run_until(500);
   EXPECT_EQ(times_of(path, 3), (std::vector<double>{3, 104}));
-  EXPECT_EQ(sender->results().packets_repeated, 1U);
+  EXPECT_EQ(sender->results().packets_retransmitted, 1U);
   EXPECT_EQ(sender->results().timeouts, 0U);
   EXPECT_EQ(sender->pace().window_packets, 10);
 }
 
 // The repetition is lost, too: only a timeout shows that, at least 0.2 s after the cumulative ACK
 // last moved, and twice as long each time; the window goes on meanwhile.
-TEST_F(Ns2BodyTest, ALostRepetitionWaitsForATimeoutThatDoubles) {
-  const auto sender = body();
-  OneBody path(*sender);
+TEST_F(Ns2EndpointTest, ALostRepetitionWaitsForATimeoutThatDoubles) {
+  const auto sender = endpoint();
+  EndpointOnPath path(*sender);
   int copies = 0;
   path.loses = [&copies](const Segment& segment) { return segment.sequence == 3 && ++copies <= 4; };
   path.switch_on(std::nullopt);
@@ -77,9 +77,9 @@ TEST_F(Ns2BodyTest, ALostRepetitionWaitsForATimeoutThatDoubles) {
   EXPECT_GT(sender->results().packets_received, 150U);
 }
 
-TEST_F(Ns2BodyTest, WithoutAnyAckTheTimeoutGrowsWithoutCeiling) {
-  const auto sender = body();
-  OneBody path(*sender);
+TEST_F(Ns2EndpointTest, WithoutAnyAckTheTimeoutGrowsWithoutCeiling) {
+  const auto sender = endpoint();
+  EndpointOnPath path(*sender);
   path.loses = [](const Segment&) { return true; };
   path.switch_on(std::nullopt);
   path.run_until(200'000);
@@ -89,11 +89,11 @@ TEST_F(Ns2BodyTest, WithoutAnyAckTheTimeoutGrowsWithoutCeiling) {
 
 // The ACK that moves what is acknowledged starts the timer with the timeout as it stands, doubled;
 // computed afresh from that ACK, the timeout counts from the next expiry on.
-TEST_F(Ns2BodyTest, TheFirstAckAfterTimeoutsStartsTheTimerWithTheDoubledTimeout) {
-  const auto sender = body();
-  OneBody path(*sender);
+TEST_F(Ns2EndpointTest, TheFirstAckAfterTimeoutsStartsTheTimerWithTheDoubledTimeout) {
+  const auto sender = endpoint();
+  EndpointOnPath path(*sender);
   // All are lost but the second repetition of packet 0.
-  path.loses = [](const Segment& segment) { return segment.serial != 11; };
+  path.loses = [](const Segment& segment) { return segment.transmission_number != 11; };
   path.switch_on(std::nullopt);
   path.run_until(9000);
   EXPECT_EQ(times_of(path, 0), (std::vector<double>{0, 1000, 3000}));
@@ -103,12 +103,14 @@ TEST_F(Ns2BodyTest, TheFirstAckAfterTimeoutsStartsTheTimerWithTheDoubledTimeout)
 
 // By how many whole seconds a sample is off counts alone: RTTs of 100 and 220 ms in turn leave the
 // variation to fade, and the timeout at 100 ms above what is smoothed.
-TEST_F(Ns2BodyTest, RttsThatDifferByLessThanASecondDoNotRaiseTheTimeout) {
+TEST_F(Ns2EndpointTest, RttsThatDifferByLessThanASecondDoNotRaiseTheTimeout) {
   table = fixed_rule(1, 1);
-  const auto sender = body();
-  OneBody path(*sender);
-  path.delays_ms = [](const Segment& segment) { return segment.serial % 2 == 1 ? 120 : 0; };
-  path.loses = [](const Segment& segment) { return segment.serial == 200; };
+  const auto sender = endpoint();
+  EndpointOnPath path(*sender);
+  path.delays_ms = [](const Segment& segment) {
+    return segment.transmission_number % 2 == 1 ? 120 : 0;
+  };
+  path.loses = [](const Segment& segment) { return segment.transmission_number == 200; };
   path.switch_on(std::nullopt);
   path.run_until(100'000);
   const std::vector<double> times = times_of(path, 200);
@@ -119,10 +121,10 @@ TEST_F(Ns2BodyTest, RttsThatDifferByLessThanASecondDoNotRaiseTheTimeout) {
 }
 
 // A timeout moves neither the next opportunity to send nor takes from what waits for it.
-TEST_F(Ns2BodyTest, WhatATimeoutSendsStillWaitsToBeSentAgain) {
+TEST_F(Ns2EndpointTest, WhatATimeoutSendsStillWaitsToBeSentAgain) {
   table = fixed_rule(10, 1900);
-  const auto sender = body();
-  OneBody path(*sender, 150);
+  const auto sender = endpoint();
+  EndpointOnPath path(*sender, 150);
   int copies = 0;
   path.loses = [&copies](const Segment& segment) { return segment.sequence == 1 && ++copies <= 3; };
   path.switch_on(std::nullopt);
@@ -135,10 +137,10 @@ TEST_F(Ns2BodyTest, WhatATimeoutSendsStillWaitsToBeSentAgain) {
 }
 
 // What is under way or missing outlasts an off period: it fills the next window, and is repaired.
-TEST_F(Ns2BodyTest, TheNextOnPeriodFindsTheWindowFull) {
-  const auto sender = body();
-  OneBody path(*sender);
-  path.loses = [](const Segment& segment) { return segment.serial == 8; };
+TEST_F(Ns2EndpointTest, TheNextOnPeriodFindsTheWindowFull) {
+  const auto sender = endpoint();
+  EndpointOnPath path(*sender);
+  path.loses = [](const Segment& segment) { return segment.transmission_number == 8; };
   path.switch_on(std::nullopt);
   path.run_until(50);
   sender->switch_off(path.now_ms);
@@ -150,10 +152,10 @@ TEST_F(Ns2BodyTest, TheNextOnPeriodFindsTheWindowFull) {
   EXPECT_EQ(times_of(path, 8), (std::vector<double>{8, 109}));
 }
 
-TEST_F(Ns2BodyTest, OffSendsNoNewDataButRepairs) {
-  const auto sender = body();
-  OneBody path(*sender);
-  path.loses = [](const Segment& segment) { return segment.serial == 8; };
+TEST_F(Ns2EndpointTest, OffSendsNoNewDataButRepairs) {
+  const auto sender = endpoint();
+  EndpointOnPath path(*sender);
+  path.loses = [](const Segment& segment) { return segment.transmission_number == 8; };
   path.switch_on(std::nullopt);
   path.run_until(50);
   sender->switch_off(path.now_ms);
@@ -162,10 +164,10 @@ TEST_F(Ns2BodyTest, OffSendsNoNewDataButRepairs) {
   EXPECT_EQ(sender->results().packets_in_order, 10U);
 }
 
-TEST_F(Ns2BodyTest, AFlowEndsWhenAllIsAcknowledgedInOrder) {
-  const auto sender = body();
-  OneBody path(*sender);
-  path.loses = [](const Segment& segment) { return segment.serial == 11; };
+TEST_F(Ns2EndpointTest, AFlowEndsWhenAllIsAcknowledgedInOrder) {
+  const auto sender = endpoint();
+  EndpointOnPath path(*sender);
+  path.loses = [](const Segment& segment) { return segment.transmission_number == 11; };
   path.switch_on(12);
   path.run_to_the_end(1e6);
   // Nothing comes behind the last packet: a timeout repairs it, 200 ms after 200 ms.

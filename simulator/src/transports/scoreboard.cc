@@ -1,4 +1,4 @@
-#include "senders/scoreboard.h"
+#include "transports/scoreboard.h"
 
 namespace remy {
 

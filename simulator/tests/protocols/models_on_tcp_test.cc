@@ -35,7 +35,7 @@ TEST_P(ModelOnTransport, FillsItsPathButNotTheBuffer) {
   network.links.push_back(link);
   SenderDescription sender;
   sender.protocol = {expected.protocol, expected.variant, {}};
-  sender.body = {"tcp", "linux", {}};
+  sender.transport = {"tcp", "linux", {}};
   sender.traffic.on = ExponentialTime{1e12};
   sender.traffic.mean_off_ms = 1;
   sender.first_on_ms = 0;
@@ -43,7 +43,7 @@ TEST_P(ModelOnTransport, FillsItsPathButNotTheBuffer) {
   sender.route.return_delay_ms = expected.rtt_ms / 2;
   network.senders.push_back(sender);
   const NetworkSenderResults results = run_network(network, {}, kDurationMs, 1).senders.front();
-  const double rate = static_cast<double>(results.body.packets_in_order) / kDurationMs;
+  const double rate = static_cast<double>(results.endpoint.packets_in_order) / kDurationMs;
   EXPECT_GT(rate, expected.least_share * (1 - expected.loss) * expected.rate_packets_per_ms);
   EXPECT_LT(results.traffic.delay_sum_ms / static_cast<double>(results.delay_samples),
             expected.largest_rtt_ms);

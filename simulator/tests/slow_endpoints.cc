@@ -1,4 +1,4 @@
-#include "slow_bodies.h"
+#include "slow_endpoints.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace remy {
 namespace {
 
-constexpr double kNever = Body::kNever;
+constexpr double kNever = Endpoint::kNever;
 constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
 
 // RFC 6298, with the names it has there.
@@ -146,9 +146,9 @@ class SlowRemy final : public CongestionController {
 };
 
 // TCP as senders/transport.h describes it, of the variants "rfc", "newreno" and "linux".
-class SlowTransport final : public Body {
+class SlowTransport final : public Endpoint {
  public:
-  SlowTransport(const Chosen& chosen, BodySetting setting)
+  SlowTransport(const Chosen& chosen, EndpointSetting setting)
       : has_sack_(chosen.variant() != "newreno"),
         is_linux_(chosen.variant() == "linux"),
         keeps_state_(chosen["keep_state"] != 0),
@@ -166,7 +166,7 @@ class SlowTransport final : public Body {
     timer_.damps_decreases = is_linux_;
   }
 
-  void switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) override {
+  void switch_on(std::optional<std::uint64_t> packets, double now_ms, PacketSink& sink) override {
     if (!was_on_ || !keeps_state_) {
       // A new connection, for which nothing that was sent before exists.
       outstanding_.clear();
@@ -183,7 +183,7 @@ class SlowTransport final : public Body {
     }
     was_on_ = true;
     data_end_ = packets ? next_ + *packets : kEndless;
-    send_all(now_ms, outlet);
+    send_all(now_ms, sink);
   }
 
   void switch_off(double) override {
@@ -195,22 +195,22 @@ class SlowTransport final : public Body {
 
   bool is_done() const override { return first() >= data_end_; }
   Pace pace() const override { return {controller_->cwnd(), controller_->pacing_interval_ms()}; }
-  double next_ms() const override {
+  double next_act_ms() const override {
     return std::min({pacing_ms_, timer_.expires_ms, controller_->next_tick_ms()});
   }
 
-  void act(double now_ms, Outlet& outlet) override {
+  void act(double now_ms, PacketSink& sink) override {
     if (controller_->next_tick_ms() <= now_ms) {
       controller_->on_tick(now_ms);
     }
     if (timer_.expires_ms <= now_ms) {
       expire(now_ms);
     }
-    send_all(now_ms, outlet);
+    send_all(now_ms, sink);
   }
 
-  void acknowledged(const Segment& echo, const AckContent& content, double now_ms,
-                    Outlet& outlet) override {
+  void on_ack(const Segment& echo, const AckContent& content, double now_ms,
+              PacketSink& sink) override {
     if (echo.sequence < connection_) {
       return;
     }
@@ -220,7 +220,7 @@ class SlowTransport final : public Body {
     ack.received_ms = content.received_ms;
     ack.rtt_ms = now_ms - echo.sent_ms + (has_measured_ ? rtt_offset_ms_ : 0);
     has_measured_ = true;
-    ack.transmission_number = echo.serial;
+    ack.transmission_number = echo.transmission_number;
     ack.prior_in_flight = in_flight();
     const std::uint64_t first_before = first();
 
@@ -239,7 +239,7 @@ class SlowTransport final : public Body {
     std::erase_if(outstanding_, [&](const auto& each) { return each.first < content.cumulative; });
     ack.newly_acked = first() - first_before;
     ack.newly_delivered = news.size();
-    newest_serial_ = std::max(newest_serial_, echo.serial);
+    newest_serial_ = std::max(newest_serial_, echo.transmission_number);
     if (!has_sack_) {
       ack.newly_delivered = count_duplicate(ack.newly_acked, content.cumulative == first_before);
     }
@@ -252,7 +252,7 @@ class SlowTransport final : public Body {
     }
     delivered_ += ack.newly_delivered;
     if (!news.empty()) {
-      ack.packet = std::ranges::max_element(news, {}, &Outstanding::serial)->state;
+      ack.packet = std::ranges::max_element(news, {}, &Outstanding::transmission_number)->state;
       delivered_ms_ = now_ms;
       first_sent_ms_ = ack.packet.sent_ms;
       ack.delivery_interval_ms =
@@ -304,10 +304,10 @@ class SlowTransport final : public Body {
     if (is_reducing_) {
       reduce(ack.newly_delivered);
     }
-    send_all(now_ms, outlet);
+    send_all(now_ms, sink);
   }
 
-  std::optional<AckContent> received(const Segment& segment, double now_ms) override {
+  std::optional<AckContent> on_data(const Segment& segment, double now_ms) override {
     ++results_.packets_received;
     results_.packets_marked += segment.is_marked ? 1 : 0;
     if (segment.sequence < connection_) {
@@ -332,7 +332,7 @@ class SlowTransport final : public Body {
  private:
   struct Outstanding {
     DeliverySnapshot state;
-    std::uint64_t serial = 0;
+    std::uint64_t transmission_number = 0;
     bool received = false;
     bool lost = false;      // and waits to be sent again
     bool was_lost = false;  // ever
@@ -403,7 +403,7 @@ class SlowTransport final : public Body {
 
   void tell(const Outstanding& known, bool starts, std::uint64_t in_flight_before, double now_ms) {
     controller_->on_loss({.now_ms = now_ms,
-                          .transmission_number = known.serial,
+                          .transmission_number = known.transmission_number,
                           .in_flight = in_flight_before,
                           .starts_recovery = starts,
                           .packet = known.state});
@@ -434,7 +434,8 @@ class SlowTransport final : public Body {
       Outstanding* oldest = nullptr;
       for (auto& [packet, known] : outstanding_) {
         if (known.is_repetition && !known.received && !known.lost &&
-            known.serial < newest_serial_ && (oldest == nullptr || known.serial < oldest->serial)) {
+            known.transmission_number < newest_serial_ &&
+            (oldest == nullptr || known.transmission_number < oldest->transmission_number)) {
           oldest = &known;
         }
       }
@@ -498,7 +499,7 @@ class SlowTransport final : public Body {
     reduced_window_ = pipe() + static_cast<std::uint64_t>(sndcnt);
   }
 
-  void send_all(double now_ms, Outlet& outlet) {
+  void send_all(double now_ms, PacketSink& sink) {
     pacing_ms_ = kNever;
     for (;;) {
       const auto lost = lowest_lost();
@@ -518,11 +519,11 @@ class SlowTransport final : public Body {
         pacing_ms_ = last_send_ms_ + controller_->pacing_interval_ms();
         return;
       }
-      send(lost, now_ms, outlet);
+      send(lost, now_ms, sink);
     }
   }
 
-  void send(std::optional<std::uint64_t> repeated, double now_ms, Outlet& outlet) {
+  void send(std::optional<std::uint64_t> repeated, double now_ms, PacketSink& sink) {
     const std::uint64_t packet = repeated ? *repeated : next_;
     const std::uint64_t others = in_flight();
     const bool was_empty = outstanding_.empty();
@@ -537,12 +538,12 @@ class SlowTransport final : public Body {
                    .tx_in_flight = others + 1,
                    .lost = lost_,
                    .is_app_limited = delivered_ < limited_until_};
-    known.serial = results_.packets_sent++;
+    known.transmission_number = results_.packets_sent++;
     known.lost = false;
     known.is_repetition = repeated.has_value();
     if (repeated) {
       must_repeat_ = false;
-      ++results_.packets_repeated;
+      ++results_.packets_retransmitted;
     } else {
       ++next_;
     }
@@ -552,19 +553,19 @@ class SlowTransport final : public Body {
       timer_.restart(now_ms);
     }
     controller_->on_sent({.now_ms = now_ms,
-                          .transmission_number = known.serial,
+                          .transmission_number = known.transmission_number,
                           .in_flight = others + 1,
                           .is_retransmission = repeated.has_value()});
     Segment segment;
     segment.sent_ms = now_ms;
     segment.sequence = packet;
-    segment.serial = known.serial;
+    segment.transmission_number = known.transmission_number;
     segment.bytes = bytes_;
     segment.is_ecn_capable = is_ecn_capable_;
     if (asks_xcp_routers_) {
       segment.congestion = {controller_->cwnd(), timer_.srtt, controller_->xcp_demand_packets()};
     }
-    outlet.send(segment, now_ms);
+    sink.send(segment, now_ms);
   }
 
   bool has_sack_;
@@ -609,14 +610,14 @@ class SlowTransport final : public Body {
 };
 
 // A RemyCC that repeats nothing.
-class SlowDatagrams final : public Body {
+class SlowDatagrams final : public Endpoint {
  public:
-  explicit SlowDatagrams(const BodySetting& setting)
+  explicit SlowDatagrams(const EndpointSetting& setting)
       : remy_(*setting.table),
         bytes_(static_cast<std::uint32_t>(setting.packet_bytes)),
         rtt_offset_ms_(rtt_offset_ms(setting.measurement, setting.offset_key, setting.sender)) {}
 
-  void switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) override {
+  void switch_on(std::optional<std::uint64_t> packets, double now_ms, PacketSink& sink) override {
     is_on_ = true;
     flow_packets_ = packets;
     begin_ = acknowledged_ = results_.packets_sent;
@@ -624,50 +625,49 @@ class SlowDatagrams final : public Body {
     has_measured_ = false;
     last_send_ms_ = -kNever;
     remy_.start();
-    act(now_ms, outlet);
+    act(now_ms, sink);
   }
   void switch_off(double) override { is_on_ = false; }
-  void acknowledged(const Segment& echo, const AckContent&, double now_ms,
-                    Outlet& outlet) override {
+  void on_ack(const Segment& echo, const AckContent&, double now_ms, PacketSink& sink) override {
     if (!is_on_) {
       return;
     }
-    if (echo.serial >= begin_) {
-      acknowledged_ = std::max(acknowledged_, echo.serial + 1);
+    if (echo.transmission_number >= begin_) {
+      acknowledged_ = std::max(acknowledged_, echo.transmission_number + 1);
       const double offset_ms = has_measured_ ? rtt_offset_ms_ : 0;
       has_measured_ = true;
       remy_.acknowledge(echo.sent_ms, now_ms, now_ms - echo.sent_ms + offset_ms, 1);
     } else {
       remy_.acknowledge_earlier_period();
     }
-    act(now_ms, outlet);
+    act(now_ms, sink);
   }
-  double next_ms() const override {
+  double next_act_ms() const override {
     const bool has_more = !flow_packets_ || results_.packets_sent < begin_ + *flow_packets_;
     const bool has_room = results_.packets_sent < acknowledged_ + remy_.window_packets();
     return is_on_ && has_more && has_room ? last_send_ms_ + remy_.intersend_ms() : kNever;
   }
-  void act(double now_ms, Outlet& outlet) override {
-    while (next_ms() <= now_ms) {
+  void act(double now_ms, PacketSink& sink) override {
+    while (next_act_ms() <= now_ms) {
       last_send_ms_ = now_ms;
       Segment segment;
       segment.sent_ms = now_ms;
       segment.bytes = bytes_;
-      segment.sequence = segment.serial = results_.packets_sent++;
-      outlet.send(segment, now_ms);
+      segment.sequence = segment.transmission_number = results_.packets_sent++;
+      sink.send(segment, now_ms);
     }
   }
   bool is_done() const override { return is_on_ && flow_packets_ && resolved_ == *flow_packets_; }
   Pace pace() const override {
     return {static_cast<double>(remy_.window_packets()), remy_.intersend_ms()};
   }
-  void lost(const Segment& segment, double) override {
-    resolved_ += segment.serial >= begin_ ? 1 : 0;
+  void on_packet_lost(const Segment& segment, double) override {
+    resolved_ += segment.transmission_number >= begin_ ? 1 : 0;
   }
-  std::optional<AckContent> received(const Segment& segment, double now_ms) override {
+  std::optional<AckContent> on_data(const Segment& segment, double now_ms) override {
     ++results_.packets_received;
     results_.packets_marked += segment.is_marked ? 1 : 0;
-    lost(segment, now_ms);
+    on_packet_lost(segment, now_ms);
     return AckContent{};
   }
 
@@ -685,9 +685,9 @@ class SlowDatagrams final : public Body {
 };
 
 // A RemyCC as in ns-2: it repeats what is missing once, and what is lowest at timeouts.
-class SlowNs2 final : public Body {
+class SlowNs2 final : public Endpoint {
  public:
-  explicit SlowNs2(const BodySetting& setting)
+  explicit SlowNs2(const EndpointSetting& setting)
       : remy_(*setting.table),
         bytes_(static_cast<std::uint32_t>(setting.packet_bytes)),
         rtt_offset_ms_(rtt_offset_ms(setting.measurement, setting.offset_key, setting.sender)) {
@@ -696,23 +696,23 @@ class SlowNs2 final : public Body {
     timer_.unit_ms = 1000;
   }
 
-  void switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) override {
+  void switch_on(std::optional<std::uint64_t> packets, double now_ms, PacketSink& sink) override {
     data_end_ = packets ? next_ + *packets : kEndless;
     begin_ = results_.packets_sent;
     has_measured_ = false;
     last_send_ms_ = -kNever;
     remy_.start();
     plan();
-    act(now_ms, outlet);
+    act(now_ms, sink);
   }
   void switch_off(double) override {
     data_end_ = next_;
     plan();
   }
 
-  void acknowledged(const Segment& echo, const AckContent& content, double now_ms,
-                    Outlet& outlet) override {
-    latest_ = std::max(latest_, echo.serial + 1);
+  void on_ack(const Segment& echo, const AckContent& content, double now_ms,
+              PacketSink& sink) override {
+    latest_ = std::max(latest_, echo.transmission_number + 1);
     const double offset_ms = has_measured_ ? rtt_offset_ms_ : 0;
     results_.rtt.sampled(now_ms - echo.sent_ms, now_ms);
     if (content.cumulative > cumulative_) {
@@ -724,11 +724,11 @@ class SlowNs2 final : public Body {
       missing_.insert(highest_);
     }
     highest_ = std::max(highest_, echo.sequence + 1);
-    if (echo.serial >= begin_) {
+    if (echo.transmission_number >= begin_) {
       // By a clock that counts seconds, with another rounding that may be upwards.
       const double sent_s = echo.sent_ms / 1000;
       double received_s = sent_s + (now_ms - echo.sent_ms) / 1000;
-      if (scramble(echo.serial + kGoldenRatio) % 8 < 3) {
+      if (scramble(echo.transmission_number + kGoldenRatio) % 8 < 3) {
         received_s = std::nextafter(received_s, kNever);
       }
       remy_.acknowledge(sent_s * 1000, received_s * 1000,
@@ -738,12 +738,12 @@ class SlowNs2 final : public Body {
       remy_.acknowledge_earlier_period();
     }
     plan();
-    act(now_ms, outlet);
+    act(now_ms, sink);
   }
 
-  double next_ms() const override { return std::min(opportunity_ms_, timer_.expires_ms); }
+  double next_act_ms() const override { return std::min(opportunity_ms_, timer_.expires_ms); }
 
-  void act(double now_ms, Outlet& outlet) override {
+  void act(double now_ms, PacketSink& sink) override {
     if (timer_.expires_ms <= now_ms && cumulative_ == next_) {
       timer_.expires_ms = kNever;
     }
@@ -751,13 +751,13 @@ class SlowNs2 final : public Body {
       ++results_.timeouts;
       timer_.back_off();
       timer_.restart(now_ms);
-      send(cumulative_, now_ms, outlet);
+      send(cumulative_, now_ms, sink);
     }
     while (opportunity_ms_ <= now_ms) {
       if (may_send()) {
         const std::uint64_t packet = missing_.empty() ? next_ : *missing_.begin();
         missing_.erase(packet);
-        send(packet, now_ms, outlet);
+        send(packet, now_ms, sink);
       }
       plan();
     }
@@ -766,7 +766,7 @@ class SlowNs2 final : public Body {
   Pace pace() const override {
     return {static_cast<double>(remy_.window_packets()), remy_.intersend_ms()};
   }
-  std::optional<AckContent> received(const Segment& segment, double now_ms) override {
+  std::optional<AckContent> on_data(const Segment& segment, double now_ms) override {
     ++results_.packets_received;
     results_.packets_marked += segment.is_marked ? 1 : 0;
     const std::uint64_t grown = receiver_.add(segment.sequence);
@@ -787,18 +787,18 @@ class SlowNs2 final : public Body {
   }
   // After whatever but an expiry.
   void plan() { opportunity_ms_ = may_send() ? last_send_ms_ + remy_.intersend_ms() : kNever; }
-  void send(std::uint64_t packet, double now_ms, Outlet& outlet) {
-    results_.packets_repeated += packet < next_ ? 1 : 0;
+  void send(std::uint64_t packet, double now_ms, PacketSink& sink) {
+    results_.packets_retransmitted += packet < next_ ? 1 : 0;
     next_ = std::max(next_, packet + 1);
     Segment segment;
     segment.sent_ms = last_send_ms_ = now_ms;
     segment.sequence = packet;
-    segment.serial = results_.packets_sent++;
+    segment.transmission_number = results_.packets_sent++;
     segment.bytes = bytes_;
     if (timer_.expires_ms == kNever) {
       timer_.restart(now_ms);
     }
-    outlet.send(segment, now_ms);
+    sink.send(segment, now_ms);
   }
 
   RemyController<true> remy_;
@@ -820,8 +820,8 @@ class SlowNs2 final : public Body {
 
 }  // namespace
 
-std::unique_ptr<Body> slow_body(const Choice& choice, BodySetting setting) {
-  const Chosen chosen("body", find_body_kind(choice.name).variants, choice);
+std::unique_ptr<Endpoint> slow_endpoint(const Choice& choice, EndpointSetting setting) {
+  const Chosen chosen("endpoint", find_transport(choice.name).variants, choice);
   if (choice.name == "datagram") {
     return !setting.measurement.is_of_datagrams() ? std::make_unique<SlowDatagrams>(setting)
                                                   : nullptr;
@@ -829,7 +829,7 @@ std::unique_ptr<Body> slow_body(const Choice& choice, BodySetting setting) {
   if (choice.name == "ns2") {
     return std::make_unique<SlowNs2>(setting);
   }
-  if (!setting.repairs || chosen["delayed_ack_ms"] > 0) {
+  if (!setting.retransmits || chosen["delayed_ack_ms"] > 0) {
     return nullptr;
   }
   if (chosen.variant() == "rfc" || chosen.variant() == "newreno" || chosen.variant() == "linux") {

@@ -1,15 +1,14 @@
-#include "senders/transport.h"
+#include "transports/tcp_sender.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace remy {
 
-Transport::Transport(const TransportSettings& settings,
-                     std::unique_ptr<CongestionController> controller)
+TcpSender::TcpSender(const TcpSettings& settings, std::unique_ptr<CongestionController> controller)
     : settings_(settings),
       controller_(std::move(controller)),
-      exchanges_(settings.repairs && settings.delayed_ack_ms == 0 &&
+      exchanges_(settings.retransmits && settings.delayed_ack_ms == 0 &&
                  !settings.measures_by_time_stamps),
       exchanges_gaps_(exchanges_ && settings.uses_sack && !settings.samples_rates),
       reads_whole_acks_(controller_->needs().full_acks),
@@ -24,27 +23,27 @@ Transport::Transport(const TransportSettings& settings,
   next_.is_ecn_capable = settings.is_ecn_capable;
 }
 
-void Transport::switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) {
+void TcpSender::switch_on(std::optional<std::uint64_t> packets, double now_ms, PacketSink& sink) {
   if (!has_started_ || !settings_.keeps_state) {
     restart_connection(now_ms);
   }
   has_started_ = true;
-  if (!settings_.repairs) {
+  if (!settings_.retransmits) {
     scoreboard_.abandon();
     connection_start_ = scoreboard_.end();
     resolved_ = 0;
   }
   data_end_ = packets ? scoreboard_.end() + *packets : kEndless;
-  send_what_may_leave(now_ms, outlet);
+  send_what_may_leave(now_ms, sink);
   look_for_exchanges();
 }
 
-void Transport::switch_off(double) {
+void TcpSender::switch_off(double) {
   data_end_ = scoreboard_.end();
   pacing_ms_ = scoreboard_.has_lost() ? pacing_ms_ : kNever;
 }
 
-void Transport::restart_connection(double now_ms) {
+void TcpSender::restart_connection(double now_ms) {
   end_exchanges();
   scoreboard_.abandon();
   connection_start_ = scoreboard_.end();
@@ -69,9 +68,9 @@ void Transport::restart_connection(double now_ms) {
   controller_->start(now_ms);
 }
 
-// After all that may end, or begin, what exchanged() relies on. What comes in order while nothing
-// is missing is beyond all recoveries, too.
-[[gnu::always_inline]] inline void Transport::look_for_exchanges() {
+// After all that may end, or begin, what on_round_trip() relies on. What comes in order while
+// nothing is missing is beyond all recoveries, too.
+[[gnu::always_inline]] inline void TcpSender::look_for_exchanges() {
   end_exchanges();
   const std::uint64_t next = scoreboard_.first();
   if (exchanges_ && phase_ == Phase::kOpen && scoreboard_.is_in_order() && duplicates_ == 0 &&
@@ -86,19 +85,19 @@ void Transport::restart_connection(double now_ms) {
 }
 
 // Before all that asks what the receiver has.
-[[gnu::always_inline]] inline void Transport::end_exchanges() {
+[[gnu::always_inline]] inline void TcpSender::end_exchanges() {
   if (!exchanges_gaps_ && exchangeable_with_care_ != kEndless) {
     reassembly_.advance_to(exchangeable_with_care_);
   }
   exchangeable_ = exchangeable_with_care_ = kEndless;
 }
 
-double Transport::exchanged(const Segment& segment, double received_ms, double now_ms,
-                            Outlet& outlet) {
+double TcpSender::on_round_trip(const Segment& segment, double received_ms, double now_ms,
+                                PacketSink& sink) {
   const std::uint64_t next = segment.sequence + 1;
   if (segment.sequence != exchangeable_ || next == scoreboard_.end()) [[unlikely]] {
-    return is_plain_ ? exchanged_around_gap(segment, received_ms, now_ms, outlet)
-                     : exchanged_with_care(segment, received_ms, now_ms, outlet);
+    return is_plain_ ? exchanged_around_gap(segment, received_ms, now_ms, sink)
+                     : exchanged_with_care(segment, received_ms, now_ms, sink);
   }
   exchangeable_ = next;
   scoreboard_.advance_to(next);
@@ -112,19 +111,19 @@ double Transport::exchanged(const Segment& segment, double received_ms, double n
   controller_->on_in_order_ack(now_ms, rtt_ms, segment.sequence < window_limited_end_);
   const std::uint64_t window = controller_window();
   if (window > scoreboard_.room() || controller_->pacing_interval_ms() > 0) [[unlikely]] {
-    send_what_may_leave(now_ms, outlet);
-    return next_ms();
+    send_what_may_leave(now_ms, sink);
+    return next_act_ms();
   }
   pacing_ms_ = kNever;
-  send_in_order(std::min(next + window, data_end_), now_ms, outlet);
+  send_in_order(std::min(next + window, data_end_), now_ms, sink);
   return std::min(timer_.expiry_ms(), controller_->next_tick_ms());
 }
 
 // The same of a transport that is not plain.
-double Transport::exchanged_with_care(const Segment& segment, double received_ms, double now_ms,
-                                      Outlet& outlet) {
+double TcpSender::exchanged_with_care(const Segment& segment, double received_ms, double now_ms,
+                                      PacketSink& sink) {
   if (segment.sequence != exchangeable_with_care_) {
-    return exchanged_around_gap(segment, received_ms, now_ms, outlet);
+    return exchanged_around_gap(segment, received_ms, now_ms, sink);
   }
   ++exchangeable_with_care_;
   ++results_.packets_received;
@@ -143,7 +142,7 @@ double Transport::exchanged_with_care(const Segment& segment, double received_ms
             .sent_ms = segment.sent_ms,
             .received_ms = received_ms,
             .rtt_ms = rtt_ms,
-            .serial = segment.serial,
+            .transmission_number = segment.transmission_number,
             .first_before = segment.sequence,
             .prior_in_flight = in_flight() + 1,
             .acknowledged = 1,
@@ -156,32 +155,32 @@ double Transport::exchanged_with_care(const Segment& segment, double received_ms
   } else {
     controller_->on_in_order_ack(now_ms, rtt_ms, segment.sequence < window_limited_end_);
   }
-  send_what_may_leave(now_ms, outlet);
-  return next_ms();
+  send_what_may_leave(now_ms, sink);
+  return next_act_ms();
 }
 
 // What send_what_may_leave() does where nothing is missing, something is in flight, nothing is
 // paced, and nobody is told of what leaves. There is room for packets up to `end`.
-[[gnu::always_inline]] inline void Transport::send_in_order(std::uint64_t end, double now_ms,
-                                                            Outlet& outlet) {
+[[gnu::always_inline]] inline void TcpSender::send_in_order(std::uint64_t end, double now_ms,
+                                                            PacketSink& sink) {
   while (scoreboard_.end() < end) {
     const std::uint64_t packet = scoreboard_.end();
-    send_next(packet, scoreboard_.send_in_room(), now_ms, outlet);
+    send_next(packet, scoreboard_.send_in_room(), now_ms, sink);
   }
   if (scoreboard_.end() < data_end_) {
     window_limited_end_ = scoreboard_.end();
   }
 }
 
-void Transport::acknowledged(const Segment& echo, const AckContent& content, double now_ms,
-                             Outlet& outlet) {
+void TcpSender::on_ack(const Segment& echo, const AckContent& content, double now_ms,
+                       PacketSink& sink) {
   if (echo.sequence < connection_start_ ||
       (settings_.has_ns2_linux_recovery && content.cumulative < scoreboard_.first())) {
     return;
   }
-  if (!settings_.repairs) {
+  if (!settings_.retransmits) {
     acknowledge_highest(echo, content, now_ms);
-    send_what_may_leave(now_ms, outlet);
+    send_what_may_leave(now_ms, sink);
     return;
   }
   const std::uint64_t prior_in_flight = in_flight();
@@ -191,7 +190,7 @@ void Transport::acknowledged(const Segment& echo, const AckContent& content, dou
   if (settings_.samples_rates) {
     acknowledge(content, [&](const Scoreboard::Transmission& transmission) {
       ++delivered;
-      if (newest == nullptr || transmission.serial > newest->serial) {
+      if (newest == nullptr || transmission.transmission_number > newest->transmission_number) {
         newest = &transmission;
       }
     });
@@ -202,7 +201,7 @@ void Transport::acknowledged(const Segment& echo, const AckContent& content, dou
       .sent_ms = settings_.measures_by_time_stamps ? content.time_stamp_ms : echo.sent_ms,
       .received_ms = content.received_ms,
       .rtt_ms = 0,
-      .serial = echo.serial,
+      .transmission_number = echo.transmission_number,
       .first_before = first_before,
       .prior_in_flight = prior_in_flight,
       .acknowledged = scoreboard_.first() - first_before,
@@ -211,13 +210,13 @@ void Transport::acknowledged(const Segment& echo, const AckContent& content, dou
       .feedback_packets = content.feedback_packets,
       .newest = newest,
   };
-  take_with_care(news, content.cumulative == first_before, now_ms, outlet);
+  take_with_care(news, content.cumulative == first_before, now_ms, sink);
 }
 
 // The same around a gap, and of the last packet in flight. What the receiver has is what the
 // scoreboard has.
-double Transport::exchanged_around_gap(const Segment& segment, double received_ms, double now_ms,
-                                       Outlet& outlet) {
+double TcpSender::exchanged_around_gap(const Segment& segment, double received_ms, double now_ms,
+                                       PacketSink& sink) {
   if (!exchanges_gaps_ || segment.sequence < connection_start_) {
     return kDeclined;
   }
@@ -237,7 +236,7 @@ double Transport::exchanged_around_gap(const Segment& segment, double received_m
         .sent_ms = segment.sent_ms,
         .received_ms = received_ms,
         .rtt_ms = 0,
-        .serial = segment.serial,
+        .transmission_number = segment.transmission_number,
         .first_before = first_before,
         .prior_in_flight = prior_in_flight,
         .acknowledged = acknowledged,
@@ -248,26 +247,26 @@ double Transport::exchanged_around_gap(const Segment& segment, double received_m
     };
   };
   if (is_plain_) {
-    take<true>(news(), false, now_ms, outlet);
+    take<true>(news(), false, now_ms, sink);
   } else {
-    take_with_care(news(), false, now_ms, outlet);
+    take_with_care(news(), false, now_ms, sink);
   }
-  return next_ms();
+  return next_act_ms();
 }
 
-[[gnu::noinline]] void Transport::take_with_care(const News& news, bool repeats_last, double now_ms,
-                                                 Outlet& outlet) {
-  take<false>(news, repeats_last, now_ms, outlet);
+[[gnu::noinline]] void TcpSender::take_with_care(const News& news, bool repeats_last, double now_ms,
+                                                 PacketSink& sink) {
+  take<false>(news, repeats_last, now_ms, sink);
 }
 
 template <bool kIsPlain>
-[[gnu::always_inline]] inline void Transport::take(News news, bool repeats_last, double now_ms,
-                                                   Outlet& outlet) {
+[[gnu::always_inline]] inline void TcpSender::take(News news, bool repeats_last, double now_ms,
+                                                   PacketSink& sink) {
   const bool uses_sack = kIsPlain || settings_.uses_sack;
   const double rtt_ms = now_ms - news.sent_ms;
   news.rtt_ms = kIsPlain ? rtt_ms : measured_ms(rtt_ms);
   if (!kIsPlain) {
-    newest_serial_ = std::max(newest_serial_, news.serial);
+    newest_serial_ = std::max(newest_serial_, news.transmission_number);
   }
   if (!uses_sack) {
     news.delivered = count_duplicates(repeats_last, news.acknowledged, news.delivered);
@@ -307,14 +306,14 @@ template <bool kIsPlain>
   }
   if (kIsPlain && !scoreboard_.is_empty() && scoreboard_.in_flight() > 0 &&
       controller_->pacing_interval_ms() == 0) {
-    send_at_once(now_ms, outlet);
+    send_at_once(now_ms, sink);
   } else {
-    send_what_may_leave(now_ms, outlet);
+    send_what_may_leave(now_ms, sink);
   }
   look_for_exchanges();
 }
 
-[[gnu::always_inline]] inline void Transport::restart_timer_at_progress(bool was_in_recovery,
+[[gnu::always_inline]] inline void TcpSender::restart_timer_at_progress(bool was_in_recovery,
                                                                         double now_ms) {
   timed_out_again_ = false;
   if (scoreboard_.first() > recovery_end_) {
@@ -323,7 +322,7 @@ template <bool kIsPlain>
   restart_timer(was_in_recovery, now_ms);
 }
 
-[[gnu::always_inline]] inline void Transport::tell_controller(const News& news, double now_ms) {
+[[gnu::always_inline]] inline void TcpSender::tell_controller(const News& news, double now_ms) {
   if (!reads_whole_acks_) {
     brief_ack_.now_ms = now_ms;
     brief_ack_.rtt_ms = news.rtt_ms;
@@ -338,7 +337,7 @@ template <bool kIsPlain>
                .sent_ms = news.sent_ms,
                .received_ms = news.received_ms,
                .rtt_ms = news.rtt_ms,
-               .transmission_number = news.serial,
+               .transmission_number = news.transmission_number,
                .newly_acked = news.acknowledged,
                .newly_delivered = news.delivered,
                .newly_marked = news.marked,
@@ -356,7 +355,7 @@ template <bool kIsPlain>
 }
 
 template <class Delivered>
-void Transport::acknowledge(const AckContent& content, Delivered delivered) {
+void TcpSender::acknowledge(const AckContent& content, Delivered delivered) {
   scoreboard_.acknowledge(content.cumulative, delivered);
   for (std::uint32_t block = 0; block < content.blocks; ++block) {
     scoreboard_.acknowledge(content.sacks[block], delivered);
@@ -364,7 +363,7 @@ void Transport::acknowledge(const AckContent& content, Delivered delivered) {
 }
 
 // Nothing is repaired: a packet shows that those before it, which were not received, are lost.
-void Transport::acknowledge_highest(const Segment& echo, const AckContent& content, double now_ms) {
+void TcpSender::acknowledge_highest(const Segment& echo, const AckContent& content, double now_ms) {
   if (echo.sequence < scoreboard_.first()) {
     return;
   }
@@ -378,7 +377,7 @@ void Transport::acknowledge_highest(const Segment& echo, const AckContent& conte
   scoreboard_.acknowledge(echo.sequence + 1, [](const Scoreboard::Transmission&) {});
   ++delivered_;
   ack.newly_delivered = 1;
-  ack.transmission_number = echo.serial;
+  ack.transmission_number = echo.transmission_number;
   ack.sent_ms = echo.sent_ms;
   ack.received_ms = content.received_ms;
   ack.rtt_ms = measured_ms(ack.now_ms - echo.sent_ms);
@@ -394,7 +393,7 @@ void Transport::acknowledge_highest(const Segment& echo, const AckContent& conte
   controller_->on_ack(ack);
 }
 
-inline bool Transport::takes_sample(std::uint64_t acknowledged, std::uint64_t delivered,
+inline bool TcpSender::takes_sample(std::uint64_t acknowledged, std::uint64_t delivered,
                                     bool is_in_recovery) const {
   if (!settings_.measures_by_time_stamps) {
     return delivered > 0;
@@ -405,7 +404,7 @@ inline bool Transport::takes_sample(std::uint64_t acknowledged, std::uint64_t de
 
 // The first two duplicates let a new packet leave each (RFC 3042), the third starts recovery where
 // that may be, and in recovery all count.
-std::uint64_t Transport::countable_duplicates() const {
+std::uint64_t TcpSender::countable_duplicates() const {
   if (phase_ == Phase::kTimedOut && !settings_.has_ns2_partial_acks) {
     return 0;
   }
@@ -417,13 +416,13 @@ std::uint64_t Transport::countable_duplicates() const {
 
 // RFC 6582, section 3.2, step 2: unless what duplicates repeat lies within a recovery that was;
 // these may be of packets sent again needlessly.
-bool Transport::may_start_recovery_by_acks() const {
+bool TcpSender::may_start_recovery_by_acks() const {
   return phase_ == Phase::kOpen &&
          (scoreboard_.first() > recovery_end_ || recovery_end_ == connection_start_);
 }
 
 // RFC 6582: a duplicate ACK says that a packet has left the network, but not which.
-std::uint64_t Transport::count_duplicates(bool repeats_last, std::uint64_t acknowledged,
+std::uint64_t TcpSender::count_duplicates(bool repeats_last, std::uint64_t acknowledged,
                                           std::uint64_t delivered) {
   if (acknowledged > 0) {
     // The packet that was sent again, and those behind it that duplicates have told of.
@@ -443,7 +442,7 @@ std::uint64_t Transport::count_duplicates(bool repeats_last, std::uint64_t ackno
 
 // draft-cheng-iccrg-delivery-rate-estimation-02, section 3.3: over the longer of the times that the
 // packets since took to be sent and to be acknowledged.
-void Transport::sample_rate(const Scoreboard::Transmission& newest, AckEvent& ack) {
+void TcpSender::sample_rate(const Scoreboard::Transmission& newest, AckEvent& ack) {
   ack.packet = newest.state;
   delivered_ms_ = ack.now_ms;
   first_sent_ms_ = newest.state.sent_ms;
@@ -457,7 +456,7 @@ void Transport::sample_rate(const Scoreboard::Transmission& newest, AckEvent& ac
 }
 
 // RFC 6675, section 5: "RecoveryPoint" is what was sent when the first loss was found.
-void Transport::start_recovery() {
+void TcpSender::start_recovery() {
   phase_ = Phase::kRecovery;
   recovery_end_ = scoreboard_.end();
   is_first_partial_ = true;
@@ -465,7 +464,7 @@ void Transport::start_recovery() {
   halving_window_ = settings_.has_ns2_linux_recovery ? controller_window() : 0;
 }
 
-void Transport::leave_recovery(std::uint64_t in_flight_before, double now_ms) {
+void TcpSender::leave_recovery(std::uint64_t in_flight_before, double now_ms) {
   phase_ = Phase::kOpen;
   must_repeat_ = false;
   is_reducing_ = false;
@@ -485,15 +484,15 @@ void Transport::leave_recovery(std::uint64_t in_flight_before, double now_ms) {
   }
 }
 
-void Transport::notify(std::uint64_t packet, bool starts_recovery, std::uint64_t in_flight_before,
+void TcpSender::notify(std::uint64_t packet, bool starts_recovery, std::uint64_t in_flight_before,
                        double now_ms) {
   const Scoreboard::Transmission& transmission = scoreboard_.at(packet);
   controller_->on_loss({.now_ms = now_ms,
-                        .transmission_number = transmission.serial,
+                        .transmission_number = transmission.transmission_number,
                         .in_flight = in_flight_before,
                         .starts_recovery = starts_recovery,
                         .packet = transmission.state});
-  if (starts_recovery && settings_.repairs) {
+  if (starts_recovery && settings_.retransmits) {
     // A controller that lowers nothing keeps to its own bound in recovery, too.
     is_reducing_ = settings_.reduces_in_proportion && window() < in_flight_before;
     reduction_start_packets_ = std::max<std::uint64_t>(in_flight_before, 1);
@@ -504,7 +503,7 @@ void Transport::notify(std::uint64_t packet, bool starts_recovery, std::uint64_t
   }
 }
 
-void Transport::find_losses(std::uint64_t in_flight_before, double now_ms) {
+void TcpSender::find_losses(std::uint64_t in_flight_before, double now_ms) {
   const auto found = [&](std::uint64_t packet) { found_lost(packet, in_flight_before, now_ms); };
   if (settings_.has_ns2_linux_recovery) {
     scoreboard_.find_losses_by_distance(settings_.duplicate_threshold + 1, found);
@@ -514,18 +513,20 @@ void Transport::find_losses(std::uint64_t in_flight_before, double now_ms) {
   // RFC 8985, section 6.2, where packets keep their order: lost is what left before a packet that
   // was received.
   while (!repetitions_.empty() &&
-         repetitions_.front().serial + settings_.repetition_threshold < newest_serial_) {
-    const auto [packet, serial] = repetitions_.front();
+         repetitions_.front().transmission_number + settings_.repetition_threshold <
+             newest_serial_) {
+    const auto [packet, transmission_number] = repetitions_.front();
     repetitions_.pop_front();
     if (packet >= scoreboard_.first() && !scoreboard_.is_sacked(packet) &&
-        !scoreboard_.is_lost(packet) && scoreboard_.at(packet).serial == serial) {
+        !scoreboard_.is_lost(packet) &&
+        scoreboard_.at(packet).transmission_number == transmission_number) {
       scoreboard_.lose(packet);
       found_lost(packet, in_flight_before, now_ms);
     }
   }
 }
 
-void Transport::found_lost(std::uint64_t packet, std::uint64_t in_flight_before, double now_ms) {
+void TcpSender::found_lost(std::uint64_t packet, std::uint64_t in_flight_before, double now_ms) {
   ++lost_;
   const bool starts =
       settings_.has_ns2_linux_recovery ? phase_ != Phase::kRecovery : phase_ == Phase::kOpen;
@@ -536,7 +537,7 @@ void Transport::found_lost(std::uint64_t packet, std::uint64_t in_flight_before,
 }
 
 // RFC 6582, section 3.2.
-void Transport::find_losses_without_sack(bool is_partial, std::uint64_t in_flight_before,
+void TcpSender::find_losses_without_sack(bool is_partial, std::uint64_t in_flight_before,
                                          double now_ms) {
   // Step 2: three duplicates start fast recovery.
   const bool starts = duplicates_ >= settings_.duplicate_threshold && may_start_recovery_by_acks();
@@ -556,7 +557,7 @@ void Transport::find_losses_without_sack(bool is_partial, std::uint64_t in_fligh
 
 // RFC 6298, section 5.2 and 5.3; RFC 6582, section 3.2, step 3: in recovery without SACK only at
 // the first partial ACK.
-[[gnu::always_inline]] inline void Transport::restart_timer(bool was_in_recovery, double now_ms) {
+[[gnu::always_inline]] inline void TcpSender::restart_timer(bool was_in_recovery, double now_ms) {
   if (scoreboard_.is_empty() && !settings_.notes_idleness) {
     timer_.stop();
     return;
@@ -570,7 +571,7 @@ void Transport::find_losses_without_sack(bool is_partial, std::uint64_t in_fligh
 
 // RFC 6298, sections 5.4 to 5.6; RFC 5681, section 3.1: all in flight is taken for lost, and slow
 // start sends it again; what is selectively acknowledged is not (RFC 6675, section 5.1).
-void Transport::timer_expired(double now_ms) {
+void TcpSender::timer_expired(double now_ms) {
   if (scoreboard_.is_empty()) {
     timer_.stop();
     controller_->on_idle_timeout(now_ms);
@@ -593,7 +594,7 @@ void Transport::timer_expired(double now_ms) {
 }
 
 // RFC 6937, section 3.1.
-void Transport::reduce_in_proportion(std::uint64_t delivered) {
+void TcpSender::reduce_in_proportion(std::uint64_t delivered) {
   reduction_delivered_ += delivered;
   const std::uint64_t pipe = scoreboard_.in_flight();
   const std::uint64_t target = controller_window();
@@ -613,31 +614,31 @@ void Transport::reduce_in_proportion(std::uint64_t delivered) {
   reduction_window_ = pipe + allowed;
 }
 
-double Transport::next_ms() const {
+double TcpSender::next_act_ms() const {
   return std::min({pacing_ms_, timer_.expiry_ms(), controller_->next_tick_ms()});
 }
 
-void Transport::act(double now_ms, Outlet& outlet) {
+void TcpSender::act(double now_ms, PacketSink& sink) {
   if (controller_->next_tick_ms() <= now_ms) {
     controller_->on_tick(now_ms);
   }
   if (timer_.expiry_ms() <= now_ms) {
     timer_expired(now_ms);
   }
-  send_what_may_leave(now_ms, outlet);
+  send_what_may_leave(now_ms, sink);
   look_for_exchanges();
 }
 
-inline std::uint64_t Transport::controller_window() const {
+inline std::uint64_t TcpSender::controller_window() const {
   const double window = std::min(kMaximumWindow, controller_->cwnd());
   return static_cast<std::uint64_t>(std::max<std::int64_t>(static_cast<std::int64_t>(window), 1));
 }
 
-inline std::uint64_t Transport::window() const {
+inline std::uint64_t TcpSender::window() const {
   return is_reducing_ ? reduction_window_ : std::max(controller_window(), halving_window_);
 }
 
-void Transport::send_what_may_leave(double now_ms, Outlet& outlet) {
+void TcpSender::send_what_may_leave(double now_ms, PacketSink& sink) {
   pacing_ms_ = kNever;
   if (halving_window_ > 0) [[unlikely]] {
     halving_window_ = std::min(halving_window_, in_flight() + 1);
@@ -665,7 +666,7 @@ void Transport::send_what_may_leave(double now_ms, Outlet& outlet) {
       pacing_ms_ = next_ms;
       return;
     }
-    send_packet(can_repeat, now_ms, outlet);
+    send_packet(can_repeat, now_ms, sink);
     if (halving_window_ > 0) [[unlikely]] {
       halving_window_ = std::min(halving_window_, std::max<std::uint64_t>(in_flight(), 2) - 1);
     }
@@ -673,7 +674,7 @@ void Transport::send_what_may_leave(double now_ms, Outlet& outlet) {
 }
 
 // The same of a plain transport where something is in flight and nothing is paced.
-[[gnu::always_inline]] inline void Transport::send_at_once(double now_ms, Outlet& outlet) {
+[[gnu::always_inline]] inline void TcpSender::send_at_once(double now_ms, PacketSink& sink) {
   pacing_ms_ = kNever;
   const std::uint64_t window = controller_window();
   const std::uint64_t in_flight = scoreboard_.in_flight();
@@ -683,42 +684,42 @@ void Transport::send_what_may_leave(double now_ms, Outlet& outlet) {
   }
   for (; room > 0 && scoreboard_.has_lost(); --room) {
     must_repeat_ = false;
-    ++results_.packets_repeated;
+    ++results_.packets_retransmitted;
     const std::uint64_t packet = scoreboard_.first_lost();
-    send_next(packet, scoreboard_.repeat(packet), now_ms, outlet);
+    send_next(packet, scoreboard_.repeat(packet), now_ms, sink);
   }
   for (; room > 0; --room) {
     const std::uint64_t packet = scoreboard_.end();
     if (packet >= data_end_ || packet - scoreboard_.first() >= settings_.receive_window_packets) {
       return;
     }
-    send_next(packet, scoreboard_.send(), now_ms, outlet);
+    send_next(packet, scoreboard_.send(), now_ms, sink);
   }
   if (scoreboard_.has_lost() || scoreboard_.end() < data_end_) {
     window_limited_end_ = scoreboard_.end();
   }
 }
 
-[[gnu::always_inline]] inline void Transport::send_next(std::uint64_t packet,
+[[gnu::always_inline]] inline void TcpSender::send_next(std::uint64_t packet,
                                                         Scoreboard::Transmission& transmission,
-                                                        double now_ms, Outlet& outlet) {
+                                                        double now_ms, PacketSink& sink) {
   next_.sent_ms = now_ms;
   next_.sequence = packet;
-  next_.serial = transmission.serial = next_serial_++;
+  next_.transmission_number = transmission.transmission_number = next_serial_++;
   ++results_.packets_sent;
   last_send_ms_ = now_ms;
-  outlet.send(next_, now_ms);
+  sink.send(next_, now_ms);
 }
 
-[[gnu::always_inline]] inline void Transport::send_packet(bool is_repetition, double now_ms,
-                                                          Outlet& outlet) {
+[[gnu::always_inline]] inline void TcpSender::send_packet(bool is_repetition, double now_ms,
+                                                          PacketSink& sink) {
   const std::uint64_t packet = is_repetition ? scoreboard_.first_lost() : scoreboard_.end();
   const std::uint64_t others = in_flight();
   const bool is_first = scoreboard_.is_empty();
-  const std::uint64_t serial = next_serial_++;
+  const std::uint64_t transmission_number = next_serial_++;
   Scoreboard::Transmission& transmission =
       is_repetition ? scoreboard_.repeat(packet) : scoreboard_.send();
-  transmission.serial = serial;
+  transmission.transmission_number = transmission_number;
   if (settings_.samples_rates) {
     if (others == 0) {
       // A new flight is measured from its first packet.
@@ -735,15 +736,15 @@ void Transport::send_what_may_leave(double now_ms, Outlet& outlet) {
   }
   if (is_repetition) {
     must_repeat_ = false;
-    ++results_.packets_repeated;
+    ++results_.packets_retransmitted;
     if (settings_.finds_lost_repetitions) {
-      repetitions_.push_back({packet, serial});
+      repetitions_.push_back({packet, transmission_number});
     }
   }
   ++reduction_sent_;
   ++results_.packets_sent;
   last_send_ms_ = now_ms;
-  if (settings_.repairs && (!timer_.is_running() || is_first)) {
+  if (settings_.retransmits && (!timer_.is_running() || is_first)) {
     timer_.restart(now_ms);
   }
   if (others == 0) {
@@ -751,26 +752,26 @@ void Transport::send_what_may_leave(double now_ms, Outlet& outlet) {
   }
   if (controller_->needs().on_sent) {
     controller_->on_sent({.now_ms = now_ms,
-                          .transmission_number = serial,
+                          .transmission_number = transmission_number,
                           .in_flight = others + 1,
                           .is_retransmission = is_repetition});
   }
   next_.sent_ms = now_ms;
   next_.sequence = packet;
-  next_.serial = serial;
+  next_.transmission_number = transmission_number;
   if (settings_.asks_xcp_routers) {
     next_.congestion = {.window_packets = controller_->cwnd(),
                         .rtt_ms = timer_.smoothed_ms(),
                         .feedback_packets = controller_->xcp_demand_packets()};
   }
-  outlet.send(next_, now_ms);
+  sink.send(next_, now_ms);
 }
 
-void Transport::lost(const Segment& segment, double) {
+void TcpSender::on_packet_lost(const Segment& segment, double) {
   resolved_ += segment.sequence >= connection_start_ ? 1 : 0;
 }
 
-std::optional<AckContent> Transport::received(const Segment& segment, double now_ms) {
+std::optional<AckContent> TcpSender::on_data(const Segment& segment, double now_ms) {
   // The one that is returned: nothing is copied.
   std::optional<AckContent> content;
   end_exchanges();
@@ -785,7 +786,7 @@ std::optional<AckContent> Transport::received(const Segment& segment, double now
   if (segment.sequence <= in_order) {
     time_stamp_ms_ = std::max(time_stamp_ms_, segment.sent_ms);
   }
-  if (!settings_.repairs) {
+  if (!settings_.retransmits) {
     ++results_.packets_in_order;
     results_.rtt.handed_on();
     content.emplace();
@@ -814,13 +815,13 @@ std::optional<AckContent> Transport::received(const Segment& segment, double now
   return content;
 }
 
-std::optional<std::pair<Segment, AckContent>> Transport::delayed_ack(double) {
+std::optional<std::pair<Segment, AckContent>> TcpSender::take_delayed_ack(double) {
   std::pair<Segment, AckContent> late{waiting_, {}};
   describe(late.second, waiting_, waiting_since_ms_);
   return late;
 }
 
-void Transport::describe(AckContent& content, const Segment& segment, double received_ms) {
+void TcpSender::describe(AckContent& content, const Segment& segment, double received_ms) {
   content.received_ms = received_ms;
   content.time_stamp_ms = time_stamp_ms_;
   content.cumulative = reassembly_.in_order_end();

@@ -7,16 +7,16 @@
 #include <optional>
 #include <utility>
 
-#include "senders/body.h"
 #include "senders/congestion_controller.h"
-#include "senders/reassembly.h"
-#include "senders/retransmission_timer.h"
-#include "senders/scoreboard.h"
+#include "transports/endpoint.h"
+#include "transports/reassembly.h"
+#include "transports/retransmission_timer.h"
+#include "transports/scoreboard.h"
 
 namespace remy {
 
 // How a transport repairs losses, and what it keeps.
-struct TransportSettings {
+struct TcpSettings {
   // Selective acknowledgements (RFC 2018) and their scoreboard (RFC 6675); else duplicate and
   // partial ACKs (RFC 6582).
   bool uses_sack = true;
@@ -51,7 +51,7 @@ struct TransportSettings {
   RetransmissionTimeouts timeouts;
   // What is lost is sent again, and what is received handed on in order. Else a packet is gone as
   // soon as a later one was received, or an on period starts; there is no timeout.
-  bool repairs = true;
+  bool retransmits = true;
   std::uint32_t sender = 0;  // whose packets these are
   std::uint32_t packet_bytes = 1500;
   bool is_ecn_capable = false;
@@ -65,26 +65,27 @@ struct TransportSettings {
 // A TCP sender and its receiver: a window of packets numbered in order, acknowledged in order and
 // selectively, sent again when found to be lost; how many, a controller says. Packets count, bytes
 // do not: all are of one size.
-class Transport final : public Body {
+class TcpSender final : public Endpoint {
  public:
-  Transport(const TransportSettings& settings, std::unique_ptr<CongestionController> controller);
+  TcpSender(const TcpSettings& settings, std::unique_ptr<CongestionController> controller);
 
-  void switch_on(std::optional<std::uint64_t> packets, double now_ms, Outlet& outlet) override;
+  void switch_on(std::optional<std::uint64_t> packets, double now_ms, PacketSink& sink) override;
   void switch_off(double now_ms) override;
-  void acknowledged(const Segment& echo, const AckContent& content, double now_ms,
-                    Outlet& outlet) override;
-  double exchanged(const Segment& segment, double received_ms, double now_ms,
-                   Outlet& outlet) override;
-  double next_ms() const override;
-  void act(double now_ms, Outlet& outlet) override;
+  void on_ack(const Segment& echo, const AckContent& content, double now_ms,
+              PacketSink& sink) override;
+  double on_round_trip(const Segment& segment, double received_ms, double now_ms,
+                       PacketSink& sink) override;
+  double next_act_ms() const override;
+  void act(double now_ms, PacketSink& sink) override;
   bool is_done() const override {
-    return (settings_.repairs ? scoreboard_.first() : connection_start_ + resolved_) >= data_end_;
+    return (settings_.retransmits ? scoreboard_.first() : connection_start_ + resolved_) >=
+           data_end_;
   }
-  void lost(const Segment& segment, double now_ms) override;
+  void on_packet_lost(const Segment& segment, double now_ms) override;
   Pace pace() const override { return {controller_->cwnd(), controller_->pacing_interval_ms()}; }
-  std::optional<AckContent> received(const Segment& segment, double now_ms) override;
-  double next_ack_ms() const override { return ack_due_ms_; }
-  std::optional<std::pair<Segment, AckContent>> delayed_ack(double now_ms) override;
+  std::optional<AckContent> on_data(const Segment& segment, double now_ms) override;
+  double delayed_ack_due_ms() const override { return ack_due_ms_; }
+  std::optional<std::pair<Segment, AckContent>> take_delayed_ack(double now_ms) override;
 
   // What a record of the simulation shows.
   const CongestionController& controller() const { return *controller_; }
@@ -109,7 +110,7 @@ class Transport final : public Body {
     double sent_ms;
     double received_ms;
     double rtt_ms;  // as measured
-    std::uint64_t serial;
+    std::uint64_t transmission_number;
     std::uint64_t first_before;
     std::uint64_t prior_in_flight;
     std::uint64_t acknowledged;
@@ -120,21 +121,21 @@ class Transport final : public Body {
   };
 
   double exchanged_with_care(const Segment& segment, double received_ms, double now_ms,
-                             Outlet& outlet);
+                             PacketSink& sink);
   double exchanged_around_gap(const Segment& segment, double received_ms, double now_ms,
-                              Outlet& outlet);
+                              PacketSink& sink);
   template <bool kIsPlain>
-  void take(News news, bool repeats_last, double now_ms, Outlet& outlet);
-  void take_with_care(const News& news, bool repeats_last, double now_ms, Outlet& outlet);
+  void take(News news, bool repeats_last, double now_ms, PacketSink& sink);
+  void take_with_care(const News& news, bool repeats_last, double now_ms, PacketSink& sink);
   double measured_ms(double rtt_ms) {
     return rtt_ms + std::exchange(offset_ms_, settings_.rtt_offset_ms);
   }
   void look_for_exchanges();
   void end_exchanges();
-  void send_in_order(std::uint64_t end, double now_ms, Outlet& outlet);
-  void send_at_once(double now_ms, Outlet& outlet);
+  void send_in_order(std::uint64_t end, double now_ms, PacketSink& sink);
+  void send_at_once(double now_ms, PacketSink& sink);
   void send_next(std::uint64_t packet, Scoreboard::Transmission& transmission, double now_ms,
-                 Outlet& outlet);
+                 PacketSink& sink);
   void restart_timer_at_progress(bool was_in_recovery, double now_ms);
   void tell_controller(const News& news, double now_ms);
   template <class Delivered>
@@ -159,10 +160,10 @@ class Transport final : public Body {
   void timer_expired(double now_ms);
   void reduce_in_proportion(std::uint64_t delivered);
   void describe(AckContent& content, const Segment& segment, double received_ms);
-  void send_what_may_leave(double now_ms, Outlet& outlet);
-  void send_packet(bool is_repetition, double now_ms, Outlet& outlet);
+  void send_what_may_leave(double now_ms, PacketSink& sink);
+  void send_packet(bool is_repetition, double now_ms, PacketSink& sink);
 
-  TransportSettings settings_;
+  TcpSettings settings_;
   std::unique_ptr<CongestionController> controller_;
   // Packets and ACKs may be taken together: in order, around gaps, and without a thought to
   // anything but RFC 5681, 6298 and 6675.
@@ -207,7 +208,7 @@ class Transport final : public Body {
   // Transmissions of lost packets, in the order of serials.
   struct Repetition {
     std::uint64_t packet;
-    std::uint64_t serial;
+    std::uint64_t transmission_number;
   };
   std::deque<Repetition> repetitions_;
   std::uint64_t newest_serial_ = 0;  // of those known to be received

@@ -1,4 +1,4 @@
-#include "senders/reassembly.h"
+#include "transports/reassembly.h"
 
 #include <algorithm>
 

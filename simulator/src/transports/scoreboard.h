@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "senders/body.h"
 #include "senders/congestion_controller.h"
-#include "senders/packet_bits.h"
+#include "transports/endpoint.h"
+#include "transports/packet_bits.h"
 
 namespace remy {
 
@@ -20,7 +20,7 @@ class Scoreboard {
   // The last transmission of a packet.
   struct Transmission {
     DeliverySnapshot state;
-    std::uint64_t serial = 0;
+    std::uint64_t transmission_number = 0;
   };
 
   Scoreboard() : transmissions_(kInitialPackets) {}
