@@ -150,7 +150,7 @@ def _link(**others: object) -> dict[str, object]:
     return {
         "rate_mbps": _FLOWS_LINK_MBPS,
         "delay_ms": _RTT_MS / 4,
-        "buffer_packets": BUFFER_PACKETS,
+        "buffer": {"packets": BUFFER_PACKETS},
         **others,
     }
 
@@ -172,7 +172,7 @@ def _network(folder: Path, protocol: str, links: list[dict[str, object]]) -> Pat
     """Writes a network file: endless flows that cross all links and start one after the other."""
     senders = [
         {
-            "sender": protocol,
+            "protocol": protocol,
             "first_on_ms": STARTS_APART_MS * number,
             "route": {"return_delay_ms": _RTT_MS - len(links) * _RTT_MS / 4},
             "traffic": {"always": {}},
