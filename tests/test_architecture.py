@@ -1,6 +1,7 @@
-"""Checks that the designer's source is deterministic and that class names are unique.
+"""Checks that the designer's source is deterministic, that the C++ folders include only those below
+them, and that class names are unique.
 
-import-linter checks the direction of imports; its contracts are in pyproject.toml.
+import-linter checks the direction of Python's imports; its contracts are in pyproject.toml.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ import pytest
 import remy_farm.designer
 from benchmarks.programs import ROOT
 from tests.architecture.determinism import find_hazards
+from tests.architecture.includes import find_bad_includes, folder_order
 
 DESIGNER = Path(remy_farm.designer.__file__).parent
 SOURCES = sorted(DESIGNER.rglob("*.py"))
+SIMULATOR = ROOT / "simulator"
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(DESIGNER)))
@@ -76,6 +79,37 @@ def test_nondeterministic_source_is_found(source: str) -> None:
 )
 def test_deterministic_source_is_accepted(source: str) -> None:
     assert not find_hazards(source)
+
+
+def test_cpp_folders_include_only_those_below_them() -> None:
+    order = folder_order((SIMULATOR / "README.md").read_text(encoding="utf-8"))
+    assert sorted(order) == sorted(path.name for path in (SIMULATOR / "src").iterdir())
+    bad = find_bad_includes(SIMULATOR / "src", order)
+    assert not bad, "\n".join(
+        f"{each.file} includes {each.included}: {each.reason}" for each in bad
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "included"),
+    [
+        ("core/random.h", "network/network.h"),
+        ("core/random.h", "elsewhere/file.h"),
+        ("core/random.h", "core/missing.h"),
+        ("elsewhere/file.h", "core/random.h"),
+    ],
+    ids=["a higher folder", "an unknown folder", "a missing file", "from an unknown folder"],
+)
+def test_include_that_the_order_forbids_is_found(tmp_path: Path, file: str, included: str) -> None:
+    for name in ("core/random.h", "network/network.h"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text('#include <vector>\n#include "core/random.h"\n')
+    assert find_bad_includes(tmp_path, ["core", "network"]) == []
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(f'#include "{included}"\n')
+    assert [
+        (each.file, each.included) for each in find_bad_includes(tmp_path, ["core", "network"])
+    ] == [(file, included)]
 
 
 PACKAGES = (
