@@ -22,7 +22,7 @@ class SlowScoreboard {
   std::uint64_t end = 0;
 
   void send() { packets[end++] = State::kInFlight; }
-  void repeat(std::uint64_t packet) { packets[packet] = State::kInFlight; }
+  void retransmit(std::uint64_t packet) { packets[packet] = State::kInFlight; }
   std::uint64_t count(State state) const {
     return static_cast<std::uint64_t>(
         std::ranges::count_if(packets, [state](const auto& each) { return each.second == state; }));
@@ -50,7 +50,7 @@ class SlowScoreboard {
     }
     return news;
   }
-  std::vector<std::uint64_t> find_losses(std::uint64_t threshold) {
+  std::vector<std::uint64_t> detect_losses(std::uint64_t threshold) {
     std::vector<std::uint64_t> found;
     std::uint64_t received_beyond = 0;
     for (auto& [packet, state] : packets | std::views::reverse) {
@@ -90,14 +90,14 @@ TEST_P(AgainstTheSlowScoreboard, SaysTheSame) {
     if (fast.has_lost() && chance(0.5)) {
       leaving = fast.first_lost();
       ASSERT_EQ(*leaving, slow.first_lost());
-      fast.repeat(*leaving).transmission_number = serial++;
-      slow.repeat(*leaving);
+      fast.retransmit(*leaving).transmission_number = serial++;
+      slow.retransmit(*leaving);
     } else if (fast.end() - fast.first() < window) {
       leaving = fast.end();
       fast.send().transmission_number = serial++;
       slow.send();
     } else {
-      ASSERT_EQ(fast.lose_all(), slow.count(SlowScoreboard::State::kInFlight));
+      ASSERT_EQ(fast.mark_all_lost(), slow.count(SlowScoreboard::State::kInFlight));
       for (auto& [packet, state] : slow.packets) {
         slow.ever_lost.insert(packet);
         state = state == SlowScoreboard::State::kReceived ? state : SlowScoreboard::State::kLost;
@@ -130,7 +130,7 @@ TEST_P(AgainstTheSlowScoreboard, SaysTheSame) {
     std::uint64_t news = 0;
     const auto delivered = [&news](const Scoreboard::Transmission&) { ++news; };
     if (hears_at_once) {
-      news = fast.receive(*leaving) ? 1 : 0;
+      news = fast.on_received(*leaving) ? 1 : 0;
       ASSERT_EQ(fast.first(), in_order);
     } else {
       fast.acknowledge(in_order, delivered);
@@ -144,8 +144,8 @@ TEST_P(AgainstTheSlowScoreboard, SaysTheSame) {
     }
     ASSERT_EQ(news, slow_news);
     std::vector<std::uint64_t> found;
-    fast.find_losses(3, [&found](std::uint64_t packet) { found.push_back(packet); });
-    ASSERT_EQ(found, slow.find_losses(3));
+    fast.detect_losses(3, [&found](std::uint64_t packet) { found.push_back(packet); });
+    ASSERT_EQ(found, slow.detect_losses(3));
     ASSERT_EQ(fast.in_flight(), slow.count(SlowScoreboard::State::kInFlight));
     ASSERT_EQ(fast.has_lost(), slow.count(SlowScoreboard::State::kLost) > 0);
     for (const auto& [packet, state] : slow.packets) {
@@ -166,9 +166,9 @@ TEST(ScoreboardTest, ByDistanceALossNeedsNoOthersBetween) {
   std::vector<std::uint64_t> found;
   const auto note = [&found](std::uint64_t packet) { found.push_back(packet); };
   scoreboard.acknowledge(SackBlock{6, 7}, ignore);
-  scoreboard.find_losses(3, note);
+  scoreboard.detect_losses(3, note);
   EXPECT_TRUE(found.empty());
-  scoreboard.find_losses_by_distance(4, note);
+  scoreboard.detect_losses_by_distance(4, note);
   EXPECT_EQ(found, (std::vector<std::uint64_t>{0, 1, 2}));
 }
 

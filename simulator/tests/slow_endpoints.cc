@@ -821,7 +821,7 @@ class SlowNs2 final : public Endpoint {
 }  // namespace
 
 std::unique_ptr<Endpoint> slow_endpoint(const Choice& choice, EndpointSetting setting) {
-  const Chosen chosen("endpoint", find_transport(choice.name).variants, choice);
+  const Chosen chosen("transport", find_transport(choice.name).variants, choice);
   if (choice.name == "datagram") {
     return !setting.measurement.is_of_datagrams() ? std::make_unique<SlowDatagrams>(setting)
                                                   : nullptr;

@@ -53,7 +53,7 @@ struct TcpSenderTest : testing::Test {
   }
   static TcpSettings without_sack() {
     TcpSettings settings;
-    settings.uses_sack = false;
+    settings.recovery = RecoveryKind::kNewReno;
     return settings;
   }
 
@@ -62,7 +62,7 @@ struct TcpSenderTest : testing::Test {
 
 TEST_F(TcpSenderTest, AFlowEndsWhenItsLastPacketIsAcknowledged) {
   TcpSettings settings;
-  settings.notes_idleness = false;
+  settings.reports_idle_timeouts = false;
   const auto endpoint = transport(4, settings);
   EndpointOnPath path(*endpoint);
   path.switch_on(10);
@@ -238,7 +238,7 @@ TEST_F(TcpSenderTest, ALostRepetitionShowsByATimeoutOrByWhatLeftLater) {
   for (const bool finds : {false, true}) {
     heard = {};
     TcpSettings settings;
-    settings.finds_lost_repetitions = finds;
+    settings.uses_rack = finds;
     settings.timeouts.minimum_ms = 350;
     const auto endpoint = transport(20, settings);
     EndpointOnPath path(*endpoint);

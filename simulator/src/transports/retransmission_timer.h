@@ -30,13 +30,13 @@ class RetransmissionTimer {
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   explicit RetransmissionTimer(const RetransmissionTimeouts& timeouts) : timeouts_(timeouts) {
-    forget();
+    reset();
   }
 
   // Nothing is measured, and the timer is off.
-  void forget() {
+  void reset() {
     has_sample_ = false;
-    is_usual_ = false;
+    is_standard_ = false;
     smoothed_ms_ = 0;
     variation_ms_ = 0;
     base_ms_ = timeouts_.initial_ms;
@@ -45,21 +45,21 @@ class RetransmissionTimer {
   }
 
   void sample(double rtt_ms) {
-    if (is_usual_) [[likely]] {
-      reckon(rtt_ms);
+    if (is_standard_) [[likely]] {
+      update(rtt_ms);
       back_off_ = 1;
     } else {
-      sample_with_care(rtt_ms);
+      sample_nonstandard(rtt_ms);
     }
   }
 
   // It has a sample, and reckons as RFC 6298 does.
-  bool is_usual() const { return is_usual_; }
+  bool is_standard() const { return is_standard_; }
 
   // sample() and restart() where the timer is usual and nothing has been backed off since the last
   // sample.
-  [[gnu::always_inline]] void progress(double rtt_ms, double now_ms) {
-    reckon(rtt_ms);
+  [[gnu::always_inline]] void sample_and_restart(double rtt_ms, double now_ms) {
+    update(rtt_ms);
     expiry_ms_ = now_ms + std::min(base_ms_, timeouts_.maximum_ms);
   }
 
@@ -78,7 +78,7 @@ class RetransmissionTimer {
 
  private:
   // Section 2.3: the variation first, with the SRTT from before; alpha = 1/8, beta = 1/4.
-  [[gnu::always_inline]] void reckon(double rtt_ms) {
+  [[gnu::always_inline]] void update(double rtt_ms) {
     const double error = std::fabs(smoothed_ms_ - rtt_ms) - variation_ms_;
     variation_ms_ += error / 4;
     smoothed_ms_ += (rtt_ms - smoothed_ms_) / 8;
@@ -86,12 +86,12 @@ class RetransmissionTimer {
                         smoothed_ms_ + std::max(timeouts_.granularity_ms, 4 * variation_ms_));
   }
 
-  [[gnu::noinline]] void sample_with_care(double rtt_ms) {
+  [[gnu::noinline]] void sample_nonstandard(double rtt_ms) {
     if (!has_sample_) {
       // Section 2.2: SRTT = R, RTTVAR = R / 2.
       has_sample_ = true;
-      is_usual_ = !timeouts_.is_minimum_of_variation && !timeouts_.damps_decreases &&
-                  !timeouts_.keeps_back_off && !timeouts_.varies_by_seconds;
+      is_standard_ = !timeouts_.is_minimum_of_variation && !timeouts_.damps_decreases &&
+                     !timeouts_.keeps_back_off && !timeouts_.varies_by_seconds;
       smoothed_ms_ = rtt_ms;
       variation_ms_ = rtt_ms / 2;
     } else {
@@ -115,7 +115,7 @@ class RetransmissionTimer {
 
   RetransmissionTimeouts timeouts_;
   bool has_sample_ = false;
-  bool is_usual_ = false;
+  bool is_standard_ = false;
   double smoothed_ms_ = 0;
   double variation_ms_ = 0;
   double base_ms_ = 0;

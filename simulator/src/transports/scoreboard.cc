@@ -2,11 +2,11 @@
 
 namespace remy {
 
-std::uint64_t Scoreboard::lose_all() {
+std::uint64_t Scoreboard::mark_all_lost() {
   const std::uint64_t in_flight_before = in_flight();
   for (std::uint64_t packet = first_; packet < end_; ++packet) {
     if (!sacked_.test(packet) && !lost_.test(packet)) {
-      lose(packet);
+      mark_lost(packet);
     }
   }
   loss_end_ = end_;
@@ -23,7 +23,7 @@ void Scoreboard::forget_received() {
   known_.fill({});
 }
 
-void Scoreboard::abandon() {
+void Scoreboard::clear() {
   forget_received();
   first_ = end_;
 }

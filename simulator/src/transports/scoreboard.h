@@ -19,7 +19,7 @@ class Scoreboard {
  public:
   // The last transmission of a packet.
   struct Transmission {
-    DeliverySnapshot state;
+    DeliverySnapshot snapshot;
     std::uint64_t transmission_number = 0;
   };
 
@@ -34,7 +34,7 @@ class Scoreboard {
   bool is_lost(std::uint64_t packet) const { return lost_.test(packet); }
   const Transmission& at(std::uint64_t packet) const { return transmissions_[packet & mask_]; }
   // Anything beyond a gap.
-  bool has_received() const { return sacked_count_ > 0; }
+  bool has_sacked() const { return sacked_count_ > 0; }
   // All packets before, but for those received, have once been found to be lost.
   std::uint64_t loss_end() const { return std::max(first_, loss_end_); }
 
@@ -50,7 +50,7 @@ class Scoreboard {
   Transmission& send_in_room() { return transmissions_[end_++ & mask_]; }
 
   // A lost packet is sent again, likewise.
-  Transmission& repeat(std::uint64_t packet) {
+  Transmission& retransmit(std::uint64_t packet) {
     lost_.clear(packet);
     --lost_count_;
     lost_from_ = packet + 1;
@@ -70,7 +70,7 @@ class Scoreboard {
 
   // A packet is received, and an ACK tells of that at once and of nothing else that is news.
   // Whether that itself is.
-  bool receive(std::uint64_t packet) {
+  bool on_received(std::uint64_t packet) {
     if (packet > first_) [[likely]] {
       SackBlock& known = known_block(packet);
       if (packet < known.end || sacked_.test(packet)) {
@@ -80,13 +80,13 @@ class Scoreboard {
       sacked_.set(packet);
       ++sacked_count_;
       sacked_end_ = std::max(sacked_end_, packet + 1);
-      find(packet);
+      unmark_lost(packet);
       return true;
     }
     if (packet < first_) {
       return false;
     }
-    find(packet);
+    unmark_lost(packet);
     first_ = sacked_count_ > 0 ? sacked_.find(packet + 1, sacked_end_, false) : packet + 1;
     sacked_count_ -= first_ - packet - 1;
     sacked_.clear(packet + 1, first_);
@@ -132,7 +132,7 @@ class Scoreboard {
     }
     sacked_.set(known_end, end, [this, &delivered](std::uint64_t packet) {
       ++sacked_count_;
-      find(packet);
+      unmark_lost(packet);
       delivered(at(packet));
     });
     sacked_end_ = std::max(sacked_end_, end);
@@ -141,7 +141,7 @@ class Scoreboard {
   // Takes for lost what at least `threshold` packets received lie beyond (RFC 6675, section 4,
   // IsLost), each packet once. Calls `found` for each.
   template <class Found>
-  void find_losses(std::uint64_t threshold, Found found) {
+  void detect_losses(std::uint64_t threshold, Found found) {
     if (sacked_count_ < threshold) [[likely]] {
       return;
     }
@@ -152,20 +152,20 @@ class Scoreboard {
       loss_end_ = std::max(loss_end_, top.end - threshold);
       return;
     }
-    find_losses_below(threshold, found);
+    detect_losses_below(threshold, found);
   }
 
   // The same for what lies so far before the highest that was received, whatever lies between
   // (FACK, Mathis and Mahdavi 1996).
   template <class Found>
-  void find_losses_by_distance(std::uint64_t distance, Found found) {
+  void detect_losses_by_distance(std::uint64_t distance, Found found) {
     if (sacked_count_ > 0 && sacked_end_ > loss_end() + distance) {
       lose_before(sacked_end_ - distance, found);
     }
   }
 
   // A packet in flight is lost.
-  void lose(std::uint64_t packet) {
+  void mark_lost(std::uint64_t packet) {
     lost_.set(packet);
     ++lost_count_;
     lost_from_ = std::min(lost_from_, packet);
@@ -173,13 +173,13 @@ class Scoreboard {
   }
 
   // Everything in flight is lost. How many these are.
-  std::uint64_t lose_all();
+  std::uint64_t mark_all_lost();
 
   // What was received beyond gaps, or lost, is in flight again, as far as is known.
   void forget_received();
 
   // Everything outstanding is gone.
-  void abandon();
+  void clear();
 
  private:
   static constexpr std::size_t kInitialPackets = 256;
@@ -187,7 +187,7 @@ class Scoreboard {
   void grow();
 
   // A packet is not lost, if it was taken for that.
-  void find(std::uint64_t packet) {
+  void unmark_lost(std::uint64_t packet) {
     if (lost_count_ > 0 && lost_.test(packet)) {
       lost_.clear(packet);
       --lost_count_;
@@ -202,7 +202,7 @@ class Scoreboard {
   SackBlock& another_block(std::uint64_t packet);
 
   template <class Found>
-  [[gnu::noinline]] void find_losses_below(std::uint64_t threshold, Found found) {
+  [[gnu::noinline]] void detect_losses_below(std::uint64_t threshold, Found found) {
     std::uint64_t edge = sacked_end_;
     for (std::uint64_t count = 0; count < threshold; ++count) {
       edge = sacked_.find_last(loss_end(), edge, true);
@@ -221,7 +221,7 @@ class Scoreboard {
       if (packet >= edge) {
         break;
       }
-      lose(packet);
+      mark_lost(packet);
       found(packet);
     }
     loss_end_ = edge;

@@ -59,20 +59,24 @@ std::vector<Parameter> parameters(double keep_state, double initial_rto_ms,
   };
 }
 
-TcpSettings settings(const Chosen& chosen) {
+RecoveryKind recovery_of(std::string_view variant) {
+  return variant == "newreno"      ? RecoveryKind::kNewReno
+         : variant == "ns-2"       ? RecoveryKind::kNs2NewReno
+         : variant == "ns-2-linux" ? RecoveryKind::kNs2Linux
+                                   : RecoveryKind::kSack;
+}
+
+TcpSettings settings_of(const Chosen& chosen) {
   TcpSettings settings;
   const std::string_view variant = chosen.variant();
   const bool is_ns2 = variant == "ns-2" || variant == "ns-2-linux";
   const bool is_linux = variant == "linux" || variant == "ns-2-linux";
-  settings.uses_sack = variant != "newreno" && variant != "ns-2";
-  settings.finds_lost_repetitions = is_linux;
-  settings.reduces_in_proportion = variant == "linux";
-  settings.measures_by_time_stamps = is_ns2;
-  settings.has_ns2_partial_acks = variant == "ns-2";
-  settings.has_ns2_linux_recovery = variant == "ns-2-linux";
-  settings.repetition_threshold = variant == "ns-2-linux" ? 4 : 0;
+  settings.recovery = recovery_of(variant);
+  settings.uses_rack = is_linux;
+  settings.rack_threshold = variant == "ns-2-linux" ? 4 : 0;
+  settings.uses_prr = variant == "linux";
   settings.keeps_state = chosen["keep_state"] != 0;
-  settings.notes_idleness = chosen["restart_after_idle"] != 0;
+  settings.reports_idle_timeouts = chosen["restart_after_idle"] != 0;
   settings.delayed_ack_ms = chosen["delayed_ack_ms"];
   settings.receive_window_packets = static_cast<std::uint64_t>(chosen["receive_window_packets"]);
   settings.timeouts.initial_ms = chosen["initial_rto_ms"];
@@ -98,22 +102,22 @@ Transport tcp() {
       .carries_tables = true,
       .carries_controllers = true,
       .make = [](const Chosen& chosen, EndpointSetting setting) -> std::unique_ptr<Endpoint> {
-        TcpSettings transport = settings(chosen);
-        transport.sender = setting.sender;
-        transport.packet_bytes = static_cast<std::uint32_t>(setting.packet_bytes);
-        transport.is_ecn_capable = setting.is_ecn_capable;
-        transport.asks_xcp_routers = setting.asks_xcp_routers;
-        transport.samples_rates = setting.table == nullptr && setting.samples_rates;
-        transport.rtt_offset_ms =
+        TcpSettings settings = settings_of(chosen);
+        settings.sender = setting.sender;
+        settings.packet_bytes = static_cast<std::uint32_t>(setting.packet_bytes);
+        settings.is_ecn_capable = setting.is_ecn_capable;
+        settings.asks_xcp_routers = setting.asks_xcp_routers;
+        settings.samples_rates = setting.table == nullptr && setting.samples_rates;
+        settings.rtt_offset_ms =
             rtt_offset_ms(setting.measurement, setting.offset_key, setting.sender);
-        transport.retransmits = setting.retransmits;
-        transport.keeps_state |= !setting.retransmits;
+        settings.retransmits = setting.retransmits;
+        settings.keeps_state |= !setting.retransmits;
         std::unique_ptr<CongestionController> controller = std::move(setting.controller);
         if (setting.table != nullptr) {
           controller =
               std::make_unique<RemyCcOnTcp>(*setting.table, setting.observer, setting.sender);
         }
-        return std::make_unique<TcpSender>(transport, std::move(controller));
+        return std::make_unique<TcpSender>(settings, std::move(controller));
       },
   };
 }

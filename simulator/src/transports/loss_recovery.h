@@ -1,0 +1,133 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "transports/scoreboard.h"
+#include "transports/tcp_settings.h"
+
+namespace remy {
+
+// One ACK as the sender understands it, once its scoreboard is up to date.
+struct ReceivedAck {
+  double sent_ms;      // when the packet that it echoes was sent, or that packet's time stamp
+  double received_ms;  // when that packet was received
+  double rtt_ms;       // as measured, with the sender's RTT offset
+  std::uint64_t transmission_number;
+  std::uint64_t first_before;     // first packet not acknowledged before this ACK
+  std::uint64_t prior_in_flight;  // before this ACK
+  std::uint64_t newly_acked;      // by how much the cumulative ACK advances
+  std::uint64_t newly_delivered;  // packets first reported delivered, SACKs included
+  std::uint64_t newly_marked;
+  double feedback_packets;                 // window change that XCP routers grant
+  const Scoreboard::Transmission* newest;  // newly delivered, sent last; null without rate samples
+  bool is_duplicate;                       // repeats the cumulative ACK
+};
+
+// RecoveryRules that differ between the RFCs and ns-2.
+struct RecoveryRules {
+  bool measures_by_time_stamps = false;      // RTTs by RFC 7323; otherwise by what the ACK echoes
+  bool ignores_old_acks = false;             // ACKs below the first packet not acknowledged
+  bool restarts_timer_at_every_ack = false;  // otherwise only at ACKs of new data
+};
+
+// Finds lost packets and says what a sender may send until they are recovered. This is the base of
+// one class per algorithm (RecoveryKind); TcpSender calls these functions in the order in which
+// they are declared, and tells the congestion controller of the losses.
+class LossRecovery {
+ public:
+  // Named as Linux's states of congestion avoidance.
+  enum class State : std::uint8_t {
+    kOpen,      // no packet is missing
+    kRecovery,  // a loss was found; not all packets before recovery_point() are acknowledged
+    kLoss,      // the same after a retransmission timeout
+  };
+  static constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
+
+  virtual ~LossRecovery() = default;
+
+  State state() const { return state_; }
+  bool in_recovery() const { return state_ == State::kRecovery; }
+  // RFC 6675's RecoveryPoint, RFC 6582's "recover": recovery ends when all before it is acked.
+  std::uint64_t recovery_point() const { return recovery_point_; }
+  bool covers_recovery_point() const {
+    return state_ != State::kOpen && scoreboard_.first() >= recovery_point_;
+  }
+  // Duplicate ACKs, each of which says that a packet has left the network, but not which.
+  std::uint64_t duplicates() const { return duplicates_; }
+  // The first lost packet is retransmitted whatever the window (RFC 5681, section 3.2, step 3).
+  bool must_retransmit() const { return must_retransmit_; }
+  // Least window during recovery; 0 outside of it, and for all algorithms but rate halving.
+  std::uint64_t window_floor() const { return window_floor_; }
+  // How many packets may be sent in response to one event.
+  std::uint64_t burst_limit() const {
+    return in_recovery() && burst_limit_ < kUnlimited ? burst_limit_ + (must_retransmit_ ? 1 : 0)
+                                                      : kUnlimited;
+  }
+  bool measures_by_time_stamps() const { return rules_.measures_by_time_stamps; }
+  bool ignores_old_acks() const { return rules_.ignores_old_acks; }
+  bool restarts_timer_at_every_ack() const { return rules_.restarts_timer_at_every_ack; }
+
+  // A connection starts with this packet.
+  virtual void start_connection(std::uint64_t first_packet);
+
+  // Corrects newly_delivered of an ACK by what duplicate ACKs say.
+  virtual void count_delivered(ReceivedAck& /*ack*/) {}
+  // Whether the ACK yields a sample of the RTT. `remains` says that it does not end recovery.
+  virtual bool takes_rtt_sample(const ReceivedAck& ack, bool /*remains*/) const {
+    return ack.newly_delivered > 0;
+  }
+  // The ACK covers the recovery point. Returns a lost packet that starts another recovery, if any.
+  virtual std::optional<std::uint64_t> exit_recovery();
+  // Marks packets on the scoreboard that the ACK shows to be lost, and returns them. The result is
+  // valid until the next call.
+  virtual std::span<const std::uint64_t> detect_losses(const ReceivedAck& ack,
+                                                       bool was_in_recovery) = 0;
+  // A packet was found lost. Returns whether that starts recovery: a congestion event.
+  bool on_loss(std::uint64_t cwnd_packets);
+  // Whether an ACK of new data restarts the retransmission timer. Called if `was_in_recovery`.
+  virtual bool restarts_timer() { return true; }
+  // The retransmission timer has expired, and the scoreboard has all in flight marked lost.
+  virtual void on_timeout();
+
+  // A lost packet is sent again.
+  virtual void on_retransmission(std::uint64_t /*packet*/, std::uint64_t /*number*/) {
+    must_retransmit_ = false;
+  }
+  // Before packets are sent in response to an event, and after each. Called if window_floor() > 0.
+  virtual void before_sending(std::uint64_t /*in_flight*/) {}
+  virtual void after_sending(std::uint64_t /*in_flight*/) {}
+
+ protected:
+  LossRecovery(const TcpSettings& settings, Scoreboard& scoreboard, const RecoveryRules& rules = {},
+               std::uint64_t burst_limit = kUnlimited)
+      : scoreboard_(scoreboard),
+        duplicate_threshold_(settings.duplicate_threshold),
+        rules_(rules),
+        burst_limit_(burst_limit) {}
+
+  virtual bool starts_recovery() const { return state_ == State::kOpen; }
+  virtual void enter_recovery(std::uint64_t cwnd_packets);
+
+  Scoreboard& scoreboard_;
+  const std::uint64_t duplicate_threshold_;
+  const RecoveryRules rules_;
+  const std::uint64_t burst_limit_;
+  State state_ = State::kOpen;
+  bool must_retransmit_ = false;
+  std::uint64_t connection_start_ = 0;
+  std::uint64_t recovery_point_ = 0;
+  std::uint64_t duplicates_ = 0;
+  std::uint64_t window_floor_ = 0;
+  std::vector<std::uint64_t> lost_;  // the result of detect_losses()
+};
+
+// Makes the algorithm that the settings name. The scoreboard outlives it.
+std::unique_ptr<LossRecovery> make_loss_recovery(const TcpSettings& settings,
+                                                 Scoreboard& scoreboard);
+
+}  // namespace remy

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "transports/newreno_recovery.h"
+#include "transports/sack_recovery.h"
+
+namespace remy {
+
+// Recovery as in ns-2.35's Agent/TCP/Newreno. It differs from RFC 6582: a partial ACK yields no RTT
+// sample and leaves one duplicate counted; during recovery an ACK lets at most two packets be sent;
+// after a timeout the first two duplicates still let a packet be sent. RTTs are measured by time
+// stamps (RFC 7323).
+class Ns2NewRenoRecovery final : public NewRenoRecovery {
+ public:
+  Ns2NewRenoRecovery(const TcpSettings& settings, Scoreboard& scoreboard)
+      : NewRenoRecovery(settings, scoreboard, {.measures_by_time_stamps = true}, kBurstLimit) {}
+
+  bool takes_rtt_sample(const ReceivedAck& ack, bool remains) const override {
+    return ack.newly_acked > 0 && !remains;
+  }
+
+ private:
+  static constexpr std::uint64_t kBurstLimit = 2;  // maxburst_
+
+  std::uint64_t least_duplicates() const override { return 1; }
+  bool counts_duplicates_after_timeout() const override { return true; }
+};
+
+// Recovery as in ns-2.35's Agent/TCP/Linux. It differs from RFC 6675: losses are found by the
+// distance to the highest packet received (FACK); the window is halved gradually, by one packet for
+// two ACKs (rate halving); a loss after a timeout starts recovery; SACKs are forgotten when
+// recovery ends. Every ACK yields an RTT sample by its time stamp and restarts the timer.
+class Ns2LinuxRecovery final : public SackRecovery {
+ public:
+  Ns2LinuxRecovery(const TcpSettings& settings, Scoreboard& scoreboard)
+      : SackRecovery(settings, scoreboard,
+                     {.measures_by_time_stamps = true,
+                      .ignores_old_acks = true,
+                      .restarts_timer_at_every_ack = true}) {}
+
+  bool takes_rtt_sample(const ReceivedAck&, bool) const override { return true; }
+  std::optional<std::uint64_t> exit_recovery() override;
+  void before_sending(std::uint64_t in_flight) override;
+  void after_sending(std::uint64_t in_flight) override;
+
+ private:
+  void detect_first_losses() override;
+  bool starts_recovery() const override { return state_ != State::kRecovery; }
+  void enter_recovery(std::uint64_t cwnd_packets) override;
+};
+
+}  // namespace remy
