@@ -144,7 +144,7 @@ TEST_P(AgainstTheSlowScoreboard, SaysTheSame) {
     }
     ASSERT_EQ(news, slow_news);
     std::vector<std::uint64_t> found;
-    fast.detect_losses(3, [&found](std::uint64_t packet) { found.push_back(packet); });
+    fast.detect_losses(3, found);
     ASSERT_EQ(found, slow.detect_losses(3));
     ASSERT_EQ(fast.in_flight(), slow.count(SlowScoreboard::State::kInFlight));
     ASSERT_EQ(fast.has_lost(), slow.count(SlowScoreboard::State::kLost) > 0);
@@ -164,11 +164,10 @@ TEST(ScoreboardTest, ByDistanceALossNeedsNoOthersBetween) {
   }
   const auto ignore = [](const Scoreboard::Transmission&) {};
   std::vector<std::uint64_t> found;
-  const auto note = [&found](std::uint64_t packet) { found.push_back(packet); };
   scoreboard.acknowledge(SackBlock{6, 7}, ignore);
-  scoreboard.detect_losses(3, note);
+  scoreboard.detect_losses(3, found);
   EXPECT_TRUE(found.empty());
-  scoreboard.detect_losses_by_distance(4, note);
+  scoreboard.detect_losses_by_distance(4, found);
   EXPECT_EQ(found, (std::vector<std::uint64_t>{0, 1, 2}));
 }
 

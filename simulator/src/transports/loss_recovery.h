@@ -30,6 +30,8 @@ struct ReceivedAck {
 
 // RecoveryRules that differ between the RFCs and ns-2.
 struct RecoveryRules {
+  bool uses_sack = true;
+  bool uses_scoreboard_alone = false;        // losses are those of Scoreboard::detect_losses()
   bool measures_by_time_stamps = false;      // RTTs by RFC 7323; otherwise by what the ACK echoes
   bool ignores_old_acks = false;             // ACKs below the first packet not acknowledged
   bool restarts_timer_at_every_ack = false;  // otherwise only at ACKs of new data
@@ -68,6 +70,7 @@ class LossRecovery {
     return in_recovery() && burst_limit_ < kUnlimited ? burst_limit_ + (must_retransmit_ ? 1 : 0)
                                                       : kUnlimited;
   }
+  bool uses_sack() const { return rules_.uses_sack; }
   bool measures_by_time_stamps() const { return rules_.measures_by_time_stamps; }
   bool ignores_old_acks() const { return rules_.ignores_old_acks; }
   bool restarts_timer_at_every_ack() const { return rules_.restarts_timer_at_every_ack; }
@@ -75,14 +78,19 @@ class LossRecovery {
   // A connection starts with this packet.
   virtual void start_connection(std::uint64_t first_packet);
 
-  // Corrects newly_delivered of an ACK by what duplicate ACKs say.
-  virtual void count_delivered(ReceivedAck& /*ack*/) {}
+  // Corrects newly_delivered of an ACK by what duplicate ACKs say. Called only without SACK.
+  virtual void count_duplicates(ReceivedAck& /*ack*/) {}
   // Whether the ACK yields a sample of the RTT. `remains` says that it does not end recovery.
-  virtual bool takes_rtt_sample(const ReceivedAck& ack, bool /*remains*/) const {
-    return ack.newly_delivered > 0;
+  bool takes_rtt_sample(const ReceivedAck& ack, bool remains) const {
+    return rules_.measures_by_time_stamps ? takes_time_stamp_sample(ack, remains)
+                                          : ack.newly_delivered > 0;
   }
   // The ACK covers the recovery point. Returns a lost packet that starts another recovery, if any.
   virtual std::optional<std::uint64_t> exit_recovery();
+  // False if the ACK cannot show any packet to be lost: a cheap check before detect_losses().
+  bool may_detect_losses() {
+    return !rules_.uses_scoreboard_alone || scoreboard_.may_detect_losses(duplicate_threshold_);
+  }
   // Marks packets on the scoreboard that the ACK shows to be lost, and returns them. The result is
   // valid until the next call.
   virtual std::span<const std::uint64_t> detect_losses(const ReceivedAck& ack,
@@ -110,6 +118,10 @@ class LossRecovery {
         rules_(rules),
         burst_limit_(burst_limit) {}
 
+  // takes_rtt_sample() where RTTs are measured by time stamps.
+  virtual bool takes_time_stamp_sample(const ReceivedAck& ack, bool /*remains*/) const {
+    return ack.newly_acked > 0;
+  }
   virtual bool starts_recovery() const { return state_ == State::kOpen; }
   virtual void enter_recovery(std::uint64_t cwnd_packets);
 

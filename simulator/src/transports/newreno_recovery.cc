@@ -5,7 +5,7 @@
 namespace remy {
 
 // A duplicate ACK says that a packet has left the network, but not which.
-void NewRenoRecovery::count_delivered(ReceivedAck& ack) {
+void NewRenoRecovery::count_duplicates(ReceivedAck& ack) {
   if (ack.newly_acked > 0) {
     // Of these, duplicates have reported all but the packet that was retransmitted.
     const std::uint64_t known = std::min(duplicates_, ack.newly_acked - 1);

@@ -8,9 +8,9 @@ namespace remy {
 class NewRenoRecovery : public LossRecovery {
  public:
   NewRenoRecovery(const TcpSettings& settings, Scoreboard& scoreboard)
-      : NewRenoRecovery(settings, scoreboard, RecoveryRules{}, kUnlimited) {}
+      : NewRenoRecovery(settings, scoreboard, {.uses_sack = false}, kUnlimited) {}
 
-  void count_delivered(ReceivedAck& ack) override;
+  void count_duplicates(ReceivedAck& ack) override;
   std::span<const std::uint64_t> detect_losses(const ReceivedAck& ack,
                                                bool was_in_recovery) override;
   bool restarts_timer() override;

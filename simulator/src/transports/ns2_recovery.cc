@@ -17,8 +17,7 @@ std::optional<std::uint64_t> Ns2LinuxRecovery::exit_recovery() {
 }
 
 void Ns2LinuxRecovery::detect_first_losses() {
-  scoreboard_.detect_losses_by_distance(duplicate_threshold_ + 1,
-                                        [this](std::uint64_t packet) { lost_.push_back(packet); });
+  scoreboard_.detect_losses_by_distance(duplicate_threshold_ + 1, lost_);
 }
 
 void Ns2LinuxRecovery::enter_recovery(std::uint64_t cwnd_packets) {

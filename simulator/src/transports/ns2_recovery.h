@@ -12,15 +12,15 @@ namespace remy {
 class Ns2NewRenoRecovery final : public NewRenoRecovery {
  public:
   Ns2NewRenoRecovery(const TcpSettings& settings, Scoreboard& scoreboard)
-      : NewRenoRecovery(settings, scoreboard, {.measures_by_time_stamps = true}, kBurstLimit) {}
-
-  bool takes_rtt_sample(const ReceivedAck& ack, bool remains) const override {
-    return ack.newly_acked > 0 && !remains;
-  }
+      : NewRenoRecovery(settings, scoreboard, {.uses_sack = false, .measures_by_time_stamps = true},
+                        kBurstLimit) {}
 
  private:
   static constexpr std::uint64_t kBurstLimit = 2;  // maxburst_
 
+  bool takes_time_stamp_sample(const ReceivedAck& ack, bool remains) const override {
+    return ack.newly_acked > 0 && !remains;
+  }
   std::uint64_t least_duplicates() const override { return 1; }
   bool counts_duplicates_after_timeout() const override { return true; }
 };
@@ -37,12 +37,12 @@ class Ns2LinuxRecovery final : public SackRecovery {
                       .ignores_old_acks = true,
                       .restarts_timer_at_every_ack = true}) {}
 
-  bool takes_rtt_sample(const ReceivedAck&, bool) const override { return true; }
   std::optional<std::uint64_t> exit_recovery() override;
   void before_sending(std::uint64_t in_flight) override;
   void after_sending(std::uint64_t in_flight) override;
 
  private:
+  bool takes_time_stamp_sample(const ReceivedAck&, bool) const override { return true; }
   void detect_first_losses() override;
   bool starts_recovery() const override { return state_ != State::kRecovery; }
   void enter_recovery(std::uint64_t cwnd_packets) override;

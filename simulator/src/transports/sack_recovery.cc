@@ -28,10 +28,7 @@ std::span<const std::uint64_t> SackRecovery::detect_losses(const ReceivedAck& ac
 }
 
 // RFC 6675, section 5, step 4: IsLost() of DupThresh packets received beyond.
-void SackRecovery::detect_first_losses() {
-  scoreboard_.detect_losses(duplicate_threshold_,
-                            [this](std::uint64_t packet) { lost_.push_back(packet); });
-}
+void SackRecovery::detect_first_losses() { scoreboard_.detect_losses(duplicate_threshold_, lost_); }
 
 void SackRecovery::on_timeout() {
   LossRecovery::on_timeout();

@@ -10,7 +10,7 @@ namespace remy {
 class SackRecovery : public LossRecovery {
  public:
   SackRecovery(const TcpSettings& settings, Scoreboard& scoreboard)
-      : SackRecovery(settings, scoreboard, RecoveryRules{}) {}
+      : SackRecovery(settings, scoreboard, {.uses_scoreboard_alone = !settings.uses_rack}) {}
 
   void start_connection(std::uint64_t first_packet) override;
   std::span<const std::uint64_t> detect_losses(const ReceivedAck& ack,

@@ -13,6 +13,33 @@ std::uint64_t Scoreboard::mark_all_lost() {
   return in_flight_before;
 }
 
+void Scoreboard::detect_losses(std::uint64_t threshold, std::vector<std::uint64_t>& lost) {
+  if (!may_detect_losses(threshold)) {
+    return;
+  }
+  std::uint64_t edge = sacked_end_;
+  for (std::uint64_t count = 0; count < threshold; ++count) {
+    edge = sacked_.find_last(loss_end(), edge, true);
+    if (edge == loss_end()) {
+      return;
+    }
+    --edge;
+  }
+  mark_lost_before(edge, lost);
+}
+
+void Scoreboard::mark_lost_before(std::uint64_t edge, std::vector<std::uint64_t>& lost) {
+  for (std::uint64_t packet = loss_end();; ++packet) {
+    packet = sacked_.find(packet, edge, false);
+    if (packet >= edge) {
+      break;
+    }
+    mark_lost(packet);
+    lost.push_back(packet);
+  }
+  loss_end_ = edge;
+}
+
 void Scoreboard::forget_received() {
   sacked_.clear(first_, end_);
   lost_.clear(first_, end_);

@@ -138,29 +138,30 @@ class Scoreboard {
     sacked_end_ = std::max(sacked_end_, end);
   }
 
-  // Takes for lost what at least `threshold` packets received lie beyond (RFC 6675, section 4,
-  // IsLost), each packet once. Calls `found` for each.
-  template <class Found>
-  void detect_losses(std::uint64_t threshold, Found found) {
+  // False if detect_losses() would find none, which is so for most ACKs: either fewer packets than
+  // the threshold are sacked, or the last block of sacked packets has grown at its end, and all
+  // before it was looked at.
+  bool may_detect_losses(std::uint64_t threshold) {
     if (sacked_count_ < threshold) [[likely]] {
-      return;
+      return false;
     }
-    // Those at the top are mostly of the block that grew last, and all before are known.
     const SackBlock& top = known_[last_known_];
     if (top.end == sacked_end_ && top.first + threshold <= top.end && top.first <= loss_end())
         [[likely]] {
       loss_end_ = std::max(loss_end_, top.end - threshold);
-      return;
+      return false;
     }
-    detect_losses_below(threshold, found);
+    return true;
   }
+  // Marks packets lost that at least `threshold` sacked packets lie beyond (RFC 6675, section 4,
+  // IsLost()), and appends them to `lost`. No packet is marked twice.
+  void detect_losses(std::uint64_t threshold, std::vector<std::uint64_t>& lost);
 
-  // The same for what lies so far before the highest that was received, whatever lies between
-  // (FACK, Mathis and Mahdavi 1996).
-  template <class Found>
-  void detect_losses_by_distance(std::uint64_t distance, Found found) {
+  // Marks packets lost that lie at least `distance` before the highest sacked packet, whatever lies
+  // between (FACK, Mathis and Mahdavi 1996), and appends them to `lost`.
+  void detect_losses_by_distance(std::uint64_t distance, std::vector<std::uint64_t>& lost) {
     if (sacked_count_ > 0 && sacked_end_ > loss_end() + distance) {
-      lose_before(sacked_end_ - distance, found);
+      mark_lost_before(sacked_end_ - distance, lost);
     }
   }
 
@@ -201,31 +202,7 @@ class Scoreboard {
   }
   SackBlock& another_block(std::uint64_t packet);
 
-  template <class Found>
-  [[gnu::noinline]] void detect_losses_below(std::uint64_t threshold, Found found) {
-    std::uint64_t edge = sacked_end_;
-    for (std::uint64_t count = 0; count < threshold; ++count) {
-      edge = sacked_.find_last(loss_end(), edge, true);
-      if (edge == loss_end()) {
-        return;
-      }
-      --edge;
-    }
-    lose_before(edge, found);
-  }
-
-  template <class Found>
-  void lose_before(std::uint64_t edge, Found found) {
-    for (std::uint64_t packet = loss_end();; ++packet) {
-      packet = sacked_.find(packet, edge, false);
-      if (packet >= edge) {
-        break;
-      }
-      mark_lost(packet);
-      found(packet);
-    }
-    loss_end_ = edge;
-  }
+  void mark_lost_before(std::uint64_t edge, std::vector<std::uint64_t>& lost);
 
   std::vector<Transmission> transmissions_;  // by sequence number modulo its size, a power of two
   std::uint64_t mask_ = kInitialPackets - 1;

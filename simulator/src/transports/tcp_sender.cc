@@ -13,12 +13,11 @@ bool handles_round_trips(const TcpSettings& settings) {
          settings.delayed_ack_ms == 0;
 }
 
-// Nothing is to be done for an in-order packet but what on_round_trip() does.
-bool has_fast_path(const TcpSettings& settings, const ControllerNeeds& needs,
-                   double maximum_window) {
+// Nothing depends on what is sent but the scoreboard, the window and the timer.
+bool is_simple(const TcpSettings& settings, const ControllerNeeds& needs, double maximum_window) {
   return handles_round_trips(settings) && !needs.full_acks && !needs.on_sent &&
          settings.rtt_offset_ms == 0 && !settings.asks_xcp_routers && !settings.samples_rates &&
-         !settings.uses_rack &&
+         !settings.uses_rack && !settings.uses_prr &&
          static_cast<double>(settings.receive_window_packets) >= maximum_window;
 }
 
@@ -28,7 +27,7 @@ TcpSender::TcpSender(const TcpSettings& settings, std::unique_ptr<CongestionCont
     : settings_(settings),
       controller_(std::move(controller)),
       handles_round_trips_(handles_round_trips(settings)),
-      has_fast_path_(has_fast_path(settings, controller_->needs(), kMaximumWindow)),
+      is_simple_(is_simple(settings, controller_->needs(), kMaximumWindow)),
       timer_(settings.timeouts),
       recovery_(make_loss_recovery(settings_, scoreboard_)),
       receiver_(settings) {
@@ -74,12 +73,224 @@ void TcpSender::start_connection(double now_ms) {
   controller_->start(now_ms);
 }
 
+[[gnu::always_inline]] inline std::uint64_t TcpSender::cwnd_packets() const {
+  const double cwnd = std::min(kMaximumWindow, controller_->cwnd());
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(static_cast<std::int64_t>(cwnd), 1));
+}
+
+[[gnu::always_inline]] inline std::uint64_t TcpSender::window_packets() const {
+  return prr_.is_active() ? prr_.window_packets()
+                          : std::max(cwnd_packets(), recovery_->window_floor());
+}
+
+[[gnu::always_inline]] inline void TcpSender::transmit(std::uint64_t packet,
+                                                       Scoreboard::Transmission& transmission,
+                                                       double now_ms, PacketSink& sink) {
+  outgoing_.sent_ms = now_ms;
+  outgoing_.sequence = packet;
+  outgoing_.transmission_number = transmission.transmission_number = next_transmission_number_++;
+  ++results_.packets_sent;
+  last_send_ms_ = now_ms;
+  sink.send(outgoing_, now_ms);
+}
+
+[[gnu::always_inline]] inline void TcpSender::send_packet(bool is_retransmission, double now_ms,
+                                                          PacketSink& sink) {
+  const std::uint64_t packet = is_retransmission ? scoreboard_.first_lost() : scoreboard_.end();
+  const std::uint64_t prior_in_flight = in_flight();
+  const bool is_first = scoreboard_.is_empty();
+  const std::uint64_t number = next_transmission_number_;
+  Scoreboard::Transmission& transmission =
+      is_retransmission ? scoreboard_.retransmit(packet) : scoreboard_.send();
+  if (settings_.samples_rates) {
+    transmission.snapshot = delivery_.on_sent(now_ms, prior_in_flight);
+  }
+  if (is_retransmission) {
+    ++results_.packets_retransmitted;
+    recovery_->on_retransmission(packet, number);
+  }
+  prr_.on_sent();
+  // RFC 6298, section 5: "(5.1) Every time a packet containing data is sent [...], if the timer is
+  // not running, start it".
+  if (settings_.retransmits && (!timer_.is_running() || is_first)) {
+    timer_.restart(now_ms);
+  }
+  if (prior_in_flight == 0) {
+    controller_->on_transmit_start(now_ms);
+  }
+  if (controller_->needs().on_sent) {
+    controller_->on_sent({.now_ms = now_ms,
+                          .transmission_number = number,
+                          .in_flight = prior_in_flight + 1,
+                          .is_retransmission = is_retransmission});
+  }
+  if (settings_.asks_xcp_routers) {
+    outgoing_.congestion = {.window_packets = controller_->cwnd(),
+                            .rtt_ms = timer_.smoothed_ms(),
+                            .feedback_packets = controller_->xcp_demand_packets()};
+  }
+  transmit(packet, transmission, now_ms, sink);
+}
+
+// RFC 6675, section 5, step (C), with pacing: lost packets first, then new ones.
+void TcpSender::send_allowed_packets(double now_ms, PacketSink& sink) {
+  pacing_ms_ = kNever;
+  if (recovery_->window_floor() > 0) [[unlikely]] {
+    recovery_->before_sending(in_flight());
+  }
+  for (std::uint64_t burst = recovery_->burst_limit(); burst > 0; --burst) {
+    const bool has_lost = scoreboard_.has_lost();
+    if (!has_lost && scoreboard_.end() >= data_end_) {
+      delivery_.on_app_limited(in_flight());
+      return;
+    }
+    if (in_flight() >= window_packets() && !(has_lost && recovery_->must_retransmit())) {
+      cwnd_limited_end_ = scoreboard_.end();
+      return;
+    }
+    if (!has_lost && scoreboard_.end() - scoreboard_.first() >= settings_.receive_window_packets) {
+      return;
+    }
+    if (const double next_ms = last_send_ms_ + controller_->pacing_interval_ms();
+        next_ms > now_ms) {
+      pacing_ms_ = next_ms;
+      return;
+    }
+    send_packet(has_lost, now_ms, sink);
+    if (recovery_->window_floor() > 0) [[unlikely]] {
+      recovery_->after_sending(in_flight());
+    }
+  }
+}
+
+// send_allowed_packets() of a simple sender without pacing while packets are in flight.
+[[gnu::always_inline]] inline void TcpSender::send_unpaced(double now_ms, PacketSink& sink) {
+  pacing_ms_ = kNever;
+  const std::uint64_t window = cwnd_packets();
+  const std::uint64_t in_flight = scoreboard_.in_flight();
+  std::uint64_t room = window - std::min(window, in_flight);
+  if (recovery_->must_retransmit() && scoreboard_.has_lost()) {
+    room = std::max<std::uint64_t>(room, 1);
+  }
+  for (; room > 0 && scoreboard_.has_lost(); --room) {
+    const std::uint64_t packet = scoreboard_.first_lost();
+    ++results_.packets_retransmitted;
+    recovery_->on_retransmission(packet, next_transmission_number_);
+    transmit(packet, scoreboard_.retransmit(packet), now_ms, sink);
+  }
+  for (; room > 0 && scoreboard_.end() < data_end_; --room) {
+    const std::uint64_t packet = scoreboard_.end();
+    if (packet - scoreboard_.first() >= settings_.receive_window_packets) {
+      return;
+    }
+    transmit(packet, scoreboard_.send(), now_ms, sink);
+  }
+  if (scoreboard_.has_lost() || scoreboard_.end() < data_end_) {
+    cwnd_limited_end_ = scoreboard_.end();
+  }
+}
+
 // The fast path is open while all packets are in order and the timer computes by RFC 6298 alone.
 [[gnu::always_inline]] inline void TcpSender::update_fast_path() {
-  fast_path_packet_ = has_fast_path_ && recovery_->state() == LossRecovery::State::kOpen &&
+  fast_path_packet_ = is_simple_ && recovery_->state() == LossRecovery::State::kOpen &&
                               scoreboard_.is_in_order() && timer_.is_standard()
                           ? scoreboard_.first()
                           : kEndless;
+}
+
+[[gnu::always_inline]] inline void TcpSender::report_ack(const ReceivedAck& ack, double now_ms) {
+  if (controller_->needs().full_acks) {
+    report_full_ack(ack, now_ms);
+    return;
+  }
+  brief_ack_.now_ms = now_ms;
+  brief_ack_.rtt_ms = ack.rtt_ms;
+  brief_ack_.newly_acked = ack.newly_acked;
+  brief_ack_.newly_delivered = ack.newly_delivered;
+  brief_ack_.in_recovery = recovery_->in_recovery();
+  brief_ack_.is_cwnd_limited = ack.first_before < cwnd_limited_end_;
+  controller_->on_ack(brief_ack_);
+}
+
+[[gnu::noinline]] void TcpSender::report_full_ack(const ReceivedAck& ack, double now_ms) {
+  AckEvent event{.now_ms = now_ms,
+                 .sent_ms = ack.sent_ms,
+                 .received_ms = ack.received_ms,
+                 .rtt_ms = ack.rtt_ms,
+                 .transmission_number = ack.transmission_number,
+                 .newly_acked = ack.newly_acked,
+                 .newly_delivered = ack.newly_delivered,
+                 .newly_marked = ack.newly_marked,
+                 .total_delivered = delivery_.delivered(),
+                 .total_lost = delivery_.lost(),
+                 .prior_in_flight = ack.prior_in_flight,
+                 .in_flight = in_flight(),
+                 .in_recovery = recovery_->in_recovery(),
+                 .is_cwnd_limited = ack.first_before < cwnd_limited_end_,
+                 .xcp_feedback_packets = ack.feedback_packets};
+  if (ack.newest != nullptr) {
+    delivery_.sample(ack.newest->snapshot, event);
+  }
+  controller_->on_ack(event);
+}
+
+// RFC 6298, section 5: "(5.2) When all outstanding data has been acknowledged, turn off the
+// retransmission timer. (5.3) When an ACK is received that acknowledges new data, restart" it.
+[[gnu::always_inline]] inline void TcpSender::on_new_data_acked(bool was_in_recovery,
+                                                                double now_ms) {
+  has_timed_out_ = false;
+  if (scoreboard_.first() > recovery_->recovery_point()) {
+    timer_.end_back_off();
+  }
+  if (scoreboard_.is_empty() && !settings_.reports_idle_timeouts) {
+    timer_.stop();
+  } else if (!was_in_recovery || recovery_->restarts_timer()) {
+    timer_.restart(now_ms);
+  }
+}
+
+[[gnu::always_inline]] inline void TcpSender::process_ack(ReceivedAck& ack, double now_ms,
+                                                          PacketSink& sink) {
+  const double rtt_ms = now_ms - ack.sent_ms;
+  ack.rtt_ms = with_rtt_offset(rtt_ms);
+  if (!recovery_->uses_sack()) {
+    recovery_->count_duplicates(ack);
+  }
+  const bool was_in_recovery = recovery_->in_recovery();
+  const bool exits_recovery = recovery_->covers_recovery_point();
+  if (recovery_->takes_rtt_sample(ack, was_in_recovery && !exits_recovery)) {
+    timer_.sample(ack.rtt_ms);
+    results_.rtt.sampled(rtt_ms, now_ms);
+  } else if (ack.newly_acked > 0) {
+    results_.rtt.sampled(results_.rtt.last_ms(), now_ms);
+  }
+  delivery_.on_delivered(ack.newly_delivered);
+  if (exits_recovery) {
+    prr_.stop();
+    if (const auto packet = recovery_->exit_recovery()) {
+      report_loss(*packet, true, ack.prior_in_flight, now_ms);
+    }
+  }
+  if (recovery_->may_detect_losses()) {
+    for (const std::uint64_t packet : recovery_->detect_losses(ack, was_in_recovery)) {
+      on_loss(packet, ack.prior_in_flight, now_ms);
+    }
+  }
+  if (ack.newly_acked > 0) {
+    on_new_data_acked(was_in_recovery, now_ms);
+  } else if (recovery_->restarts_timer_at_every_ack()) {
+    timer_.restart(now_ms);
+  }
+  report_ack(ack, now_ms);
+  if (prr_.is_active()) {
+    prr_.on_ack(ack.newly_delivered, scoreboard_.in_flight(), cwnd_packets());
+  }
+  if (is_simple_ && scoreboard_.in_flight() > 0 && controller_->pacing_interval_ms() == 0) {
+    send_unpaced(now_ms, sink);
+  } else {
+    send_allowed_packets(now_ms, sink);
+  }
+  update_fast_path();
 }
 
 // The last packet in flight leaves the fast path, as it stops the timer.
@@ -108,9 +319,7 @@ double TcpSender::on_round_trip(const Segment& segment, double received_ms, doub
   const std::uint64_t end = std::min(next + cwnd, data_end_);
   while (scoreboard_.end() < end) {
     const std::uint64_t packet = scoreboard_.end();
-    const std::uint64_t number = next_transmission_number_++;
-    scoreboard_.send_in_room().transmission_number = number;
-    transmit(packet, number, now_ms, sink);
+    transmit(packet, scoreboard_.send_in_room(), now_ms, sink);
   }
   if (scoreboard_.end() < data_end_) {
     cwnd_limited_end_ = scoreboard_.end();
@@ -195,55 +404,6 @@ void TcpSender::on_ack(const Segment& echo, const AckContent& content, double no
   process_ack(ack, now_ms, sink);
 }
 
-void TcpSender::process_ack(ReceivedAck& ack, double now_ms, PacketSink& sink) {
-  const double rtt_ms = now_ms - ack.sent_ms;
-  ack.rtt_ms = with_rtt_offset(rtt_ms);
-  recovery_->count_delivered(ack);
-  const bool was_in_recovery = recovery_->in_recovery();
-  const bool exits_recovery = recovery_->covers_recovery_point();
-  if (recovery_->takes_rtt_sample(ack, was_in_recovery && !exits_recovery)) {
-    timer_.sample(ack.rtt_ms);
-    results_.rtt.sampled(rtt_ms, now_ms);
-  } else if (ack.newly_acked > 0) {
-    results_.rtt.sampled(results_.rtt.last_ms(), now_ms);
-  }
-  delivery_.on_delivered(ack.newly_delivered);
-  if (exits_recovery) {
-    prr_.stop();
-    if (const auto packet = recovery_->exit_recovery()) {
-      report_loss(*packet, true, ack.prior_in_flight, now_ms);
-    }
-  }
-  for (const std::uint64_t packet : recovery_->detect_losses(ack, was_in_recovery)) {
-    on_loss(packet, ack.prior_in_flight, now_ms);
-  }
-  if (ack.newly_acked > 0) {
-    on_new_data_acked(was_in_recovery, now_ms);
-  } else if (recovery_->restarts_timer_at_every_ack()) {
-    timer_.restart(now_ms);
-  }
-  report_ack(ack, now_ms);
-  if (prr_.is_active()) {
-    prr_.on_ack(ack.newly_delivered, scoreboard_.in_flight(), cwnd_packets());
-  }
-  send_allowed_packets(now_ms, sink);
-  update_fast_path();
-}
-
-// RFC 6298, section 5: "(5.2) When all outstanding data has been acknowledged, turn off the
-// retransmission timer. (5.3) When an ACK is received that acknowledges new data, restart" it.
-void TcpSender::on_new_data_acked(bool was_in_recovery, double now_ms) {
-  has_timed_out_ = false;
-  if (scoreboard_.first() > recovery_->recovery_point()) {
-    timer_.end_back_off();
-  }
-  if (scoreboard_.is_empty() && !settings_.reports_idle_timeouts) {
-    timer_.stop();
-  } else if (!was_in_recovery || recovery_->restarts_timer()) {
-    timer_.restart(now_ms);
-  }
-}
-
 void TcpSender::on_loss(std::uint64_t packet, std::uint64_t prior_in_flight, double now_ms) {
   delivery_.on_lost(1);
   const bool starts_recovery = recovery_->on_loss(cwnd_packets());
@@ -263,38 +423,6 @@ void TcpSender::report_loss(std::uint64_t packet, bool starts_recovery,
     prr_.start(settings_.uses_prr && window_packets() < prior_in_flight, prior_in_flight);
     timer_.restart(now_ms);
   }
-}
-
-void TcpSender::report_ack(const ReceivedAck& ack, double now_ms) {
-  if (!controller_->needs().full_acks) {
-    brief_ack_.now_ms = now_ms;
-    brief_ack_.rtt_ms = ack.rtt_ms;
-    brief_ack_.newly_acked = ack.newly_acked;
-    brief_ack_.newly_delivered = ack.newly_delivered;
-    brief_ack_.in_recovery = recovery_->in_recovery();
-    brief_ack_.is_cwnd_limited = ack.first_before < cwnd_limited_end_;
-    controller_->on_ack(brief_ack_);
-    return;
-  }
-  AckEvent event{.now_ms = now_ms,
-                 .sent_ms = ack.sent_ms,
-                 .received_ms = ack.received_ms,
-                 .rtt_ms = ack.rtt_ms,
-                 .transmission_number = ack.transmission_number,
-                 .newly_acked = ack.newly_acked,
-                 .newly_delivered = ack.newly_delivered,
-                 .newly_marked = ack.newly_marked,
-                 .total_delivered = delivery_.delivered(),
-                 .total_lost = delivery_.lost(),
-                 .prior_in_flight = ack.prior_in_flight,
-                 .in_flight = in_flight(),
-                 .in_recovery = recovery_->in_recovery(),
-                 .is_cwnd_limited = ack.first_before < cwnd_limited_end_,
-                 .xcp_feedback_packets = ack.feedback_packets};
-  if (ack.newest != nullptr) {
-    delivery_.sample(ack.newest->snapshot, event);
-  }
-  controller_->on_ack(event);
 }
 
 // A packet that is received shows that all packets before it that were not are lost.
@@ -363,96 +491,6 @@ void TcpSender::act(double now_ms, PacketSink& sink) {
   }
   send_allowed_packets(now_ms, sink);
   update_fast_path();
-}
-
-[[gnu::always_inline]] inline std::uint64_t TcpSender::cwnd_packets() const {
-  const double cwnd = std::min(kMaximumWindow, controller_->cwnd());
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(static_cast<std::int64_t>(cwnd), 1));
-}
-
-std::uint64_t TcpSender::window_packets() const {
-  return prr_.is_active() ? prr_.window_packets()
-                          : std::max(cwnd_packets(), recovery_->window_floor());
-}
-
-// RFC 6675, section 5, step (C), with pacing: lost packets first, then new ones.
-void TcpSender::send_allowed_packets(double now_ms, PacketSink& sink) {
-  pacing_ms_ = kNever;
-  if (recovery_->window_floor() > 0) [[unlikely]] {
-    recovery_->before_sending(in_flight());
-  }
-  for (std::uint64_t burst = recovery_->burst_limit(); burst > 0; --burst) {
-    const bool has_lost = scoreboard_.has_lost();
-    if (!has_lost && scoreboard_.end() >= data_end_) {
-      delivery_.on_app_limited(in_flight());
-      return;
-    }
-    if (in_flight() >= window_packets() && !(has_lost && recovery_->must_retransmit())) {
-      cwnd_limited_end_ = scoreboard_.end();
-      return;
-    }
-    if (!has_lost && scoreboard_.end() - scoreboard_.first() >= settings_.receive_window_packets) {
-      return;
-    }
-    if (const double next_ms = last_send_ms_ + controller_->pacing_interval_ms();
-        next_ms > now_ms) {
-      pacing_ms_ = next_ms;
-      return;
-    }
-    send_packet(has_lost, now_ms, sink);
-    if (recovery_->window_floor() > 0) [[unlikely]] {
-      recovery_->after_sending(in_flight());
-    }
-  }
-}
-
-void TcpSender::send_packet(bool is_retransmission, double now_ms, PacketSink& sink) {
-  const std::uint64_t packet = is_retransmission ? scoreboard_.first_lost() : scoreboard_.end();
-  const std::uint64_t prior_in_flight = in_flight();
-  const bool is_first = scoreboard_.is_empty();
-  const std::uint64_t number = next_transmission_number_++;
-  Scoreboard::Transmission& transmission =
-      is_retransmission ? scoreboard_.retransmit(packet) : scoreboard_.send();
-  transmission.transmission_number = number;
-  if (settings_.samples_rates) {
-    transmission.snapshot = delivery_.on_sent(now_ms, prior_in_flight);
-  }
-  if (is_retransmission) {
-    ++results_.packets_retransmitted;
-    recovery_->on_retransmission(packet, number);
-  }
-  prr_.on_sent();
-  // RFC 6298, section 5: "(5.1) Every time a packet containing data is sent [...], if the timer is
-  // not running, start it".
-  if (settings_.retransmits && (!timer_.is_running() || is_first)) {
-    timer_.restart(now_ms);
-  }
-  if (prior_in_flight == 0) {
-    controller_->on_transmit_start(now_ms);
-  }
-  if (controller_->needs().on_sent) {
-    controller_->on_sent({.now_ms = now_ms,
-                          .transmission_number = number,
-                          .in_flight = prior_in_flight + 1,
-                          .is_retransmission = is_retransmission});
-  }
-  if (settings_.asks_xcp_routers) {
-    outgoing_.congestion = {.window_packets = controller_->cwnd(),
-                            .rtt_ms = timer_.smoothed_ms(),
-                            .feedback_packets = controller_->xcp_demand_packets()};
-  }
-  transmit(packet, number, now_ms, sink);
-}
-
-[[gnu::always_inline]] inline void TcpSender::transmit(std::uint64_t packet,
-                                                       std::uint64_t transmission_number,
-                                                       double now_ms, PacketSink& sink) {
-  outgoing_.sent_ms = now_ms;
-  outgoing_.sequence = packet;
-  outgoing_.transmission_number = transmission_number;
-  ++results_.packets_sent;
-  last_send_ms_ = now_ms;
-  sink.send(outgoing_, now_ms);
 }
 
 void TcpSender::on_packet_lost(const Segment& segment, double) {

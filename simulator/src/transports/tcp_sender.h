@@ -72,22 +72,22 @@ class TcpSender final : public Endpoint {
   void report_loss(std::uint64_t packet, bool starts_recovery, std::uint64_t prior_in_flight,
                    double now_ms);
   void report_ack(const ReceivedAck& ack, double now_ms);
+  void report_full_ack(const ReceivedAck& ack, double now_ms);
   void on_retransmission_timeout(double now_ms);
 
   std::uint64_t cwnd_packets() const;
   std::uint64_t window_packets() const;
   void send_allowed_packets(double now_ms, PacketSink& sink);
   void send_packet(bool is_retransmission, double now_ms, PacketSink& sink);
-  void transmit(std::uint64_t packet, std::uint64_t transmission_number, double now_ms,
+  void send_unpaced(double now_ms, PacketSink& sink);
+  void transmit(std::uint64_t packet, Scoreboard::Transmission& transmission, double now_ms,
                 PacketSink& sink);
   void update_fast_path();
 
   const TcpSettings settings_;
   std::unique_ptr<CongestionController> controller_;
-  // Whether packets and their ACKs can be handled together, and whether such packets can take the
-  // fast path while they are in order.
-  const bool handles_round_trips_;
-  const bool has_fast_path_;
+  const bool handles_round_trips_;  // on_round_trip() declines no packet of the connection
+  const bool is_simple_;            // needs no more than RFC 5681, 6298 and 6675
   // The packet that takes the fast path of on_round_trip() if it arrives next; kEndless if none.
   std::uint64_t fast_path_packet_ = kEndless;
   AckEvent brief_ack_;  // reused for controllers that do not need full ACKs
