@@ -52,7 +52,7 @@ SlowNetwork::SlowNetwork(const NetworkDescription& network, std::span<const Comp
         const Protocol& protocol = find_protocol(description.protocol.name);
         made.is_ecn_capable = protocol.needs.is_ecn_capable;
         made.asks_xcp_routers = protocol.needs.needs_xcp_router;
-        made.repairs = protocol.needs.retransmits;
+        made.retransmits = protocol.needs.retransmits;
         made.controller = protocol.make(Chosen("protocol", protocol.variants, description.protocol),
                                         key_of(Purpose::kController, index));
       }

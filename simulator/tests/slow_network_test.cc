@@ -42,7 +42,7 @@ std::string describe(const NetworkDescription& network) {
           std::to_string(network.measurement.reordering_probability);
   for (const SenderDescription& sender : network.senders) {
     text += "\n" + (sender.table ? "remycc" : name_of(sender.protocol)) + " on " +
-            name_of(sender.endpoint) + ", links " + numbers(sender.route.links) + "back " +
+            name_of(sender.transport) + ", links " + numbers(sender.route.links) + "back " +
             numbers(sender.route.return_links) + "and " + std::to_string(sender.route.delay_ms) +
             " + " + std::to_string(sender.route.return_delay_ms) + " ms" + ", traffic " +
             std::to_string(sender.traffic.on.index()) + " arriving " +

@@ -12,23 +12,7 @@
 
 namespace remy {
 
-// One ACK as the sender understands it, once its scoreboard is up to date.
-struct ReceivedAck {
-  double sent_ms;      // when the packet that it echoes was sent, or that packet's time stamp
-  double received_ms;  // when that packet was received
-  double rtt_ms;       // as measured, with the sender's RTT offset
-  std::uint64_t transmission_number;
-  std::uint64_t first_before;     // first packet not acknowledged before this ACK
-  std::uint64_t prior_in_flight;  // before this ACK
-  std::uint64_t newly_acked;      // by how much the cumulative ACK advances
-  std::uint64_t newly_delivered;  // packets first reported delivered, SACKs included
-  std::uint64_t newly_marked;
-  double feedback_packets;                 // window change that XCP routers grant
-  const Scoreboard::Transmission* newest;  // newly delivered, sent last; null without rate samples
-  bool is_duplicate;                       // repeats the cumulative ACK
-};
-
-// RecoveryRules that differ between the RFCs and ns-2.
+// Rules that differ between the RFCs and ns-2.
 struct RecoveryRules {
   bool uses_sack = true;
   bool uses_scoreboard_alone = false;        // losses are those of Scoreboard::detect_losses()
@@ -78,12 +62,17 @@ class LossRecovery {
   // A connection starts with this packet.
   virtual void start_connection(std::uint64_t first_packet);
 
-  // Corrects newly_delivered of an ACK by what duplicate ACKs say. Called only without SACK.
-  virtual void count_duplicates(ReceivedAck& /*ack*/) {}
+  // Returns how many packets an ACK reports delivered: `newly_delivered` by its own account, but
+  // duplicate ACKs have reported some of them, or are such a report. Called only without SACK.
+  virtual std::uint64_t count_delivered(std::uint64_t /*newly_acked*/,
+                                        std::uint64_t newly_delivered, bool /*is_duplicate*/) {
+    return newly_delivered;
+  }
   // Whether the ACK yields a sample of the RTT. `remains` says that it does not end recovery.
-  bool takes_rtt_sample(const ReceivedAck& ack, bool remains) const {
-    return rules_.measures_by_time_stamps ? takes_time_stamp_sample(ack, remains)
-                                          : ack.newly_delivered > 0;
+  bool takes_rtt_sample(std::uint64_t newly_acked, std::uint64_t newly_delivered,
+                        bool remains) const {
+    return rules_.measures_by_time_stamps ? takes_time_stamp_sample(newly_acked, remains)
+                                          : newly_delivered > 0;
   }
   // The ACK covers the recovery point. Returns a lost packet that starts another recovery, if any.
   virtual std::optional<std::uint64_t> exit_recovery();
@@ -92,8 +81,9 @@ class LossRecovery {
     return !rules_.uses_scoreboard_alone || scoreboard_.may_detect_losses(duplicate_threshold_);
   }
   // Marks packets on the scoreboard that the ACK shows to be lost, and returns them. The result is
-  // valid until the next call.
-  virtual std::span<const std::uint64_t> detect_losses(const ReceivedAck& ack,
+  // valid until the next call. `transmission_number` is that of the packet which the ACK echoes.
+  virtual std::span<const std::uint64_t> detect_losses(std::uint64_t newly_acked,
+                                                       std::uint64_t transmission_number,
                                                        bool was_in_recovery) = 0;
   // A packet was found lost. Returns whether that starts recovery: a congestion event.
   bool on_loss(std::uint64_t cwnd_packets);
@@ -119,8 +109,8 @@ class LossRecovery {
         burst_limit_(burst_limit) {}
 
   // takes_rtt_sample() where RTTs are measured by time stamps.
-  virtual bool takes_time_stamp_sample(const ReceivedAck& ack, bool /*remains*/) const {
-    return ack.newly_acked > 0;
+  virtual bool takes_time_stamp_sample(std::uint64_t newly_acked, bool /*remains*/) const {
+    return newly_acked > 0;
   }
   virtual bool starts_recovery() const { return state_ == State::kOpen; }
   virtual void enter_recovery(std::uint64_t cwnd_packets);

@@ -5,16 +5,19 @@
 namespace remy {
 
 // A duplicate ACK says that a packet has left the network, but not which.
-void NewRenoRecovery::count_duplicates(ReceivedAck& ack) {
-  if (ack.newly_acked > 0) {
-    // Of these, duplicates have reported all but the packet that was retransmitted.
-    const std::uint64_t known = std::min(duplicates_, ack.newly_acked - 1);
+std::uint64_t NewRenoRecovery::count_delivered(std::uint64_t newly_acked,
+                                               std::uint64_t newly_delivered, bool is_duplicate) {
+  if (newly_acked > 0) {
+    // Duplicates have reported all of these but the packet that was retransmitted.
+    const std::uint64_t known = std::min(duplicates_, newly_acked - 1);
     duplicates_ = in_recovery() ? std::max(duplicates_ - known, least_duplicates()) : 0;
-    ack.newly_delivered = ack.newly_acked - known;
-  } else if (ack.is_duplicate && duplicates_ < countable_duplicates()) {
-    ++duplicates_;
-    ack.newly_delivered = 1;
+    return newly_acked - known;
   }
+  if (is_duplicate && duplicates_ < countable_duplicates()) {
+    ++duplicates_;
+    return 1;
+  }
+  return newly_delivered;
 }
 
 // Each of the first two duplicates lets a new packet be sent (Limited Transmit, RFC 3042), the
@@ -36,13 +39,13 @@ bool NewRenoRecovery::may_start_recovery_by_acks() const {
          (scoreboard_.first() > recovery_point_ || recovery_point_ == connection_start_);
 }
 
-std::span<const std::uint64_t> NewRenoRecovery::detect_losses(const ReceivedAck& ack,
-                                                              bool was_in_recovery) {
+std::span<const std::uint64_t> NewRenoRecovery::detect_losses(std::uint64_t newly_acked,
+                                                              std::uint64_t, bool was_in_recovery) {
   lost_.clear();
   // RFC 6582, section 3.2, step 2: the third duplicate ACK starts fast retransmit.
   const bool starts = duplicates_ >= duplicate_threshold_ && may_start_recovery_by_acks();
   // Step 3: a partial ACK shows that the next packet is lost, too.
-  const bool is_partial = ack.newly_acked > 0 && was_in_recovery && in_recovery();
+  const bool is_partial = newly_acked > 0 && was_in_recovery && in_recovery();
   const std::uint64_t packet = scoreboard_.first();
   if ((starts || is_partial) && !scoreboard_.is_lost(packet)) {
     scoreboard_.mark_lost(packet);

@@ -10,8 +10,10 @@ class NewRenoRecovery : public LossRecovery {
   NewRenoRecovery(const TcpSettings& settings, Scoreboard& scoreboard)
       : NewRenoRecovery(settings, scoreboard, {.uses_sack = false}, kUnlimited) {}
 
-  void count_duplicates(ReceivedAck& ack) override;
-  std::span<const std::uint64_t> detect_losses(const ReceivedAck& ack,
+  std::uint64_t count_delivered(std::uint64_t newly_acked, std::uint64_t newly_delivered,
+                                bool is_duplicate) override;
+  std::span<const std::uint64_t> detect_losses(std::uint64_t newly_acked,
+                                               std::uint64_t transmission_number,
                                                bool was_in_recovery) override;
   bool restarts_timer() override;
 

@@ -18,8 +18,8 @@ class Ns2NewRenoRecovery final : public NewRenoRecovery {
  private:
   static constexpr std::uint64_t kBurstLimit = 2;  // maxburst_
 
-  bool takes_time_stamp_sample(const ReceivedAck& ack, bool remains) const override {
-    return ack.newly_acked > 0 && !remains;
+  bool takes_time_stamp_sample(std::uint64_t newly_acked, bool remains) const override {
+    return newly_acked > 0 && !remains;
   }
   std::uint64_t least_duplicates() const override { return 1; }
   bool counts_duplicates_after_timeout() const override { return true; }
@@ -42,7 +42,7 @@ class Ns2LinuxRecovery final : public SackRecovery {
   void after_sending(std::uint64_t in_flight) override;
 
  private:
-  bool takes_time_stamp_sample(const ReceivedAck&, bool) const override { return true; }
+  bool takes_time_stamp_sample(std::uint64_t, bool) const override { return true; }
   void detect_first_losses() override;
   bool starts_recovery() const override { return state_ != State::kRecovery; }
   void enter_recovery(std::uint64_t cwnd_packets) override;

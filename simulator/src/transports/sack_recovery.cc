@@ -17,11 +17,13 @@ void SackRecovery::start_connection(std::uint64_t first_packet) {
   }
 }
 
-std::span<const std::uint64_t> SackRecovery::detect_losses(const ReceivedAck& ack, bool) {
+std::span<const std::uint64_t> SackRecovery::detect_losses(std::uint64_t,
+                                                           std::uint64_t transmission_number,
+                                                           bool) {
   lost_.clear();
   detect_first_losses();
   if (rack_) {
-    rack_->on_delivered(ack.transmission_number);
+    rack_->on_delivered(transmission_number);
     rack_->detect_losses(scoreboard_, lost_);
   }
   return lost_;

@@ -13,7 +13,8 @@ class SackRecovery : public LossRecovery {
       : SackRecovery(settings, scoreboard, {.uses_scoreboard_alone = !settings.uses_rack}) {}
 
   void start_connection(std::uint64_t first_packet) override;
-  std::span<const std::uint64_t> detect_losses(const ReceivedAck& ack,
+  std::span<const std::uint64_t> detect_losses(std::uint64_t newly_acked,
+                                               std::uint64_t transmission_number,
                                                bool was_in_recovery) override;
   void on_timeout() override;
   void on_retransmission(std::uint64_t packet, std::uint64_t number) override;

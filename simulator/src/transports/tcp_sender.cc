@@ -212,7 +212,7 @@ void TcpSender::send_allowed_packets(double now_ms, PacketSink& sink) {
   controller_->on_ack(brief_ack_);
 }
 
-[[gnu::noinline]] void TcpSender::report_full_ack(const ReceivedAck& ack, double now_ms) {
+[[gnu::noinline]] void TcpSender::report_full_ack(ReceivedAck ack, double now_ms) {
   AckEvent event{.now_ms = now_ms,
                  .sent_ms = ack.sent_ms,
                  .received_ms = ack.received_ms,
@@ -249,16 +249,18 @@ void TcpSender::send_allowed_packets(double now_ms, PacketSink& sink) {
   }
 }
 
-[[gnu::always_inline]] inline void TcpSender::process_ack(ReceivedAck& ack, double now_ms,
+[[gnu::always_inline]] inline void TcpSender::process_ack(ReceivedAck ack, double now_ms,
                                                           PacketSink& sink) {
   const double rtt_ms = now_ms - ack.sent_ms;
   ack.rtt_ms = with_rtt_offset(rtt_ms);
   if (!recovery_->uses_sack()) {
-    recovery_->count_duplicates(ack);
+    ack.newly_delivered =
+        recovery_->count_delivered(ack.newly_acked, ack.newly_delivered, ack.is_duplicate);
   }
   const bool was_in_recovery = recovery_->in_recovery();
   const bool exits_recovery = recovery_->covers_recovery_point();
-  if (recovery_->takes_rtt_sample(ack, was_in_recovery && !exits_recovery)) {
+  if (recovery_->takes_rtt_sample(ack.newly_acked, ack.newly_delivered,
+                                  was_in_recovery && !exits_recovery)) {
     timer_.sample(ack.rtt_ms);
     results_.rtt.sampled(rtt_ms, now_ms);
   } else if (ack.newly_acked > 0) {
@@ -272,7 +274,8 @@ void TcpSender::send_allowed_packets(double now_ms, PacketSink& sink) {
     }
   }
   if (recovery_->may_detect_losses()) {
-    for (const std::uint64_t packet : recovery_->detect_losses(ack, was_in_recovery)) {
+    for (const std::uint64_t packet :
+         recovery_->detect_losses(ack.newly_acked, ack.transmission_number, was_in_recovery)) {
       on_loss(packet, ack.prior_in_flight, now_ms);
     }
   }

@@ -55,6 +55,23 @@ class TcpSender final : public Endpoint {
   bool in_recovery() const { return recovery_->in_recovery(); }
 
  private:
+  // What an ACK says, once the scoreboard is up to date.
+  struct ReceivedAck {
+    double sent_ms;      // when the packet was sent that it echoes, or that packet's time stamp
+    double received_ms;  // when that packet was received
+    double rtt_ms;       // as measured, with the RTT offset
+    std::uint64_t transmission_number;
+    std::uint64_t first_before;     // first packet not acknowledged before this ACK
+    std::uint64_t prior_in_flight;  // before this ACK
+    std::uint64_t newly_acked;      // by how much the cumulative ACK advances
+    std::uint64_t newly_delivered;  // packets first reported delivered, SACKs included
+    std::uint64_t newly_marked;
+    double feedback_packets;  // window change that XCP routers grant
+    const Scoreboard::Transmission*
+        newest;         // newly delivered, sent last; null without rate samples
+    bool is_duplicate;  // repeats the cumulative ACK
+  };
+
   static constexpr double kMaximumWindow = 1e6;  // packets
   static constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
 
@@ -62,7 +79,7 @@ class TcpSender final : public Endpoint {
 
   double on_round_trip_off_fast_path(const Segment& segment, double received_ms, double now_ms,
                                      PacketSink& sink);
-  void process_ack(ReceivedAck& ack, double now_ms, PacketSink& sink);
+  void process_ack(ReceivedAck ack, double now_ms, PacketSink& sink);
   void on_ack_without_retransmission(const Segment& echo, const AckContent& content, double now_ms);
   void on_new_data_acked(bool was_in_recovery, double now_ms);
   double with_rtt_offset(double rtt_ms) {
@@ -72,7 +89,7 @@ class TcpSender final : public Endpoint {
   void report_loss(std::uint64_t packet, bool starts_recovery, std::uint64_t prior_in_flight,
                    double now_ms);
   void report_ack(const ReceivedAck& ack, double now_ms);
-  void report_full_ack(const ReceivedAck& ack, double now_ms);
+  void report_full_ack(ReceivedAck ack, double now_ms);
   void on_retransmission_timeout(double now_ms);
 
   std::uint64_t cwnd_packets() const;
