@@ -145,7 +145,7 @@ class SlowRemy final : public CongestionController {
   double srtt_ = 0;
 };
 
-// TCP as senders/transport.h describes it, of the variants "rfc", "newreno" and "linux".
+// TCP as transports/tcp_sender.h describes it, of the variants "rfc", "newreno" and "linux".
 class SlowTransport final : public Endpoint {
  public:
   SlowTransport(const Chosen& chosen, EndpointSetting setting)

@@ -73,7 +73,7 @@ struct ControllerNeeds {
   bool full_acks = true;
 };
 
-// The congestion control of one connection. The transport (senders/transport.h) reports events;
+// The congestion control of one connection. The transport (transports/tcp_sender.h) reports events;
 // the controller answers with a congestion window, a pacing interval and a timer. The transport
 // detects and retransmits losses. Times are simulated ms, windows are packets.
 class CongestionController {
