@@ -22,7 +22,12 @@ from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.stores.archive import put_archive, read_archive
 from remy_services.stores.sqlite import SqliteStore
 from services.tests.cli.service.real_coordinator import Coordinator
-from services.tests.coordinator.running_server import Client, RunningServer, settings_for, telling
+from services.tests.coordinator.running_server import (
+    Client,
+    RunningServer,
+    settings_for,
+    with_metadata,
+)
 
 _FINISHED = 1000
 _RUNNING = 20
@@ -45,7 +50,7 @@ def measure() -> list[Row]:
             stack.callback(coordinator.close)
             coordinator.start()
             channel = stack.enter_context(grpc.insecure_channel(coordinator.address))
-            client = Client(telling(channel))
+            client = Client(with_metadata(channel))
             jobs = [client.submit(_ENDLESS).id for _ in range(_RUNNING)]
             worker = subprocess.Popen(
                 [_WORKER, "--coordinator", coordinator.address, "--threads", "1"],

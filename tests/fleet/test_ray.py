@@ -23,7 +23,7 @@ from remy_farm.evaluation.scheduler.records import SchedulerSettings
 from remy_proto.v1 import evaluation_pb2
 from remy_services.transport.grpc import WorkerFleetSettings
 from remy_services.transport.ray import RaySettings
-from remy_services.transport.reproductions import keep_in
+from remy_services.transport.reproductions import reproduction_writer
 from tests.fleet.designs import design, first_simulation, joint_spec, requests
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def test_task_that_keeps_ending_actors_is_quarantined(
     request.duration_ms = 1e12
     outcome: list[BaseException | evaluation_pb2.EvaluationOutcome] = []
 
-    with RayFarm(ray_cluster, keep_reproduction=keep_in(tmp_path)) as farm:
+    with RayFarm(ray_cluster, keep_reproduction=reproduction_writer(tmp_path)) as farm:
         farm.wait_for_workers(2)
 
         def evaluate() -> None:

@@ -19,7 +19,7 @@ from benchmarks.worker_farm import WorkerFarm
 from remy_farm.evaluation.interface import Evaluation, Share, TaskQuarantined
 from remy_proto.v1 import evaluation_pb2
 from remy_services.transport.grpc import SimulatorIdentity, WorkerFleetSettings
-from remy_services.transport.reproductions import keep_in
+from remy_services.transport.reproductions import reproduction_writer
 from remy_simulator.columns import pack_specimens, unpack_specimens
 from tests.fleet.designs import TRACE_BYTES, first_simulation, requests, trace_requests
 
@@ -149,7 +149,7 @@ def test_tasks_of_a_killed_worker_go_to_others_at_once(farm: WorkerFarm) -> None
 
 def test_task_that_keeps_ending_workers_is_quarantined_and_saved(tmp_path: Path) -> None:
     request = _endless_request()
-    with WorkerFarm(keep_reproduction=keep_in(tmp_path)) as farm:
+    with WorkerFarm(keep_reproduction=reproduction_writer(tmp_path)) as farm:
         running = _begin(farm, request)
         for _ in range(3):
             worker = farm.start_worker()

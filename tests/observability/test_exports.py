@@ -15,7 +15,7 @@ import pytest
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_services.client.connection import Connection
 from remy_services.client.design_client import DesignClient
-from remy_services.client.settings import Given, settings_of
+from remy_services.client.settings import SettingsSource, combine_settings
 from services.tests.cli.conftest import SMALL_SPEC
 from services.tests.cli.service.real_coordinator import REMY_FARM, Coordinator
 from tests.observability.event_log import events, metrics_addresses
@@ -43,7 +43,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
 def test_signal_writes_a_profile(start: Start, tmp_path: Path) -> None:
     flags = ("--profile-dir", str(tmp_path), "--profile-seconds", "1")
     coordinator = start("one", *flags)
-    settings = settings_of(Given(coordinator=coordinator.address), {}, Given(), file_name="")
+    settings = combine_settings(
+        SettingsSource(coordinator=coordinator.address), {}, SettingsSource(), file_name=""
+    )
     with Connection(settings) as connection:
         endless = SMALL_SPEC.replace("epochs: 2", "epochs: 1000000")
         DesignClient(connection).submit(messages.SubmitJobRequest(spec_text=endless))

@@ -11,7 +11,7 @@ from pathlib import Path
 from dashboards.prometheus import Prometheus
 from remy_services.client.connection import Connection
 from remy_services.client.design_client import DesignClient
-from remy_services.client.settings import Given, settings_of
+from remy_services.client.settings import SettingsSource, combine_settings
 from services.tests.cli.service.real_coordinator import Coordinator
 from services.tests.stores.local_redis import LocalRedis, free_port
 from tests.observability.local_prometheus import LocalPrometheus
@@ -69,7 +69,9 @@ def watched_farm(folder: Path, workers: int = 3) -> Iterator[WatchedFarm]:
             {"job_name": "worker", "file_sd_configs": [{"files": [str(folder / "workers.json")]}]},
         ]
         prometheus = ending.enter_context(LocalPrometheus(_made(folder / "prometheus"), scraped))
-        settings = settings_of(Given(coordinator=coordinator.address), {}, Given(), file_name="")
+        settings = combine_settings(
+            SettingsSource(coordinator=coordinator.address), {}, SettingsSource(), file_name=""
+        )
         connection = ending.enter_context(Connection(settings, deadline_seconds=TIMEOUT_SECONDS))
         farm = WatchedFarm(DesignClient(connection), prometheus, coordinator, folder, ending)
         for place in range(workers):

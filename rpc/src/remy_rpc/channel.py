@@ -16,9 +16,9 @@ PING_TIMEOUT_SECONDS: Final = 20
 #: A coordinator must allow pings as often as clients send them, or it would take them for an attack
 #: and close the connection. With a margin for pings that queue up on the way.
 SERVER_ALLOWS_PING_SECONDS: Final = 10
-MOST_MESSAGE_BYTES: Final = 64 << 20
+MAX_MESSAGE_BYTES: Final = 64 << 20
 #: What is wrong where one side is set to plain text and the other `speaks_tls`.
-PLAIN_AT_TLS: Final = (
+PLAINTEXT_TO_TLS: Final = (
     "it speaks TLS, and this side is set to plain text; name the authority of its certificate with "
     "--tls-ca, and drop --insecure"
 )
@@ -33,8 +33,8 @@ _KEEPALIVE: Final = (
 CLIENT_OPTIONS: Final = (
     *_KEEPALIVE,
     ("grpc.keepalive_permit_without_calls", 0),
-    ("grpc.max_receive_message_length", MOST_MESSAGE_BYTES),
-    ("grpc.max_send_message_length", MOST_MESSAGE_BYTES),
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
     # gRPC waits up to two minutes before it connects again; a coordinator starts in seconds.
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.max_reconnect_backoff_ms", 2000),

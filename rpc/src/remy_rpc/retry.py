@@ -46,7 +46,7 @@ class RetryPolicy:
 
     def retrying(
         self,
-        is_passing: Callable[[BaseException], bool],
+        is_retryable: Callable[[BaseException], bool],
         *,
         timeout_seconds: float = math.inf,
         hint_seconds: Callable[[BaseException], float | None] = _no_hint,
@@ -54,7 +54,7 @@ class RetryPolicy:
         before_sleep: Callable[[tenacity.RetryCallState], None] | None = None,
         sleep: Callable[[float], Any] = time.sleep,
     ) -> tenacity.Retrying:
-        """Attempts while `is_passing` says of their failures that another may succeed.
+        """Attempts while `is_retryable` says of their failures that another may succeed.
 
         Ends, with the last failure, when the next attempt would begin later than `timeout_seconds`
         after the first one, or when `stop` says so. `hint_seconds` is what a failure asks to wait
@@ -69,7 +69,7 @@ class RetryPolicy:
             )
 
         return tenacity.Retrying(
-            retry=tenacity.retry_if_exception(is_passing),
+            retry=tenacity.retry_if_exception(is_retryable),
             wait=wait,
             stop=tenacity.stop_any(stop, tenacity.stop_before_delay(timeout_seconds)),
             before_sleep=before_sleep,

@@ -17,7 +17,7 @@ WIRE_FORMAT_KEY: Final = "remy-farm-wire-format"
 WIRE_FORMAT_METADATA: Final = ((WIRE_FORMAT_KEY, str(WIRE_FORMAT)),)
 
 
-def told_wire_format(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
+def peer_wire_format(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
     """The version that the other side tells; None if it tells none, as those of before 2."""
     for key, value in metadata or ():
         if key == WIRE_FORMAT_KEY:

@@ -19,8 +19,8 @@ from remy_rpc.settings import SettingsError
 from remy_services.client import (
     PATIENCE_SECONDS,
     ConnectionSettings,
-    Given,
-    found_settings,
+    SettingsSource,
+    load_settings,
 )
 from remy_services.jobs import state_name
 
@@ -124,10 +124,10 @@ def with_farm_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def connection_settings(given: Given) -> ConnectionSettings:
+def connection_settings(given: SettingsSource) -> ConnectionSettings:
     """Combines flags, environment and configuration file. Raises SettingsError."""
     check_environment(os.environ)
-    return found_settings(given, os.environ)
+    return load_settings(given, os.environ)
 
 
 @contextmanager
@@ -145,10 +145,10 @@ def service_errors_exit() -> Iterator[None]:
         ) from error
 
 
-def pop_connection_options(values: dict[str, Any]) -> Given:
+def pop_connection_options(values: dict[str, Any]) -> SettingsSource:
     """Removes the connection options from `values` and returns them."""
-    names = [name for name in Given.__struct_fields__ if name in values]
-    return Given(**{name: values.pop(name) for name in names})
+    names = [name for name in SettingsSource.__struct_fields__ if name in values]
+    return SettingsSource(**{name: values.pop(name) for name in names})
 
 
 # The user waits for this after pressing Tab.

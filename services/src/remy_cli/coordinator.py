@@ -295,7 +295,7 @@ def command(
     import asyncio
 
     from remy_rpc.logs import set_up_logs
-    from remy_services.coordinator import ExportSettings, exported, serve
+    from remy_services.coordinator import ExportSettings, serve, telemetry_export
     from remy_services.stores import StoreError
 
     set_up_logs(log_level)
@@ -307,7 +307,7 @@ def command(
         raise click.UsageError(str(error)) from error
     exports = ExportSettings(metrics_address, profile_dir, profile_seconds, settings.tls)
     try:
-        with exported(exports) as instrumentation:
+        with telemetry_export(exports) as instrumentation:
             asyncio.run(serve(settings, instrumentation))
     except (SettingsError, StoreError) as error:
         raise click.ClickException(str(error)) from error

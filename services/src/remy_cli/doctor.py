@@ -21,8 +21,8 @@ from remy_farm.analysis import several
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import rule_table_pb2
 from remy_rpc.settings import SettingsError
-from remy_services.client import Check, DesignClient, Finding, Given, Verdict, diagnose
-from remy_services.jobs import message_tree
+from remy_services.client import Check, DesignClient, Finding, SettingsSource, Verdict, diagnose
+from remy_services.jobs import message_dict
 from remy_simulator import fingerprint, protocols_fingerprint
 
 
@@ -32,7 +32,7 @@ def info_command(client: DesignClient, as_json: bool) -> None:
     """Show a coordinator's versions, store and workers, and your name and role."""
     info = client.server_info()
     if as_json:
-        print_json(message_tree(info))
+        print_json(message_dict(info))
     else:
         print_pairs(_pairs(info, str(client.connection.address)))
 
@@ -105,7 +105,7 @@ def doctor_command(
     context.exit(_exit_code(problems))
 
 
-def _findings(given: Given, timeout_seconds: float) -> Iterator[Finding]:
+def _findings(given: SettingsSource, timeout_seconds: float) -> Iterator[Finding]:
     own = messages.GetServerInfoResponse(
         version=version("remy-farm"),
         simulator_version=version("remy-simulator"),

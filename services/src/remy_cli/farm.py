@@ -23,8 +23,8 @@ from remy_cli.views import Meter, job_label
 from remy_farm.analysis import several
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2
-from remy_services.client import Given
-from remy_services.jobs import state
+from remy_services.client import SettingsSource
+from remy_services.jobs import describe_state
 
 if TYPE_CHECKING:
     from remy_laboratory.studies import CellBatch, CellRunner
@@ -37,7 +37,7 @@ _ENDED_BEFORE = (job_pb2.JOB_STATE_CANCELLED, job_pb2.JOB_STATE_FAILED)
 class Farm:
     """A coordinator that simulates for a command on its workers."""
 
-    given: Given
+    given: SettingsSource
     patience_seconds: float
     priority: int
 
@@ -59,7 +59,9 @@ class Farm:
             client = DesignClient(connection)
             job = self._submit(client, name, parts)
             progress.start_task(job.name)
-            print_status(f"{job_label(job)} evaluates {several(len(parts), 'part')}: {state(job)}")
+            print_status(
+                f"{job_label(job)} evaluates {several(len(parts), 'part')}: {describe_state(job)}"
+            )
             try:
                 job = _watch_job(connection, job, runner.weight(parts), progress)
             except KeyboardInterrupt:
@@ -68,7 +70,7 @@ class Farm:
                 )
                 click.get_current_context().exit(ExitCode.INTERRUPTED)
             if job.state != job_pb2.JOB_STATE_SUCCEEDED:
-                raise Failure(f"{job_label(job)} is {state(job)}", ExitCode.JOB_FAILED)
+                raise Failure(f"{job_label(job)} is {describe_state(job)}", ExitCode.JOB_FAILED)
             for number, part in enumerate(parts):
                 runner.store_outcome(part, client.outcome(job.id, number))
 

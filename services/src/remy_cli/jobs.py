@@ -31,8 +31,8 @@ from remy_services.jobs import (
     EPOCH_COLUMNS,
     STEP_COLUMNS,
     epoch_rows,
-    job_tree,
-    message_tree,
+    job_dict,
+    message_dict,
     state_name,
     step_rows,
 )
@@ -85,7 +85,7 @@ def list_command(
     jobs = list(listed if is_all else itertools.islice(listed, limit))
     has_more = not is_all and next(listed, None) is not None
     if as_json:
-        print_json({"jobs": [job_tree(job) for job in jobs], "has_more": has_more})
+        print_json({"jobs": [job_dict(job) for job in jobs], "has_more": has_more})
         return
     print_table(job_table(jobs))
     if has_more:
@@ -119,8 +119,8 @@ def compare_command(client: DesignClient, jobs: tuple[str, ...], as_json: bool) 
     if as_json:
         print_json(
             {
-                "jobs": [job_tree(job) for job in response.jobs],
-                "differences": [message_tree(each) for each in response.differences],
+                "jobs": [job_dict(job) for job in response.jobs],
+                "differences": [message_dict(each) for each in response.differences],
             }
         )
         return
@@ -193,7 +193,7 @@ def logs_command(client: DesignClient, job: str, as_json: bool) -> None:
     """
     lines = client.worker_lines(job)
     if as_json:
-        print_json({"job": job, "lines": [message_tree(each) for each in lines]})
+        print_json({"job": job, "lines": [message_dict(each) for each in lines]})
         return
     for each in lines:
         time = datetime.fromtimestamp(each.unix_seconds, UTC).isoformat("T", "milliseconds")

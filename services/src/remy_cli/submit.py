@@ -34,14 +34,14 @@ from remy_farm.specification import link_traces, load_spec, load_tree
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2, spec_pb2
 from remy_services.client import (
-    MOST_ARCHIVE_BYTES,
+    MAX_ARCHIVE_BYTES,
     DesignClient,
     ServiceError,
     export_job,
     import_job,
     upload_trace,
 )
-from remy_services.jobs import job_tree
+from remy_services.jobs import job_dict
 
 _MAX_NAME_LENGTH = 100
 _PRIORITY = click.IntRange(-(2**31), 2**31 - 1)
@@ -157,7 +157,7 @@ def submit_command(
         else:
             watch_job_to_its_end(client, jobs[0].id, quiet=quiet, as_json=as_json, with_past=True)
     elif as_json:
-        trees = [job_tree(job) for job in jobs]
+        trees = [job_dict(job) for job in jobs]
         print_json({"campaign": campaign, "jobs": trees} if campaign else trees[0])
     elif validate_only:
         click.echo(f"the coordinator would accept {several(len(jobs), 'job')}")
@@ -390,5 +390,5 @@ def export_job_command(client: DesignClient, job: str, out: str, as_json: bool) 
 @pass_client
 def import_job_command(client: DesignClient, archive: str, as_json: bool) -> None:
     """Import a job from a file written by export-job. A job that had not ended is paused."""
-    content = read_file(archive, limit=MOST_ARCHIVE_BYTES)
+    content = read_file(archive, limit=MAX_ARCHIVE_BYTES)
     print_change(import_job(client.connection, content, source=archive), as_json=as_json)

@@ -33,7 +33,7 @@ from remy_cli.common import (
 )
 from remy_farm.analysis import count, duration, rest_sentence, several, with_error
 from remy_proto.v1 import job_pb2
-from remy_services.jobs import history_sentence, job_tree, state, state_name
+from remy_services.jobs import describe_history, describe_state, job_dict, state_name
 
 if TYPE_CHECKING:
     from remy_farm.analysis import MemberRecord
@@ -169,7 +169,7 @@ def print_members(records: Sequence[MemberRecord]) -> None:
 def print_job(job: job_pb2.Job, *, as_json: bool) -> None:
     """Prints everything known about a job."""
     if as_json:
-        print_json(job_tree(job))
+        print_json(job_dict(job))
     else:
         print_pairs(_pairs(job))
 
@@ -177,15 +177,15 @@ def print_job(job: job_pb2.Job, *, as_json: bool) -> None:
 def print_change(job: job_pb2.Job, *, as_json: bool) -> None:
     """Prints the state of a job after a request to change it."""
     if as_json:
-        print_json(job_tree(job))
+        print_json(job_dict(job))
     else:
-        click.echo(f"{job_label(job)} is {state(job)}")
+        click.echo(f"{job_label(job)} is {describe_state(job)}")
 
 
 def _pairs(job: job_pb2.Job) -> list[tuple[str, str]]:
     pairs = [
         ("job", job_label(job)),
-        ("state", state(job)),
+        ("state", describe_state(job)),
         ("owner", job.owner),
         ("priority", f"{job.priority}, weight {job.weight:g}"),
     ]
@@ -250,7 +250,7 @@ class ProgressView:
 
     def show_event(self, event: job_pb2.JobEvent, *, is_past: bool = False) -> None:
         """Shows an entry of the job's history. `is_past` marks entries older than the view."""
-        sentence = None if is_past else history_sentence(event)
+        sentence = None if is_past else describe_history(event)
         if sentence is not None:
             self.milestone(sentence)
 
@@ -288,7 +288,7 @@ class PlainView(ProgressView):
         for job in jobs:
             if self._states.get(job.id) != job.state:
                 self._states[job.id] = job.state
-                print_status(f"{job.name} is {state(job)}")
+                print_status(f"{job.name} is {describe_state(job)}")
 
     def connection_lost(self, why: str) -> None:
         if not self._is_lost:
@@ -316,7 +316,9 @@ class LiveView(ProgressView):
         self._live.console.print(Text(sentence))
 
     def show_job(self, job: job_pb2.Job) -> None:
-        lines: list[RenderableType] = [Text(f"{job_label(job)} {state(job)}", style="bold")]
+        lines: list[RenderableType] = [
+            Text(f"{job_label(job)} {describe_state(job)}", style="bold")
+        ]
         if has_begun(job):
             lines += [Text(position_text(job)), _job_bar(job)]
             if not job.HasField("evaluation"):

@@ -1,1 +1,1 @@
-"""The farm as a service: clients, jobs, stores, the coordinator and what watches it."""
+"""Design service: coordinator, job state machine, stores, clients, telemetry and web page."""

@@ -152,7 +152,7 @@ def test_invalid_configuration_file_is_refused(tmp_path: Path, text: str, proble
         (["--listen", "0.0.0.0:0"], "--tls-cert and --tls-key and --tokens-file are missing"),
         (["--tls-cert", "a.pem"], "TLS needs both --tls-cert and --tls-key"),
         (["--store", "nothing"], "no scheme"),
-        (["--listen", "127.0.0.1:0", "--mirror", "ftp://x"], "the URL of the mirror has scheme"),
+        (["--listen", "127.0.0.1:0", "--mirror", "ftp://x"], "the mirror URL has scheme"),
         (["--listen", "127.0.0.1:0", "--cache", "x"], "such option '--cache'"),
         (["--tokens-file", "none.yaml"], "none.yaml: cannot be read"),
     ],

@@ -3,7 +3,7 @@ import pytest
 from remy_cli.design_progress import DesignProgress
 from remy_cli.views import PlainView
 from remy_proto.v1 import progress_pb2
-from remy_services.jobs.wording import event_sentence
+from remy_services.jobs.formatting import describe_event
 
 PROGRESS = progress_pb2.JobProgress(
     step=14,
@@ -81,7 +81,7 @@ def test_epoch_sentence_says_whether_the_table_was_kept(accepted: bool, ending: 
     record.comparison.accepted = accepted
     for estimate in (record.comparison.before, record.comparison.after, record.comparison.gain):
         estimate.mean, estimate.standard_error = 0.5, 0.01
-    sentence = event_sentence(event)
+    sentence = describe_event(event)
     assert sentence is not None
     assert sentence.startswith("epoch 3: 2 rules changed")
     assert sentence.endswith(ending)
@@ -93,7 +93,7 @@ def test_start_has_its_own_sentence() -> None:
     record.epoch, record.rules_changed, record.start = 1, 1, 1
     for estimate in (record.comparison.before, record.comparison.after, record.comparison.gain):
         estimate.mean, estimate.standard_error = 0.5, 0.01
-    assert event_sentence(event) == (
+    assert describe_event(event) == (
         "start 1: score 0.500 ± 0.010 -> 0.500 ± 0.010 on the validation specimens "
         "(gain +0.500 ± 0.010)"
     )
@@ -102,14 +102,14 @@ def test_start_has_its_own_sentence() -> None:
 def test_epoch_without_changes_has_no_comparison() -> None:
     event = progress_pb2.ProgressEvent()
     event.epoch_finished.record.epoch = 5
-    assert event_sentence(event) == "epoch 5: nothing to improve"
+    assert describe_event(event) == "epoch 5: nothing to improve"
 
 
 def test_final_sentence_reports_a_rolled_back_epoch() -> None:
     event = progress_pb2.ProgressEvent()
     event.design_finished.reason = progress_pb2.STOP_REASON_STEPS
     event.design_finished.closing.gain.mean = -0.5
-    assert event_sentence(event) == (
+    assert describe_event(event) == (
         "finished after 0 epochs because the number of steps allowed was made; "
         "the changes of the unfinished epoch were dropped (gain -0.5)"
     )
@@ -118,7 +118,7 @@ def test_final_sentence_reports_a_rolled_back_epoch() -> None:
 def test_a_climb_that_rests_is_told_of() -> None:
     event = progress_pb2.ProgressEvent()
     event.climb_rested.steps = 50
-    assert event_sentence(event) == (
+    assert describe_event(event) == (
         "the climb rests, as for 50 steps no slope has stood out of its noise"
     )
 
@@ -126,13 +126,13 @@ def test_a_climb_that_rests_is_told_of() -> None:
 def test_merged_rules_are_reported() -> None:
     event = progress_pb2.ProgressEvent()
     event.rules_merged.pairs, event.rules_merged.rules = 3, 13
-    assert event_sentence(event) == "3 pairs of rules merged: 13 rules"
+    assert describe_event(event) == "3 pairs of rules merged: 13 rules"
 
 
 def test_minor_event_has_no_sentence() -> None:
     event = progress_pb2.ProgressEvent()
     event.rule_improved.rule = 1
-    assert event_sentence(event) is None
+    assert describe_event(event) is None
 
 
 def test_resumed_design_prints_its_step(capsys: pytest.CaptureFixture[str]) -> None:

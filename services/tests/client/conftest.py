@@ -18,7 +18,7 @@ def service() -> Iterator[ScriptedService]:
 
 @pytest.fixture
 def troubles() -> list[str]:
-    """What the connection tells of trouble that may pass."""
+    """Messages about retries."""
     return []
 
 

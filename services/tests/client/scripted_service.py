@@ -1,4 +1,4 @@
-"""A real gRPC server that answers by a script: for failures that a coordinator has rarely."""
+"""A gRPC server with scripted answers, to test failures that are rare on a coordinator."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STREAMS = ("WatchJob", "ExportJob")
 
 @dataclass(frozen=True)
 class Failure:
-    """How a call ends that does not end well."""
+    """Ends a call with an error status."""
 
     code: grpc.StatusCode
     message: str = ""
@@ -31,15 +31,15 @@ class Failure:
 
     def abort(self, context: grpc.ServicerContext) -> None:
         packed = [any_pb2.Any() for _ in self.details]
-        for place, detail in zip(packed, self.details, strict=True):
-            place.Pack(detail)
+        for target, detail in zip(packed, self.details, strict=True):
+            target.Pack(detail)
         number = code_pb2.Code.Value(self.code.name)
         status = status_pb2.Status(code=number, message=self.message, details=packed)
         context.abort_with_status(rpc_status.to_status(status))
 
 
-def later(seconds: float, message: str = "starting up") -> Failure:
-    """UNAVAILABLE, with a hint when to come again."""
+def retry_later(seconds: float, message: str = "starting up") -> Failure:
+    """Returns UNAVAILABLE with a retry delay."""
     delay = duration_pb2.Duration()
     delay.FromNanoseconds(round(seconds * 1e9))
     hint = error_details_pb2.RetryInfo(retry_delay=delay)
@@ -51,14 +51,14 @@ Answer = Message | Failure | list[Message | Failure]
 
 @dataclass
 class ScriptedService:
-    """Answers in order, by method; the last one for ever. A list answers a stream."""
+    """Returns scripted answers per method in order, and repeats the last. A list is a stream."""
 
     answers: dict[str, deque[Answer]] = field(default_factory=lambda: defaultdict(deque))
     requests: list[Message] = field(default_factory=list)
     metadata: list[dict[str, str]] = field(default_factory=list)
     address: Address = field(default_factory=Address)
-    #: What its answers begin with; an older service tells no wire format.
-    told: tuple[tuple[str, str], ...] = WIRE_FORMAT_METADATA
+    #: Initial metadata of answers; an older service sends no wire format.
+    initial_metadata: tuple[tuple[str, str], ...] = WIRE_FORMAT_METADATA
 
     def script(self, method: str, *answers: Answer) -> None:
         self.answers[method].extend(answers)
@@ -66,7 +66,7 @@ class ScriptedService:
     def answer(self, method: str, request: Any, context: grpc.ServicerContext) -> Any:
         self.requests.append(request)
         self.metadata.append({key: str(value) for key, value in context.invocation_metadata()})
-        context.send_initial_metadata(self.told)
+        context.send_initial_metadata(self.initial_metadata)
         waiting = self.answers[method]
         answer = waiting.popleft() if len(waiting) > 1 else waiting[0]
         if isinstance(answer, Failure):
@@ -80,7 +80,7 @@ class ScriptedService:
             yield each
 
     def serve(self, credentials: grpc.ServerCredentials | None = None) -> grpc.Server:
-        """Starts it on a free port of this machine, in plain text without credentials."""
+        """Starts the server on a free local port; without credentials in plain text."""
         server = grpc.server(futures.ThreadPoolExecutor(4))
         design_service_pb2_grpc.add_DesignServiceServicer_to_server(  # type: ignore[no-untyped-call]
             _servicer(self), server

@@ -13,10 +13,10 @@ from remy_services.client.connection import Connection
 from remy_services.client.design_client import DesignClient
 from remy_services.client.settings import ConnectionSettings
 from remy_services.client.status import BadRequest, NotAllowed, Refused, ServerFailed, Unreachable
-from services.tests.client.scripted_service import Failure, ScriptedService, later
+from services.tests.client.scripted_service import Failure, ScriptedService, retry_later
 
 JOB = job_pb2.Job(id="j1", name="demo", state=job_pb2.JOB_STATE_RUNNING)
-HOW_TO_GIVE_A_TOKEN = "a token is given by --token-file, REMY_FARM_TOKEN or the configuration file"
+TOKEN_ADVICE = "a token is given by --token-file, REMY_FARM_TOKEN or the configuration file"
 NOT_FOUND = Failure(grpc.StatusCode.NOT_FOUND, "there is no job 'demo'")
 
 
@@ -24,29 +24,29 @@ def violation(field: str, description: str) -> error_details_pb2.BadRequest.Fiel
     return error_details_pb2.BadRequest.FieldViolation(field=field, description=description)
 
 
-def test_a_request_is_repeated_until_the_coordinator_is_there(
+def test_requests_are_retried_until_the_coordinator_is_available(
     service: ScriptedService, client: DesignClient, troubles: list[str]
 ) -> None:
-    service.script("GetJob", later(0.01), later(0.01), messages.GetJobResponse(job=JOB))
+    service.script("GetJob", retry_later(0.01), retry_later(0.01), messages.GetJobResponse(job=JOB))
     assert client.get("demo") == JOB
     assert len(service.requests) == 3
     assert troubles == ["starting up; trying again"]
 
 
-def test_the_coordinators_hint_is_waited_for(
+def test_the_retry_delay_of_the_coordinator_is_respected(
     service: ScriptedService, client: DesignClient
 ) -> None:
-    service.script("GetJob", later(0.3), messages.GetJobResponse(job=JOB))
+    service.script("GetJob", retry_later(0.3), messages.GetJobResponse(job=JOB))
     began = time.monotonic()
     client.get("demo")
     assert time.monotonic() - began >= 0.3
 
 
 @pytest.mark.parametrize("method", ["SubmitJob", "ForkJob"])
-def test_a_repeated_submission_has_the_same_id(
+def test_retries_of_a_submission_have_the_same_request_id(
     method: str, service: ScriptedService, client: DesignClient
 ) -> None:
-    service.script(method, later(0.01), getattr(messages, f"{method}Response")(job=JOB))
+    service.script(method, retry_later(0.01), getattr(messages, f"{method}Response")(job=JOB))
     if method == "SubmitJob":
         client.submit(messages.SubmitJobRequest(name="demo"))
         client.submit(messages.SubmitJobRequest(name="demo"))
@@ -62,10 +62,10 @@ def test_a_repeated_submission_has_the_same_id(
     assert first not in ("", another)
 
 
-def test_a_deletion_that_took_effect_unheard_is_no_error(
+def test_a_retried_deletion_accepts_not_found(
     service: ScriptedService, client: DesignClient
 ) -> None:
-    service.script("DeleteJob", later(0.01), NOT_FOUND)
+    service.script("DeleteJob", retry_later(0.01), NOT_FOUND)
     client.delete("demo")
     with pytest.raises(Refused, match="there is no job 'demo'"):
         client.delete("demo")
@@ -110,7 +110,7 @@ def test_a_deletion_that_took_effect_unheard_is_no_error(
                 "2 jobs are named 'demo'; use an id: j1, j2",
                 (
                     error_details_pb2.BadRequest(
-                        field_violations=[violation("job", "is not unambiguous")]
+                        field_violations=[violation("job", "is ambiguous")]
                     ),
                 ),
             ),
@@ -137,7 +137,7 @@ def test_a_deletion_that_took_effect_unheard_is_no_error(
         (
             Failure(grpc.StatusCode.UNAUTHENTICATED, "the token is unknown"),
             NotAllowed,
-            f"the token is unknown; {HOW_TO_GIVE_A_TOKEN}",
+            f"the token is unknown; {TOKEN_ADVICE}",
         ),
         (
             Failure(grpc.StatusCode.PERMISSION_DENIED, "a viewer may not cancel jobs"),
@@ -148,7 +148,7 @@ def test_a_deletion_that_took_effect_unheard_is_no_error(
     ],
     ids=lambda value: value.code.name if isinstance(value, Failure) else "",
 )
-def test_a_failure_is_one_sentence(
+def test_error_messages_are_one_sentence(
     failure: Failure,
     kind: type[Exception],
     sentence: str,
@@ -162,21 +162,19 @@ def test_a_failure_is_one_sentence(
     assert len(service.requests) == 1
 
 
-def test_a_defect_of_the_coordinator_is_told_from_a_refusal(
-    service: ScriptedService, client: DesignClient
-) -> None:
+def test_internal_errors_are_not_refusals(service: ScriptedService, client: DesignClient) -> None:
     service.script("GetJob", Failure(grpc.StatusCode.INTERNAL, "a defect, number 7"))
     with pytest.raises(ServerFailed, match=r"failed \(a defect, number 7\); its log says more"):
         client.get("demo")
 
 
-def test_something_else_than_a_coordinator(service: ScriptedService, client: DesignClient) -> None:
+def test_an_unimplemented_method_is_refused(service: ScriptedService, client: DesignClient) -> None:
     service.script("GetJob", Failure(grpc.StatusCode.UNIMPLEMENTED, "Method not found!"))
-    with pytest.raises(Refused, match="is an older coordinator than this client, or none"):
+    with pytest.raises(Refused, match="it is an older coordinator, or not a coordinator"):
         client.get("demo")
 
 
-def test_an_address_where_nobody_listens() -> None:
+def test_a_refused_connection_is_unreachable() -> None:
     settings = ConnectionSettings(Address("127.0.0.1", 1))
     troubles: list[str] = []
     with (
@@ -191,7 +189,7 @@ def test_an_address_where_nobody_listens() -> None:
     assert len(troubles) == 1
 
 
-def test_somebody_who_listens_and_never_answers() -> None:
+def test_a_silent_server_exceeds_the_deadline() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         settings = ConnectionSettings(Address("127.0.0.1", silent.getsockname()[1]))
         with (
@@ -203,7 +201,7 @@ def test_somebody_who_listens_and_never_answers() -> None:
 
 def test_the_token_is_sent_and_never_shown(service: ScriptedService, troubles: list[str]) -> None:
     service.script(
-        "GetJob", later(0.01), Failure(grpc.StatusCode.PERMISSION_DENIED, "not for viewers")
+        "GetJob", retry_later(0.01), Failure(grpc.StatusCode.PERMISSION_DENIED, "not for viewers")
     )
     settings = ConnectionSettings(service.address, None, Token("secret-token", "a file"))
     with (
@@ -215,7 +213,7 @@ def test_the_token_is_sent_and_never_shown(service: ScriptedService, troubles: l
     assert "secret-token" not in "".join((*troubles, str(raised.value), repr(raised.value)))
 
 
-def test_pages_are_put_together(service: ScriptedService, client: DesignClient) -> None:
+def test_all_pages_are_listed(service: ScriptedService, client: DesignClient) -> None:
     service.script(
         "ListJobs",
         messages.ListJobsResponse(jobs=[job_pb2.Job(id="3")], next_page_token="p2"),
@@ -234,11 +232,11 @@ def test_pages_are_put_together(service: ScriptedService, client: DesignClient) 
     ]
 
 
-def test_a_damaged_remycc_is_refused(service: ScriptedService, client: DesignClient) -> None:
+def test_a_corrupt_remycc_is_refused(service: ScriptedService, client: DesignClient) -> None:
     content = b"{}"
     good = messages.GetRemyCCResponse(content=content, sha256=hashlib.sha256(content).digest())
     bad = messages.GetRemyCCResponse(content=b"{ }", sha256=good.sha256)
     service.script("GetRemyCC", good, bad)
     assert client.remycc("demo", epoch=None, file_format=messages.REMY_CC_FORMAT_JSON) == good
-    with pytest.raises(ServerFailed, match="arrived damaged"):
+    with pytest.raises(ServerFailed, match="is corrupt"):
         client.remycc("demo", epoch=None, file_format=messages.REMY_CC_FORMAT_JSON)

@@ -6,13 +6,13 @@ from remy_services.client.doctor import Check, Verdict, check_answer
 Info = messages.GetServerInfoResponse
 
 
-def judged(
-    check: Check, info: Info, own: Info | None = None, *, asked: float = 0.0, heard: float = 0.0
+def check_finding(
+    check: Check, info: Info, own: Info | None = None, *, sent: float = 0.0, received: float = 0.0
 ) -> tuple[Verdict, str]:
     findings = {
         finding.check: finding
         for finding in check_answer(
-            info, own or Info(), asked_unix_seconds=asked, heard_unix_seconds=heard
+            info, own or Info(), sent_unix_seconds=sent, received_unix_seconds=received
         )
     }
     assert list(findings) == list(Check)[4:]
@@ -32,7 +32,7 @@ def judged(
     ],
 )
 def test_role(role: str, verdict: Verdict) -> None:
-    found, text = judged(Check.TOKEN, Info(caller="ann", role=role))
+    found, text = check_finding(Check.TOKEN, Info(caller="ann", role=role))
     assert found == verdict
     assert text.startswith(f"you are ann, role {role or 'none'}")
 
@@ -41,18 +41,18 @@ def test_store() -> None:
     store = messages.StoreInfo(
         kind="redis", version="7.2", durability="every write", durable=True, available=True
     )
-    assert judged(Check.STORE, Info(store=store)) == (
+    assert check_finding(Check.STORE, Info(store=store)) == (
         Verdict.OK,
         "redis 7.2: every write",
     )
     store.durable = False
-    verdict, text = judged(Check.STORE, Info(store=store))
+    verdict, text = check_finding(Check.STORE, Info(store=store))
     assert (verdict, text) == (
         Verdict.PROBLEM,
         "redis 7.2 may lose acknowledged work: every write",
     )
     store.available, store.trouble = False, "disk full"
-    verdict, text = judged(Check.STORE, Info(store=store))
+    verdict, text = check_finding(Check.STORE, Info(store=store))
     assert verdict == Verdict.PROBLEM
     assert "disk full" in text
 
@@ -70,7 +70,7 @@ def test_store() -> None:
     ],
 )
 def test_workers(evaluators: messages.EvaluatorsInfo, verdict: Verdict) -> None:
-    assert judged(Check.WORKERS, Info(evaluators=evaluators))[0] == verdict
+    assert check_finding(Check.WORKERS, Info(evaluators=evaluators))[0] == verdict
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_workers(evaluators: messages.EvaluatorsInfo, verdict: Verdict) -> None:
     [
         ("1.2", "3.4", ("d", "s", "p"), Verdict.OK),
         ("1.2", "3.4", ("", "s", "p"), Verdict.OK),
-        # An older coordinator does not say.
+        # Older coordinators send fewer digests.
         ("1.2", "3.4", ("d", "", ""), Verdict.OK),
         ("1.2", "3.4", ("d", "s", ""), Verdict.OK),
         ("1.3", "3.4", ("d", "s", "p"), Verdict.WARNING),
@@ -102,20 +102,20 @@ def test_versions(
 
     info = answered(version, simulator, digests)
     own = answered("1.2", "3.4", ("d", "s", "p"))
-    assert judged(Check.VERSIONS, info, own)[0] == verdict
+    assert check_finding(Check.VERSIONS, info, own)[0] == verdict
 
 
 @pytest.mark.parametrize(
-    ("coordinator", "asked", "heard", "verdict"),
+    ("coordinator", "sent", "received", "verdict"),
     [
         (1000.0, 1000.0, 1000.1, Verdict.OK),
         (1020.0, 1000.0, 1000.1, Verdict.PROBLEM),
         (980.0, 1000.0, 1000.1, Verdict.PROBLEM),
-        # The answer took so long that nothing can be said against the clock.
+        # The round trip was so long that the clock difference is within its uncertainty.
         (1020.0, 1000.0, 1040.0, Verdict.OK),
         (1001.0, 1000.0, 1040.0, Verdict.OK),
     ],
 )
-def test_clock(coordinator: float, asked: float, heard: float, verdict: Verdict) -> None:
-    found = judged(Check.CLOCK, Info(unix_seconds=coordinator), asked=asked, heard=heard)
+def test_clock(coordinator: float, sent: float, received: float, verdict: Verdict) -> None:
+    found = check_finding(Check.CLOCK, Info(unix_seconds=coordinator), sent=sent, received=received)
     assert found[0] == verdict

@@ -1,4 +1,4 @@
-"""TLS that does not work, each time for another reason, against a real server."""
+"""Tests the TLS checks against a real server with faulty certificates."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -29,8 +29,8 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @pytest.fixture(scope="module")
-def stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("stranger"), "somebody else")
+def other_authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("other_authority"), "somebody else")
 
 
 Serve = Callable[..., Address]
@@ -38,7 +38,7 @@ Serve = Callable[..., Address]
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Starts a server with a certificate, which may ask clients for one."""
+    """A function that starts a server with a certificate, optionally with mutual TLS."""
     with ExitStack() as stack:
 
         def start(pair: Pair, *, client_ca: Path | None = None) -> Address:
@@ -64,8 +64,8 @@ def check(address: Address, tls: TlsFiles | None) -> tuple[Verdict, str]:
     return finding.verdict, finding.text
 
 
-def answers(address: Address, tls: TlsFiles | None) -> bool:
-    """Whether the client gets through: what the diagnosis must agree with."""
+def can_connect(address: Address, tls: TlsFiles | None) -> bool:
+    """Returns whether a real client can connect, which the check must agree with."""
     with Connection(ConnectionSettings(address, tls), patience_seconds=0) as connection:
         try:
             return DesignClient(connection).server_info().coordinator == "c1"
@@ -73,127 +73,127 @@ def answers(address: Address, tls: TlsFiles | None) -> bool:
             return False
 
 
-def trusting(authority: Authority, **more: Any) -> TlsFiles:
+def tls_files(authority: Authority, **more: Any) -> TlsFiles:
     return TlsFiles(ca=authority.path, **more)
 
 
-def test_a_sound_certificate(serve: Serve, authority: Authority) -> None:
+def test_a_valid_certificate(serve: Serve, authority: Authority) -> None:
     address = serve(authority.issue("farm.example.org", "127.0.0.1"))
-    verdict, text = check(address, trusting(authority))
+    verdict, text = check(address, tls_files(authority))
     assert verdict == Verdict.OK
     assert "farm.example.org, 127.0.0.1" in text
-    assert answers(address, trusting(authority))
+    assert can_connect(address, tls_files(authority))
 
 
-def test_a_certificate_that_ends_soon(serve: Serve, authority: Authority) -> None:
+def test_a_certificate_that_expires_soon(serve: Serve, authority: Authority) -> None:
     address = serve(authority.issue("127.0.0.1", ends=timedelta(days=3)))
-    verdict, _ = check(address, trusting(authority))
+    verdict, _ = check(address, tls_files(authority))
     assert verdict == Verdict.WARNING
-    assert answers(address, trusting(authority))
+    assert can_connect(address, tls_files(authority))
 
 
 def test_a_certificate_for_another_name(serve: Serve, authority: Authority) -> None:
     address = serve(authority.issue("farm.example.org"))
-    verdict, text = check(address, trusting(authority))
+    verdict, text = check(address, tls_files(authority))
     assert verdict == Verdict.PROBLEM
     assert text == "the coordinator's certificate is for farm.example.org, not for 127.0.0.1"
-    assert not answers(address, trusting(authority))
-    named = trusting(authority, server_name="farm.example.org")
+    assert not can_connect(address, tls_files(authority))
+    named = tls_files(authority, server_name="farm.example.org")
     assert check(address, named)[0] == Verdict.OK
-    assert answers(address, named)
+    assert can_connect(address, named)
 
 
 @pytest.mark.parametrize(
-    ("begins", "ends", "words"),
+    ("begins", "ends", "expected"),
     [(-9, -2, "has expired"), (2, 9, "is not valid before")],
 )
-def test_a_certificate_of_another_time(
-    begins: int, ends: int, words: str, serve: Serve, authority: Authority
+def test_an_expired_or_future_certificate(
+    begins: int, ends: int, expected: str, serve: Serve, authority: Authority
 ) -> None:
     pair = authority.issue("127.0.0.1", begins=timedelta(days=begins), ends=timedelta(days=ends))
     address = serve(pair)
-    verdict, text = check(address, trusting(authority))
+    verdict, text = check(address, tls_files(authority))
     assert verdict == Verdict.PROBLEM
-    assert words in text
-    assert not answers(address, trusting(authority))
+    assert expected in text
+    assert not can_connect(address, tls_files(authority))
 
 
 @pytest.mark.parametrize("is_named", [True, False])
-def test_a_certificate_that_nobody_knows(
-    is_named: bool, serve: Serve, authority: Authority, stranger: Authority
+def test_a_certificate_of_an_untrusted_ca(
+    is_named: bool, serve: Serve, authority: Authority, other_authority: Authority
 ) -> None:
     address = serve(authority.issue("127.0.0.1"))
-    tls = trusting(stranger) if is_named else TlsFiles()
+    tls = tls_files(other_authority) if is_named else TlsFiles()
     verdict, text = check(address, tls)
     assert verdict == Verdict.PROBLEM
-    assert "is not signed by any of those" in text
-    assert not answers(address, tls)
+    assert "is not signed by a CA" in text
+    assert not can_connect(address, tls)
 
 
-def test_mutual_tls(serve: Serve, authority: Authority, stranger: Authority) -> None:
+def test_mutual_tls(serve: Serve, authority: Authority, other_authority: Authority) -> None:
     address = serve(authority.issue("127.0.0.1"), client_ca=authority.path)
-    own, foreign = authority.issue("ann"), stranger.issue("ann")
+    own, foreign = authority.issue("ann"), other_authority.issue("ann")
 
-    verdict, text = check(address, trusting(authority))
+    verdict, text = check(address, tls_files(authority))
     assert verdict == Verdict.PROBLEM
-    assert "wants to see a certificate of this client" in text
-    assert not answers(address, trusting(authority))
+    assert "requires a client certificate" in text
+    assert not can_connect(address, tls_files(authority))
 
-    tls = trusting(authority, cert=foreign.cert, key=foreign.key)
+    tls = tls_files(authority, cert=foreign.cert, key=foreign.key)
     verdict, text = check(address, tls)
     assert verdict == Verdict.PROBLEM
-    assert f"does not accept the certificate in {foreign.cert}" in text
-    assert not answers(address, tls)
+    assert f"rejects the certificate in {foreign.cert}" in text
+    assert not can_connect(address, tls)
 
-    tls = trusting(authority, cert=own.cert, key=own.key)
+    tls = tls_files(authority, cert=own.cert, key=own.key)
     assert check(address, tls)[0] == Verdict.OK
-    assert answers(address, tls)
+    assert can_connect(address, tls)
 
 
-def test_the_clients_own_certificate_has_ended(serve: Serve, authority: Authority) -> None:
+def test_an_expired_client_certificate(serve: Serve, authority: Authority) -> None:
     address = serve(authority.issue("127.0.0.1"), client_ca=authority.path)
     own = authority.issue("ann", begins=timedelta(days=-9), ends=timedelta(days=-1))
-    tls = trusting(authority, cert=own.cert, key=own.key)
+    tls = tls_files(authority, cert=own.cert, key=own.key)
     verdict, text = check(address, tls)
     assert verdict == Verdict.PROBLEM
-    assert f"does not accept the certificate in {own.cert}" in text
+    assert f"rejects the certificate in {own.cert}" in text
     yesterday = datetime.now(UTC) - timedelta(days=1)
     assert f"which is valid until {yesterday:%Y-%m-%d}" in text
-    assert not answers(address, tls)
+    assert not can_connect(address, tls)
 
 
 def test_a_key_of_another_certificate(serve: Serve, authority: Authority) -> None:
     address = serve(authority.issue("127.0.0.1"))
     one, other = authority.issue("ann"), authority.issue("ann")
-    verdict, text = check(address, trusting(authority, cert=one.cert, key=other.key))
+    verdict, text = check(address, tls_files(authority, cert=one.cert, key=other.key))
     assert verdict == Verdict.PROBLEM
     assert "cannot be used" in text
 
 
-def test_a_pipe_is_no_certificate(serve: Serve, authority: Authority, tmp_path: Path) -> None:
+def test_a_pipe_is_refused(serve: Serve, authority: Authority, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     address = serve(authority.issue("127.0.0.1"))
     own = authority.issue("ann")
-    for tls in (TlsFiles(ca=pipe), trusting(authority, cert=pipe, key=own.key)):
+    for tls in (TlsFiles(ca=pipe), tls_files(authority, cert=pipe, key=own.key)):
         verdict, text = check(address, tls)
         assert verdict == Verdict.PROBLEM
         assert f"{pipe} is a pipe" in text
 
 
-def test_plain_text_where_tls_is_spoken(serve: Serve, authority: Authority) -> None:
+def test_plain_text_to_a_tls_server(serve: Serve, authority: Authority) -> None:
     address = serve(authority.issue("127.0.0.1"))
     verdict, text = check(address, None)
     assert verdict == Verdict.PROBLEM
-    assert "speaks TLS" in text
-    assert not answers(address, None)
+    assert "uses TLS" in text
+    assert not can_connect(address, None)
 
 
-def test_tls_where_plain_text_is_spoken(service: ScriptedService, authority: Authority) -> None:
+def test_tls_to_a_plain_text_server(service: ScriptedService, authority: Authority) -> None:
     service.script("GetServerInfo", messages.GetServerInfoResponse(coordinator="c1"))
-    verdict, text = check(service.address, trusting(authority))
+    verdict, text = check(service.address, tls_files(authority))
     assert verdict == Verdict.PROBLEM
-    assert "does not speak TLS" in text
-    assert not answers(service.address, trusting(authority))
+    assert "does not use TLS" in text
+    assert not can_connect(service.address, tls_files(authority))
     assert check(service.address, None)[0] == Verdict.OK
-    assert answers(service.address, None)
+    assert can_connect(service.address, None)

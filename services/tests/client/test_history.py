@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remy_proto.v1 import job_pb2
-from remy_services.client.watching import GapInHistory, HistoryCursor
+from remy_services.client.watching import HistoryCursor, HistoryGap
 
 
 def event(revision: int) -> job_pb2.JobEvent:
@@ -11,19 +11,19 @@ def event(revision: int) -> job_pb2.JobEvent:
 
 
 @given(st.integers(0, 30), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 10)), max_size=9))
-def test_pieces_from_anywhere_before_give_every_entry_once(
+def test_overlapping_pieces_give_every_event_once(
     start: int, pieces: list[tuple[int, int]]
 ) -> None:
     cursor = HistoryCursor(start)
     seen = []
     for back, length in pieces:
         first = max(1, cursor.revision + 1 - back)
-        seen += [n for n in range(first, first + length) if cursor.take(event(n))]
+        seen += [n for n in range(first, first + length) if cursor.accept(event(n))]
     assert seen == list(range(start + 1, cursor.revision + 1))
 
 
-def test_a_gap_is_noticed_and_nothing_is_taken() -> None:
+def test_a_gap_raises_and_does_not_advance() -> None:
     cursor = HistoryCursor(3)
-    with pytest.raises(GapInHistory, match=r"entry 5 .* followed entry 3"):
-        cursor.take(event(5))
-    assert cursor.take(event(4))
+    with pytest.raises(HistoryGap, match=r"event 5 .* followed event 3"):
+        cursor.accept(event(5))
+    assert cursor.accept(event(4))

@@ -8,7 +8,7 @@ from remy_proto.v1 import job_pb2
 from remy_services.client.connection import Connection
 from remy_services.client.design_client import export_job, import_job
 from remy_services.client.status import ServerFailed
-from services.tests.client.scripted_service import ScriptedService, later
+from services.tests.client.scripted_service import ScriptedService, retry_later
 
 ARCHIVE = bytes(range(256)) * 3000
 SEALED = job_pb2.SealedJobArchive(
@@ -23,11 +23,11 @@ def parts(content: bytes, size: int) -> list[messages.ExportJobResponse]:
     ]
 
 
-def test_an_export_is_put_together_and_begins_anew_when_it_breaks(
+def test_an_interrupted_export_is_restarted(
     service: ScriptedService, connection: Connection
 ) -> None:
     whole = parts(SEALED, 100_000)
-    service.script("ExportJob", [*whole[:3], later(0.001)], [*whole])
+    service.script("ExportJob", [*whole[:3], retry_later(0.001)], [*whole])
     assert export_job(connection, "demo") == SEALED
     assert len(service.requests) == 2
 
@@ -36,12 +36,12 @@ def test_an_export_is_put_together_and_begins_anew_when_it_breaks(
     ("content", "problem"),
     [
         (SEALED[:-1], "is not an exported job"),
-        (SEALED.replace(b"\x07\x08", b"\x07\x07", 1), "is damaged"),
+        (SEALED.replace(b"\x07\x08", b"\x07\x07", 1), "is corrupt"),
         (b"", "is not an exported job"),
     ],
     ids=["truncated", "a bit", "nothing"],
 )
-def test_what_is_damaged_goes_neither_way(
+def test_corrupt_archives_are_neither_exported_nor_imported(
     content: bytes, problem: str, service: ScriptedService, connection: Connection
 ) -> None:
     service.script("ExportJob", [*parts(content, 100_000)])

@@ -1,4 +1,4 @@
-"""A watch through connections that break anywhere."""
+"""Tests watches across lost connections."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from remy_services.client.connection import Connection
 from remy_services.client.settings import ConnectionSettings
 from remy_services.client.status import Refused, ServerFailed
 from remy_services.client.watching import ConnectionBack, ConnectionLost, watch_job
-from services.tests.client.scripted_service import Failure, ScriptedService, later
+from services.tests.client.scripted_service import Failure, ScriptedService, retry_later
 
 LENGTH = 12
 
@@ -44,19 +44,20 @@ def revisions(updates: Sequence[object]) -> list[int]:
         st.tuples(
             st.integers(0, LENGTH),
             st.booleans(),
-            st.sampled_from([later(0.001), Failure(grpc.StatusCode.CANCELLED, "shutting down")]),
+            st.sampled_from(
+                [retry_later(0.001), Failure(grpc.StatusCode.CANCELLED, "shutting down")]
+            ),
         ),
         max_size=4,
     )
 )
-def test_no_entry_is_lost_or_repeated(cuts: list[tuple[int, bool, Failure]]) -> None:
-    """The coordinator ends the stream after any entry, before or after telling how far the job is,
-    and answers a new watch from wherever that watch asks it to."""
+def test_no_event_is_lost_or_repeated(cuts: list[tuple[int, bool, Failure]]) -> None:
+    """The stream breaks after any event, with or without a job update, and restarts as requested."""
     service = ScriptedService()
     reached = 0
-    for cut, tells, failure in cuts:
-        told: list[Message | Failure] = [RUNNING] if tells else []
-        service.script("WatchJob", [*told, *events(reached + 1, cut), failure])
+    for cut, sends_job, failure in cuts:
+        start: list[Message | Failure] = [RUNNING] if sends_job else []
+        service.script("WatchJob", [*start, *events(reached + 1, cut), failure])
         reached = max(reached, cut)
     service.script("WatchJob", [RUNNING, *events(reached + 1, LENGTH), SUCCEEDED])
     server = service.serve()
@@ -71,12 +72,12 @@ def test_no_entry_is_lost_or_repeated(cuts: list[tuple[int, bool, Failure]]) -> 
     assert len(lost) == len(back) <= len(cuts)
 
 
-def test_it_asks_for_what_it_has_not_seen_by_the_jobs_id(
+def test_a_reconnect_requests_unseen_events_by_job_id(
     service: ScriptedService, connection: Connection
 ) -> None:
     service.script(
         "WatchJob",
-        [RUNNING, *events(4, 6), later(0.001)],
+        [RUNNING, *events(4, 6), retry_later(0.001)],
         [RUNNING, *events(7, 7), SUCCEEDED],
     )
     updates = list(watch_job(connection, "demo", after_revision=3))
@@ -87,19 +88,17 @@ def test_it_asks_for_what_it_has_not_seen_by_the_jobs_id(
     ]
 
 
-def test_what_was_sent_twice_is_shown_once(
-    service: ScriptedService, connection: Connection
-) -> None:
+def test_repeated_events_are_yielded_once(service: ScriptedService, connection: Connection) -> None:
     service.script("WatchJob", [*events(1, 3), *events(2, 5), SUCCEEDED])
     assert revisions(list(watch_job(connection, "demo"))) == [1, 2, 3, 4, 5]
 
 
-def test_a_final_state_that_came_before_the_rest_of_the_history_ends_nothing(
+def test_a_final_state_before_the_rest_of_the_history_does_not_end_the_watch(
     service: ScriptedService, connection: Connection
 ) -> None:
     service.script(
         "WatchJob",
-        [SUCCEEDED, *events(1, 2), later(0.001)],
+        [SUCCEEDED, *events(1, 2), retry_later(0.001)],
         [SUCCEEDED, *events(3, 4), SUCCEEDED],
     )
     assert revisions(list(watch_job(connection, "demo"))) == [1, 2, 3, 4]
@@ -107,22 +106,22 @@ def test_a_final_state_that_came_before_the_rest_of_the_history_ends_nothing(
 
 def test_a_gap_is_an_error(service: ScriptedService, connection: Connection) -> None:
     service.script("WatchJob", [*events(1, 2), *events(4, 4), SUCCEEDED])
-    with pytest.raises(ServerFailed, match="entry 4 of the job's history followed entry 2"):
+    with pytest.raises(ServerFailed, match="event 4 of the job's history followed event 2"):
         list(watch_job(connection, "demo"))
 
 
-def test_a_job_that_is_deleted_meanwhile_ends_the_watch(
+def test_deletion_of_the_job_ends_the_watch(
     service: ScriptedService, connection: Connection
 ) -> None:
     gone = Failure(grpc.StatusCode.NOT_FOUND, "there is no job 'j1'")
-    service.script("WatchJob", [RUNNING, *events(1, 1), later(0.001)], gone)
+    service.script("WatchJob", [RUNNING, *events(1, 1), retry_later(0.001)], gone)
     updates: list[object] = []
     with pytest.raises(Refused, match="there is no job 'j1'"):
         updates.extend(watch_job(connection, "demo"))
     assert revisions(updates) == [1]
 
 
-def test_a_stream_that_ends_before_the_job_is_taken_up_again(
+def test_a_stream_that_ends_early_is_reopened(
     service: ScriptedService, connection: Connection
 ) -> None:
     service.script("WatchJob", [RUNNING, *events(1, 2)], [RUNNING, *events(3, 3), SUCCEEDED])

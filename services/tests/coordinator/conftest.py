@@ -1,4 +1,4 @@
-"""Coordinators to test."""
+"""Fixtures: a running coordinator and a client."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +10,12 @@ from services.tests.coordinator.running_server import Client, RunningServer, set
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[RunningServer]:
-    """A coordinator of the test's own."""
+    """A running coordinator."""
     with RunningServer(settings_for(tmp_path)) as server:
         yield server
 
 
 @pytest.fixture
 def client(server: RunningServer) -> Client:
-    """Calls it."""
+    """A client of the coordinator."""
     return server.client()

@@ -1,4 +1,4 @@
-"""What a design comes to without any service."""
+"""Runs a design in-process, as the reference for designs of a coordinator."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _DESIGNED: dict[bytes, tuple[bytes, list[progress_pb2.ProgressEvent]]] = {}
 def embedded_design(
     spec: spec_pb2.DesignSpec, folder: Path
 ) -> tuple[bytes, list[progress_pb2.ProgressEvent]]:
-    """The final remycc.json, and all events without what their clocks say.
+    """Returns the final remycc.json and all events without clock fields.
 
-    A specification is designed once by each process, and only then is there anything in `folder`.
+    Results are cached per process, so `folder` is only written for a new specification.
     """
     key = spec.SerializeToString(deterministic=True)
     if key not in _DESIGNED:
@@ -30,7 +30,7 @@ def embedded_design(
 
 
 def without_clocks(event: progress_pb2.ProgressEvent) -> progress_pb2.ProgressEvent:
-    """The event as every run of the design has it."""
+    """Returns the event without the fields that differ between runs."""
     copy = progress_pb2.ProgressEvent()
     copy.CopyFrom(event)
     copy.ClearField("wall_seconds")

@@ -1,4 +1,4 @@
-"""Parts of a coordinator that tests can hold up."""
+"""Wrappers that let tests block a coordinator's evaluator and store."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ from services.tests.stores.failing_store import READS, WRITES
 
 
 class Gate:
-    """Lets as many requests pass as it is told to, from any thread; to be opened and closed."""
+    """Blocks evaluation requests until the test lets them pass. Thread-safe."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._passes = 0
         self._is_open = False
         self._waiting = 0
-        #: What is raised in place of the next evaluations.
+        #: Errors to raise instead of the next evaluations.
         self.errors: list[Exception] = []
-        #: Jobs in the order in which their requests passed.
+        #: Job ids in the order in which their requests passed.
         self.passed: list[str] = []
 
     def let_pass(self, requests: int) -> None:
-        """So many more may pass."""
+        """Lets this many more requests pass."""
         with self._changed:
             self._passes += requests
 
     def open(self) -> None:
-        """All may pass."""
+        """Lets all requests pass from now on."""
         with self._changed:
             self._is_open = True
 
     def wait_for(self, waiting: int = 1) -> None:
-        """Returns when so many requests wait at the gate."""
+        """Waits until this many requests are blocked."""
         with self._changed:
             found = self._changed.wait_for(lambda: self._waiting >= waiting, TIMEOUT_SECONDS)
-        assert found, f"{self._waiting} requests came, not {waiting}"
+        assert found, f"{self._waiting} requests are blocked, not {waiting}"
 
-    def come(self, count: int) -> None:
-        """Somebody has come to the gate, or left it."""
+    def add_waiting(self, count: int) -> None:
+        """Changes the number of blocked requests by `count`."""
         with self._changed:
             self._waiting += count
             self._changed.notify_all()
 
     def may_pass(self, job_id: str) -> bool:
-        """Whether one of this job passes now."""
+        """Returns whether a request of this job may pass now."""
         with self._changed:
             if not self._is_open and self._passes == 0:
                 return False
@@ -66,7 +66,7 @@ class Gate:
 
 
 class GatedEvaluator:
-    """A SharedEvaluator behind a gate."""
+    """A SharedEvaluator whose requests wait at a gate."""
 
     def __init__(self, inner: SharedEvaluator, gate: Gate) -> None:
         self._inner = inner
@@ -78,12 +78,12 @@ class GatedEvaluator:
         request: evaluation_pb2.EvaluationRequest,
         on_progress: OnProgress | None = None,
     ) -> Evaluation:
-        self._gate.come(1)
+        self._gate.add_waiting(1)
         try:
             while not self._gate.may_pass(share.job_id):
                 await asyncio.sleep(0.002)
         finally:
-            self._gate.come(-1)
+            self._gate.add_waiting(-1)
         if self._gate.errors:
             raise self._gate.errors.pop(0)
         return await self._inner.evaluate(share, request, on_progress)
@@ -99,14 +99,14 @@ class GatedEvaluator:
 
 
 class Switch:
-    """A store's connection, for tests to cut."""
+    """Switch that makes a store unavailable."""
 
     def __init__(self) -> None:
         self.is_cut = False
 
 
-def cut_by(switch: Switch) -> Callable[[CheckpointStore], CheckpointStore]:
-    """Makes a store one that is not available while the switch is cut."""
+def with_switch(switch: Switch) -> Callable[[CheckpointStore], CheckpointStore]:
+    """Returns a wrapper that makes a store unavailable while the switch is cut."""
 
     def wrap(inner: CheckpointStore) -> CheckpointStore:
         return _Switched(inner, switch)  # type: ignore[return-value]
@@ -126,22 +126,24 @@ class _Switched:
 
         def checked(*args: object, **kwargs: object) -> object:
             if self._switch.is_cut:
-                raise StoreUnavailable("the cable is cut")
+                raise StoreUnavailable("the connection is cut")
             return call(*args, **kwargs)
 
         return checked
 
 
-def held_back(may_read: threading.Event) -> Callable[[CheckpointStore], CheckpointStore]:
-    """Makes a store one that answers where a job's snapshots are while they may be read."""
+def with_blocked_snapshots(
+    may_read: threading.Event,
+) -> Callable[[CheckpointStore], CheckpointStore]:
+    """Returns a wrapper that blocks reads of snapshots until the event is set."""
 
     def wrap(inner: CheckpointStore) -> CheckpointStore:
-        return _HeldBack(inner, may_read)  # type: ignore[return-value]
+        return _BlockedSnapshots(inner, may_read)  # type: ignore[return-value]
 
     return wrap
 
 
-class _HeldBack:
+class _BlockedSnapshots:
     def __init__(self, inner: CheckpointStore, may_read: threading.Event) -> None:
         self._inner = inner
         self._may_read = may_read

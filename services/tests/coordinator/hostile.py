@@ -1,4 +1,4 @@
-"""Calls that make no sense, and calls of every method that do."""
+"""Valid and fuzzed calls of every method."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ DESIGN_METHODS: list[Any] = list(
     design_service_pb2.DESCRIPTOR.services_by_name["DesignService"].methods
 )
 WORK = worker_service_pb2.DESCRIPTOR.services_by_name["WorkerService"].methods_by_name["Work"]
-#: A fuzzed stream may have to be waited for; that is no answer.
+#: Deadline of a call; a fuzzed stream may wait forever.
 _SECONDS = 5.0
 
 
-def answer_to(
+def call_with_bytes(
     channel: grpc.Channel,
     method: Any,
     requests: list[bytes],
     metadata: list[tuple[str, str]] | None = None,
 ) -> tuple[grpc.StatusCode, str]:
-    """How a call with these bytes ends; of methods that take one request, with the first."""
+    """Calls a method with serialized requests; returns status and message.
+
+    Unary methods get only the first request.
+    """
     kind = (
         f"{'stream' if method.client_streaming else 'unary'}_"
         f"{'stream' if method.server_streaming else 'unary'}"
@@ -42,8 +45,8 @@ def answer_to(
     return grpc.StatusCode.OK, ""
 
 
-def mutated(data: bytes, chance: random.Random) -> bytes:
-    """The bytes with some more, some fewer and some others."""
+def mutate(data: bytes, chance: random.Random) -> bytes:
+    """Returns the bytes with random insertions, deletions and changes."""
     changed = bytearray(data)
     for _ in range(chance.randint(1, 8)):
         place = chance.randrange(len(changed) + 1)
@@ -57,8 +60,8 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
     return bytes(changed)
 
 
-def sensible(method: Any, job: str, spec: spec_pb2.DesignSpec) -> bytes:
-    """A request that makes sense."""
+def valid_request(method: Any, job: str, spec: spec_pb2.DesignSpec) -> bytes:
+    """Returns a valid serialized request for a method."""
     requests = {
         "SubmitJob": messages.SubmitJobRequest(spec=spec, validate_only=True),
         "ForkJob": messages.ForkJobRequest(job=job, settings=["objective.delta=2"]),

@@ -1,4 +1,4 @@
-"""A token for each role, and the file that a coordinator knows them from."""
+"""Tokens for each role, and the coordinator's tokens file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TOKENS = {role: f"token-of-the-{role}-which-is-long" for role in Role}
 
 
 def tokens_file(folder: Path) -> Path:
-    """Names their owners viewer-1, submitter-1 and so on."""
+    """Writes the tokens file; names are viewer-1, submitter-1 and so on."""
     lines = ["tokens:"]
     for role, token in TOKENS.items():
         digest = hashlib.sha256(token.encode()).hexdigest()
@@ -22,5 +22,5 @@ def tokens_file(folder: Path) -> Path:
 
 
 def bearer(token: str) -> list[tuple[str, str]]:
-    """What a call carries to show it."""
+    """Returns the call metadata with a token."""
     return [("authorization", f"Bearer {token}")]

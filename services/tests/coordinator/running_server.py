@@ -1,4 +1,4 @@
-"""A coordinator's server in a thread of the test's process."""
+"""Runs a coordinator's server in a thread of the test process."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from remy_services.coordinator.server import CoordinatorServer, ServerSettings
 from remy_services.jobs.states import FINAL
 from tests.waiting import wait_until
 
-#: Machines that build and test at once are slow.
+#: Generous, because test machines may be slow.
 TIMEOUT_SECONDS = 120.0
 _ANYWHERE = Address("127.0.0.1", 0)
 
 
 def settings_for(folder: Path, **changes: Any) -> ServerSettings:
-    """With an SQLite store in the folder, and frequent checkpoints."""
+    """Returns settings with an SQLite store in the folder and frequent checkpoints."""
     farm = FarmSettings(runs=RunSettings(checkpoint_seconds=0.05), store_check_seconds=0.2)
     settings = ServerSettings(
         listen=_ANYWHERE, store_url=f"sqlite://{folder / 'farm.db'}", name="here", farm=farm
@@ -41,16 +41,16 @@ def settings_for(folder: Path, **changes: Any) -> ServerSettings:
     return replace(settings, **changes)
 
 
-class _Telling(
+class _MetadataInterceptor(
     grpc.UnaryUnaryClientInterceptor,
     grpc.UnaryStreamClientInterceptor,
     grpc.StreamUnaryClientInterceptor,
     grpc.StreamStreamClientInterceptor,
 ):
-    """Adds metadata to all calls of a channel, whatever their kind."""
+    """Adds metadata to all calls of a channel."""
 
-    def __init__(self, told: Sequence[tuple[str, str]]) -> None:
-        self._told = told
+    def __init__(self, metadata: Sequence[tuple[str, str]]) -> None:
+        self._told = metadata
 
     def _call(self, continuation: Any, details: Any, request: Any) -> Any:
         more = (*(details.metadata or ()), *self._told)
@@ -72,15 +72,15 @@ class _CallDetails(NamedTuple):
     compression: grpc.Compression | None = None
 
 
-def telling(
-    channel: grpc.Channel, told: Sequence[tuple[str, str]] = WIRE_FORMAT_METADATA
+def with_metadata(
+    channel: grpc.Channel, metadata: Sequence[tuple[str, str]] = WIRE_FORMAT_METADATA
 ) -> grpc.Channel:
-    """The channel with this metadata in every call, as clients send it."""
-    return grpc.intercept_channel(channel, _Telling(told))
+    """Wraps a channel so that every call carries this metadata."""
+    return grpc.intercept_channel(channel, _MetadataInterceptor(metadata))
 
 
 class RunningServer:
-    """Serves from entering its context to leaving it."""
+    """Runs a coordinator while the context is open."""
 
     def __init__(
         self, settings: ServerSettings, instrumentation: Instrumentation | None = None
@@ -106,7 +106,7 @@ class RunningServer:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        exc_type: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
@@ -118,7 +118,7 @@ class RunningServer:
         return self._server.farm
 
     def stop(self) -> None:
-        """As at SIGTERM. Once."""
+        """Stops the server, as SIGTERM does. To be called once."""
         for channel in self._channels:
             channel.close()
         if self._is_up:
@@ -129,47 +129,47 @@ class RunningServer:
         self._loop.close()
 
     def run(self, coroutine: Any) -> Any:
-        """The result of a coroutine in the server's event loop."""
+        """Runs a coroutine in the server's event loop and returns its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(TIMEOUT_SECONDS)
 
     def channel(
         self,
         credentials: grpc.ChannelCredentials | None = None,
-        told: Sequence[tuple[str, str]] = WIRE_FORMAT_METADATA,
+        metadata: Sequence[tuple[str, str]] = WIRE_FORMAT_METADATA,
     ) -> grpc.Channel:
-        """A connection, closed with the server. `told` goes with every call."""
+        """Opens a channel that is closed with the server. Every call carries `metadata`."""
         channel = (
             grpc.insecure_channel(self.address)
             if credentials is None
             else grpc.secure_channel(self.address, credentials)
         )
         self._channels.append(channel)
-        return telling(channel, told)
+        return with_metadata(channel, metadata)
 
     def until(self, wanted: Callable[[], bool]) -> None:
-        """Returns once it is as wanted."""
+        """Waits until the condition is true."""
         wait_until(wanted)
 
     def submit_without_answer(self, spec: Any, client_request_id: str) -> None:
-        """Submits a job, whatever becomes of it."""
+        """Submits a job and ignores errors."""
         request = messages.SubmitJobRequest(spec=spec, client_request_id=client_request_id)
         with contextlib.suppress(grpc.RpcError):
             self.client().call("SubmitJob", request)
 
     def client(self) -> Client:
-        """Calls the server in plain text."""
+        """Returns a client without TLS."""
         return Client(self.channel())
 
 
 class Client:
-    """The calls that tests make most."""
+    """The most frequent calls of tests."""
 
     def __init__(self, channel: grpc.Channel, token: str | None = None) -> None:
         self.stub: Any = DesignServiceStub(channel)  # type: ignore[no-untyped-call]
         self.metadata = [] if token is None else [("authorization", f"Bearer {token}")]
 
     def call(self, method: str, request: Any) -> Any:
-        """The response. Raises grpc.RpcError."""
+        """Makes a call and returns its response. Raises grpc.RpcError."""
         return getattr(self.stub, method)(request, timeout=TIMEOUT_SECONDS, metadata=self.metadata)
 
     def submit(self, spec: Any, **rest: Any) -> job_pb2.Job:
@@ -181,41 +181,41 @@ class Client:
         return shown
 
     def watch(self, job: str, after_revision: int = 0) -> list[messages.WatchJobResponse]:
-        """Everything up to the job's end."""
+        """Returns all updates until the job's end."""
         request = messages.WatchJobRequest(job=job, after_revision=after_revision)
         return list(self.call("WatchJob", request))
 
     def history(self, job: str) -> list[job_pb2.JobEvent]:
-        """The whole history of a job that comes to its end."""
+        """Waits until a job has ended and returns its history."""
         return [update.event for update in self.watch(job) if update.HasField("event")]
 
     def until(self, job: str, wanted: Callable[[job_pb2.Job], bool]) -> job_pb2.Job:
-        """The job, once it is as wanted."""
+        """Waits until the condition is true for the job, and returns it."""
         return wait_until(lambda: shown if wanted(shown := self.get(job)) else None, f"job {job}")
 
     def until_state(self, job: str, state: job_pb2.JobState) -> job_pb2.Job:
-        """The job, once it is in this state."""
+        """Waits until the job is in this state, and returns it."""
         return self.until(job, lambda shown: shown.state == state)
 
     def until_final(self, job: str) -> job_pb2.Job:
-        """The job, once it is over."""
+        """Waits until the job has ended, and returns it."""
         return self.until(job, lambda shown: shown.state in FINAL)
 
     def remycc(self, job: str, epoch: int | None = None) -> bytes:
-        """The job's table as a .json file."""
+        """Returns the job's table as the content of a .json file."""
         request = messages.GetRemyCCRequest(job=job, epoch=epoch)
         content: bytes = self.call("GetRemyCC", request).content
         return content
 
 
 def refusal(error: grpc.RpcError) -> tuple[grpc.StatusCode, str]:
-    """The code and the sentence of a failed call."""
+    """Returns status code and message of a failed call."""
     assert isinstance(error, grpc.Call)
     return error.code(), error.details() or ""
 
 
 def named_fields(error: grpc.RpcError) -> list[str]:
-    """The fields that a failed call is blamed on."""
+    """Returns the field names in the violations of a failed call."""
     status = rpc_status.from_call(error)  # type: ignore[arg-type]
     bad_request = error_details_pb2.BadRequest()
     for detail in status.details if status is not None else ():

@@ -1,4 +1,4 @@
-"""Who may call what: every method of every service, for every kind of caller."""
+"""Tests access control of every method of every service, for every role."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _CHANGE |= {"DeleteJob", "ImportJob", "UploadTrace", "SubmitEvaluation"}
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """A coordinator with workers, that asks for tokens."""
+    """A coordinator with workers that requires tokens."""
     folder = tmp_path_factory.mktemp("guarded")
     settings = settings_for(folder, tokens_file=tokens_file(folder), evaluator="workers")
     with RunningServer(settings) as server:
@@ -62,12 +62,12 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]
 
 @pytest.fixture(scope="module")
 def channel(guarded: RunningServer) -> grpc.Channel:
-    """To the guarded coordinator."""
+    """A channel to the coordinator that requires tokens."""
     return guarded.channel()
 
 
 def _code(channel: grpc.Channel, path: str, metadata: list[tuple[str, str]]) -> grpc.StatusCode:
-    """How a call with an empty request ends; OK if it does not within a moment."""
+    """Returns the status of a call with an empty request."""
     method: MethodDescriptor = _METHODS[path]
     kind = (
         f"{'stream' if method.client_streaming else 'unary'}_"
@@ -88,7 +88,7 @@ def _code(channel: grpc.Channel, path: str, metadata: list[tuple[str, str]]) -> 
 
 
 def _expected(path: str) -> frozenset[Role]:
-    """Who may call a method, written down a second time."""
+    """Returns the roles that may call a method, independently of METHOD_ROLES."""
     service, _, method = path.rpartition("/")
     if method in _VIEW:
         return frozenset({Role.VIEWER, Role.SUBMITTER, Role.ADMIN})
@@ -102,12 +102,12 @@ def _expected(path: str) -> frozenset[Role]:
     return OPEN
 
 
-def test_every_method_is_listed_and_nothing_else() -> None:
+def test_method_roles_list_exactly_the_served_methods() -> None:
     assert set(METHOD_ROLES) == set(_METHODS)
 
 
 @pytest.mark.parametrize("path", sorted(_METHODS))
-def test_the_roles_of_every_method(path: str) -> None:
+def test_roles_of_each_method(path: str) -> None:
     assert METHOD_ROLES[path] == _expected(path)
 
 
@@ -124,7 +124,7 @@ def test_the_roles_of_every_method(path: str) -> None:
     ],
     ids=["none", "wrong", "empty", "bare", "basic", "two"],
 )
-def test_without_a_good_token_nobody_gets_in(
+def test_calls_without_valid_token_are_unauthenticated(
     channel: grpc.Channel, path: str, metadata: list[tuple[str, str]]
 ) -> None:
     code = _code(channel, path, metadata)
@@ -136,7 +136,7 @@ def test_without_a_good_token_nobody_gets_in(
 
 @pytest.mark.parametrize("path", sorted(_METHODS))
 @pytest.mark.parametrize("role", Role)
-def test_every_role_on_every_method(channel: grpc.Channel, path: str, role: Role) -> None:
+def test_each_role_may_call_only_its_methods(channel: grpc.Channel, path: str, role: Role) -> None:
     code = _code(channel, path, bearer(TOKENS[role]))
     if METHOD_ROLES[path] is OPEN or role in METHOD_ROLES[path]:
         assert code not in _DENIED
@@ -152,7 +152,7 @@ def test_every_role_on_every_method(channel: grpc.Channel, path: str, role: Role
         "/grpc.health.v1",
     ],
 )
-def test_a_method_that_there_is_not_asks_for_a_token_too(channel: grpc.Channel, path: str) -> None:
+def test_unknown_methods_require_a_token_too(channel: grpc.Channel, path: str) -> None:
     call: Any = channel.unary_unary(path)
     for metadata, code in (
         ([], grpc.StatusCode.UNAUTHENTICATED),
@@ -164,11 +164,11 @@ def test_a_method_that_there_is_not_asks_for_a_token_too(channel: grpc.Channel, 
 
 
 class TestOwnership:
-    """A job belongs to its submitter."""
+    """Tests that jobs belong to their submitters."""
 
     @pytest.fixture
     def owners(self, tmp_path: Path) -> Iterator[dict[str, Client]]:
-        """Clients by the names of their tokens."""
+        """Clients by token name."""
         path = tmp_path / "tokens.yaml"
         names = {"ada": "submitter", "bob": "submitter", "root": "admin"}
         for name in names:
@@ -193,7 +193,7 @@ class TestOwnership:
             ("DeleteJob", messages.DeleteJobRequest),
         ],
     )
-    def test_only_its_owner_and_an_administrator_change_a_job(
+    def test_only_owner_and_administrators_may_change_a_job(
         self, owners: dict[str, Client], method: str, request_type: Any
     ) -> None:
         job = owners["ada"].submit(small_joint_spec(steps=2))
@@ -207,19 +207,19 @@ class TestOwnership:
                 code = refusal(error)[0]
             assert (code != grpc.StatusCode.PERMISSION_DENIED) == may
 
-    def test_everybody_may_look_and_fork(self, owners: dict[str, Client]) -> None:
+    def test_other_users_may_read_and_fork(self, owners: dict[str, Client]) -> None:
         job = owners["ada"].submit(small_joint_spec(steps=2))
         owners["bob"].until_final(job.id)
         fork = owners["bob"].call("ForkJob", messages.ForkJobRequest(job=job.id)).job
         assert fork.owner == "bob"
 
-    def test_names_of_requests_are_the_submitter_s_own(self, owners: dict[str, Client]) -> None:
+    def test_request_ids_are_scoped_to_the_submitter(self, owners: dict[str, Client]) -> None:
         made = [
             owners[name].submit(small_joint_spec(steps=2), client_request_id="1").id
             for name in ("ada", "bob")
         ]
         assert made[0] != made[1]
 
-    def test_the_server_says_who_one_is(self, owners: dict[str, Client]) -> None:
+    def test_server_info_names_the_caller(self, owners: dict[str, Client]) -> None:
         info = owners["bob"].call("GetServerInfo", messages.GetServerInfoRequest())
         assert (info.caller, info.role) == ("bob", "submitter")

@@ -1,4 +1,4 @@
-"""How far the mirror is behind, and how often it failed."""
+"""Tests the lag and failure count of BackupWriter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from services.tests.stores.real_job import make_job
 from tests.waiting import wait_in_loop
 
 
-def test_a_mirror_is_behind_from_the_first_change_that_it_lacks(
+def test_lag_counts_from_the_oldest_unmirrored_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maintenance, "_RETRY_SECONDS", 0.01)
@@ -24,14 +24,14 @@ def test_a_mirror_is_behind_from_the_first_change_that_it_lacks(
     folder = tmp_path / "mirror"
     folder.write_text("in the way")
 
-    async def story() -> None:
+    async def scenario() -> None:
         writer = BackupWriter(Backup(f"file://{folder}"), store)
         assert (writer.behind_seconds, writer.failures) == (0, 0)
         writer.save("a")
         await wait_in_loop(lambda: writer.failures > 2)
         behind = writer.behind_seconds
         assert behind > 0
-        # A change more makes the first no younger.
+        # Another change does not reset the lag.
         writer.save("a")
         assert writer.behind_seconds >= behind
         folder.unlink()
@@ -40,4 +40,4 @@ def test_a_mirror_is_behind_from_the_first_change_that_it_lacks(
         assert not writer.trouble
         await writer.close(1.0)
 
-    asyncio.run(story())
+    asyncio.run(scenario())

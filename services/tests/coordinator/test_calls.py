@@ -1,4 +1,4 @@
-"""Calls that make jobs and show them."""
+"""Tests calls that create jobs and read them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SPEC = small_joint_spec()
 
 
 def _refused(client: Client, method: str, request: Any) -> tuple[grpc.StatusCode, str, list[Any]]:
-    """How the call is refused: code, sentence, details."""
+    """Makes a call that must be refused; returns its code, message and details."""
     with pytest.raises(grpc.RpcError) as caught:
         client.call(method, request)
     status = rpc_status.from_call(caught.value)  # type: ignore[arg-type]
@@ -52,11 +52,11 @@ def _fields(details: list[Any]) -> list[str]:
 
 
 class TestSubmitting:
-    def test_text_and_message_are_the_same_specification(self, client: Client) -> None:
+    def test_specifications_as_text_and_message_are_equal(self, client: Client) -> None:
         text = messages.SubmitJobRequest(spec_text=to_yaml(_SPEC))
         assert client.call("SubmitJob", text).job.spec == client.submit(_SPEC).spec == _SPEC
 
-    def test_what_the_submitter_says_is_kept(self, client: Client) -> None:
+    def test_submitted_attributes_are_stored(self, client: Client) -> None:
         job = client.submit(_SPEC, name="mine", priority=-3, weight=2.5, campaign="sweep")
         shown = client.get(job.id)
         assert (shown.name, shown.priority, shown.weight, shown.campaign) == (
@@ -65,36 +65,34 @@ class TestSubmitting:
         )
         assert shown.owner == "local"
 
-    def test_the_specification_names_a_job_that_its_submitter_does_not(
-        self, client: Client
-    ) -> None:
+    def test_a_job_without_name_gets_the_name_of_its_specification(self, client: Client) -> None:
         assert client.submit(_SPEC).name == _SPEC.name
 
-    def test_a_request_that_is_repeated_makes_one_job(self, client: Client) -> None:
+    def test_a_repeated_request_id_creates_one_job(self, client: Client) -> None:
         first = client.submit(_SPEC, client_request_id="once")
         second = client.submit(_SPEC, client_request_id="once")
         assert first.id == second.id
         assert len(client.call("ListJobs", messages.ListJobsRequest()).jobs) == 1
 
-    def test_without_an_id_every_request_makes_a_job(self, client: Client) -> None:
+    def test_requests_without_id_always_create_jobs(self, client: Client) -> None:
         assert client.submit(_SPEC).id != client.submit(_SPEC).id
 
-    def test_one_id_stands_for_one_request(self, client: Client) -> None:
+    def test_a_request_id_reused_for_another_request_is_refused(self, client: Client) -> None:
         client.submit(_SPEC, client_request_id="once")
         request = messages.SubmitJobRequest(spec=_SPEC, name="other", client_request_id="once")
         code, message, details = _refused(client, "SubmitJob", request)
         assert code == grpc.StatusCode.ALREADY_EXISTS
-        assert "by another request; every request needs an id of its own" in message
+        assert "was used for a different request" in message
         assert [type(detail) for detail in details] == [error_details_pb2.ResourceInfo]
 
-    def test_a_request_that_is_only_checked_makes_nothing(self, client: Client) -> None:
+    def test_validate_only_creates_nothing(self, client: Client) -> None:
         job = client.submit(_SPEC, validate_only=True)
         assert job.id == ""
         assert job.spec == _SPEC
         assert not client.call("ListJobs", messages.ListJobsRequest()).jobs
 
     @pytest.mark.parametrize("validate_only", [False, True])
-    def test_every_field_that_is_wrong_is_named(self, client: Client, validate_only: bool) -> None:
+    def test_all_invalid_fields_are_named(self, client: Client, validate_only: bool) -> None:
         text = to_yaml(_SPEC).replace("delta: 1", "delta: -1").replace("steps: 24", "steps: 0")
         request = messages.SubmitJobRequest(spec_text=text, validate_only=validate_only)
         code, message, details = _refused(client, "SubmitJob", request)
@@ -117,7 +115,7 @@ class TestSubmitting:
             ({"spec": _SPEC, "client_request_id": "x" * 201}, "client_request_id"),
         ],
     )
-    def test_what_makes_no_sense_is_refused(
+    def test_invalid_requests_are_refused(
         self, client: Client, changes: dict[str, Any], field: str
     ) -> None:
         request = messages.SubmitJobRequest(**changes)
@@ -127,11 +125,11 @@ class TestSubmitting:
 
 
 class TestNames:
-    def test_a_job_is_named_by_id_or_by_name(self, client: Client) -> None:
+    def test_jobs_are_found_by_id_or_name(self, client: Client) -> None:
         job = client.submit(_SPEC, name="only")
         assert client.get("only").id == client.get(job.id).id == job.id
 
-    def test_two_of_one_name_are_told_apart_by_id(self, client: Client) -> None:
+    def test_ambiguous_names_list_the_ids(self, client: Client) -> None:
         ids = {client.submit(_SPEC, name="twin").id for _ in range(2)}
         code, message, _ = _refused(client, "GetJob", messages.GetJobRequest(job="twin"))
         assert code == grpc.StatusCode.INVALID_ARGUMENT
@@ -139,7 +137,7 @@ class TestNames:
 
 
 class TestListing:
-    def test_pages_newest_first_without_specifications(self, client: Client) -> None:
+    def test_pages_are_newest_first_without_specifications(self, client: Client) -> None:
         ids = [client.submit(_SPEC, name=f"job-{number}").id for number in range(5)]
         listed, token = [], ""
         while True:
@@ -152,7 +150,7 @@ class TestListing:
         assert [job.id for job in listed] == ids[::-1]
         assert not any(job.HasField("spec") for job in listed)
 
-    def test_only_what_was_asked_for(self, client: Client) -> None:
+    def test_filters_select_jobs(self, client: Client) -> None:
         for number in range(3):
             client.submit(_SPEC, name=f"job-{number}", campaign="odd" if number % 2 else "")
         request = messages.ListJobsRequest(campaign="odd", name_contains="job", owner="local")
@@ -167,7 +165,7 @@ class TestListing:
             (messages.ListJobsRequest(page_size=1001), "page_size"),
         ],
     )
-    def test_what_makes_no_sense_is_refused(
+    def test_invalid_requests_are_refused(
         self, client: Client, request_: messages.ListJobsRequest, field: str
     ) -> None:
         code, _, details = _refused(client, "ListJobs", request_)
@@ -178,11 +176,11 @@ class TestListing:
 class TestResults:
     @pytest.fixture
     def finished(self, client: Client) -> job_pb2.Job:
-        """A job that is over."""
+        """A finished job."""
         job = client.submit(_SPEC, name="finished")
         return client.until_final(job.id)
 
-    def test_every_epoch_and_its_table(self, client: Client, finished: job_pb2.Job) -> None:
+    def test_epochs_and_their_tables(self, client: Client, finished: job_pb2.Job) -> None:
         response = client.call("ListEpochs", messages.ListEpochsRequest(job="finished"))
         epochs = response.epochs
         assert [each.record.epoch for each in epochs] == list(range(len(epochs)))
@@ -195,7 +193,7 @@ class TestResults:
         best = max(each.record.epoch for each in epochs if each.record.comparison.accepted)
         assert client.remycc("finished", epoch=best) == client.remycc("finished")
 
-    def test_as_a_file_of_either_form(
+    def test_tables_as_json_and_dna_files(
         self, client: Client, finished: job_pb2.Job, tmp_path: Path
     ) -> None:
         tables = []
@@ -211,7 +209,7 @@ class TestResults:
             assert tables[-1].rule_count == response.rules
         assert tables[0] == tables[1]
 
-    def test_scale_free_rules_are_refused_as_a_dna_file(self, client: Client) -> None:
+    def test_scale_free_rules_cannot_be_a_dna_file(self, client: Client) -> None:
         spec = small_joint_spec(edition=2, signals="rtt_ratio", steps=2)
         job = client.until_final(client.submit(spec).id)
         request = messages.GetRemyCCRequest(job=job.id, format=messages.REMY_CC_FORMAT_DNA)
@@ -220,15 +218,15 @@ class TestResults:
         assert "its rules are scale-free, which a .dna file cannot say" in message
         assert _fields(details) == ["format"]
 
-    def test_there_is_no_table_of_what_was_not_done(
-        self, client: Client, finished: job_pb2.Job
-    ) -> None:
+    def test_a_missing_epoch_is_not_found(self, client: Client, finished: job_pb2.Job) -> None:
         request = messages.GetRemyCCRequest(job=finished.id, epoch=99)
         code, message, _ = _refused(client, "GetRemyCC", request)
         assert code == grpc.StatusCode.NOT_FOUND
         assert f"has no epoch 99; it has completed {finished.progress.epoch} epochs" in message
 
-    def test_jobs_side_by_side(self, client: Client, finished: job_pb2.Job) -> None:
+    def test_comparison_lists_differing_settings(
+        self, client: Client, finished: job_pb2.Job
+    ) -> None:
         other = client.submit(with_settings(_SPEC, ["objective.delta=10"]))
         request = messages.CompareJobsRequest(jobs=[finished.id, other.id])
         response = client.call("CompareJobs", request)
@@ -238,7 +236,7 @@ class TestResults:
         assert list(difference.values) == ["1", "10"]
 
     @pytest.mark.parametrize("count", [0, 101])
-    def test_some_jobs_are_compared_not_any_number(
+    def test_the_number_of_compared_jobs_is_limited(
         self, client: Client, finished: job_pb2.Job, count: int
     ) -> None:
         request = messages.CompareJobsRequest(jobs=[finished.id] * count)
@@ -248,7 +246,7 @@ class TestResults:
 
 
 class TestForking:
-    def test_a_fork_begins_with_the_table_of_an_epoch(self, client: Client) -> None:
+    def test_a_fork_starts_from_the_table_of_an_epoch(self, client: Client) -> None:
         origin = client.until_final(client.submit(_SPEC, name="origin", campaign="c").id)
         request = messages.ForkJobRequest(
             job="origin", epoch=1, name="fork", settings=["objective.delta=10"], priority=4
@@ -259,19 +257,19 @@ class TestForking:
         assert fork.spec.objective.delta == 10
         assert client.until_final(fork.id).state == SUCCEEDED
 
-        # The same design, driven here.
+        # Runs the same design in-process.
         table = _table(client, "origin", epoch=1)
         designer = Designer(fork.spec, first_table=table)
         while (step := designer.next_request()) is not None:
             designer.receive(remy_simulator.evaluate_columns(step))
         assert _table(client, "fork") == designer.table
 
-    def test_a_fork_of_the_best_table_is_repeatable(self, client: Client) -> None:
+    def test_a_repeated_fork_request_creates_one_job(self, client: Client) -> None:
         client.until_final(client.submit(_SPEC, name="origin").id)
         request = messages.ForkJobRequest(job="origin", client_request_id="fork")
         first, second = (client.call("ForkJob", request).job for _ in range(2))
         assert first.id == second.id
-        # Which is the name of two jobs by now.
+        # The request is still unambiguous, although two jobs now have the name.
         assert first.name == "origin"
 
     @pytest.mark.parametrize(
@@ -283,7 +281,7 @@ class TestForking:
             ({"epoch": 99}, grpc.StatusCode.NOT_FOUND, False),
         ],
     )
-    def test_what_cannot_be_is_refused(
+    def test_invalid_forks_are_refused(
         self, client: Client, changes: dict[str, Any], code: grpc.StatusCode, field: bool
     ) -> None:
         client.until_final(client.submit(_SPEC, name="origin").id)
@@ -294,11 +292,11 @@ class TestForking:
 
 
 def _table(client: Client, job: str, epoch: int | None = None) -> Any:
-    """The table itself."""
+    """Returns a job's table."""
     return RemyCC.from_message(from_json(client.remycc(job, epoch))).table
 
 
-def test_what_serves_here(client: Client) -> None:
+def test_server_info(client: Client) -> None:
     client.until_final(client.submit(_SPEC).id)
 
     def get_info() -> messages.GetServerInfoResponse:
@@ -316,6 +314,6 @@ def test_what_serves_here(client: Client) -> None:
     assert info.evaluators.kind == "local"
     assert len(info.simulator_digest) == len(info.scale_free_digest) == 64
     assert len(info.protocols_digest) == 64
-    # A run ends a little after its job has.
+    # A run ends shortly after its job.
     wait_until(lambda: get_info().running_jobs == 0)
     assert get_info().waiting_jobs == 0

@@ -1,4 +1,4 @@
-"""DesignJobs whose specifications name files, which are keys of ConfigMaps."""
+"""Tests DesignJobs whose specifications name files in ConfigMaps."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _DESIGN: Mapping[str, Any] = {
 
 
 class _Cluster:
-    """One DesignJob and some ConfigMaps, in memory. See Cluster."""
+    """A Cluster in memory, with one DesignJob and some ConfigMaps."""
 
     def __init__(self, design: Mapping[str, Any]) -> None:
         self.config_maps = {"lte": {"down.trace": _TRACE}, "rivals": {"one-x.json": _TABLE}}
-        self.is_away = False
+        self.is_unreachable = False
         self.object: dict[str, Any] = {
             "metadata": {
                 "name": "cellular",
@@ -60,12 +60,12 @@ class _Cluster:
             },
             "spec": {"design": design},
         }
-        self._news: asyncio.Queue[None] = asyncio.Queue()
+        self._changes: asyncio.Queue[None] = asyncio.Queue()
 
     async def watch(self, kind: Kind) -> AsyncIterator[Change]:
         yield Listed(kind, (copy.deepcopy(self.object),))
         while True:
-            await self._news.get()
+            await self._changes.get()
             yield Changed(kind, copy.deepcopy(self.object))
 
     async def apply(self, manifest: Mapping[str, Any], manager: str = "") -> Mapping[str, Any]:
@@ -74,7 +74,7 @@ class _Cluster:
         metadata = {"resourceVersion": str(int(self.object["metadata"]["resourceVersion"]) + 1)}
         self.object["metadata"] |= copy.deepcopy(dict(manifest["metadata"])) | metadata
         self.object |= {key: manifest[key] for key in ("status",) if key in manifest}
-        self._news.put_nowait(None)
+        self._changes.put_nowait(None)
         return copy.deepcopy(self.object)
 
     async def change(self, kind: Kind, name: str, patch: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -87,7 +87,7 @@ class _Cluster:
         raise NotImplementedError
 
     async def config_map(self, name: str) -> Mapping[str, bytes] | None:
-        if self.is_away:
+        if self.is_unreachable:
             raise ClusterUnreachable("the Kubernetes API cannot be reached")
         return self.config_maps.get(name)
 
@@ -95,7 +95,7 @@ class _Cluster:
         pass
 
     def until_phase(self, *phases: str) -> dict[str, Any]:
-        """The status, once it has one of these phases."""
+        """Waits until the status has one of these phases, and returns it."""
 
         def status() -> dict[str, Any] | None:
             found: dict[str, Any] = self.object.get("status", {})
@@ -120,13 +120,13 @@ def _serve(server: RunningServer, cluster: _Cluster) -> DesignJobController:
 
 
 def _design(path: str) -> dict[str, Any]:
-    """With another recording."""
+    """Returns the design with another trace file."""
     design = json.loads(json.dumps(_DESIGN))
     design["network"]["links"][0]["trace"]["path"] = path
     return design  # type: ignore[no-any-return]
 
 
-def test_a_job_follows_what_a_config_map_holds(server: RunningServer) -> None:
+def test_files_are_read_from_config_maps(server: RunningServer) -> None:
     cluster = _Cluster(_DESIGN)
     controller = _serve(server, cluster)
     try:
@@ -134,7 +134,7 @@ def test_a_job_follows_what_a_config_map_holds(server: RunningServer) -> None:
         job = server.client().get(status["jobID"])
         trace = job.spec.network.links[0].trace
         assert trace.sha256 == parse_trace(_TRACE, "").sha256.hex()
-        # 1504 bytes every 5 ms, of which a packet and its header take all.
+        # One opportunity of 1504 bytes every 5 ms carries one packet with its header.
         assert trace.mean_rate_mbps == pytest.approx(1500 * 8 / 5000, rel=0.001)
         table = json.loads(job.spec.network.sender_groups[1].table.json)
         assert table.items() <= json.loads(_TABLE).items()
@@ -144,7 +144,7 @@ def test_a_job_follows_what_a_config_map_holds(server: RunningServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "words"),
+    ("path", "expected"),
     [
         ("wifi/down.trace", "namespace research has no ConfigMap wifi with that key"),
         ("lte/up.trace", "namespace research has no ConfigMap lte with that key"),
@@ -155,8 +155,8 @@ def test_a_job_follows_what_a_config_map_holds(server: RunningServer) -> None:
         ("lte/large", "names files that are too large: at most 100000 bytes are allowed"),
     ],
 )
-def test_what_cannot_be_followed_is_said(
-    server: RunningServer, monkeypatch: pytest.MonkeyPatch, path: str, words: str
+def test_invalid_files_refuse_the_object_with_a_message(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch, path: str, expected: str
 ) -> None:
     monkeypatch.setattr(design_jobs, "_MOST_FILES_BYTES", 100_000)
     cluster = _Cluster(_design(path))
@@ -164,21 +164,21 @@ def test_what_cannot_be_followed_is_said(
     controller = _serve(server, cluster)
     try:
         message = cluster.until_phase("Refused", "Pending", "Running")["message"]
-        assert words in message
+        assert expected in message
         assert "\n" not in message
         assert server.client().call("ListJobs", messages.ListJobsRequest()).jobs == []
     finally:
         server.run(controller.close())
 
 
-def test_a_cluster_that_is_away_refuses_nothing(server: RunningServer) -> None:
+def test_an_unreachable_cluster_is_retried(server: RunningServer) -> None:
     cluster = _Cluster(_DESIGN)
-    cluster.is_away = True
+    cluster.is_unreachable = True
     controller = _serve(server, cluster)
     try:
-        wait_until(lambda: controller._waits.get("1"), "the controller to wait")
+        wait_until(lambda: controller._backoffs.get("1"), "the controller to wait")
         assert "status" not in cluster.object
-        cluster.is_away = False
+        cluster.is_unreachable = False
         cluster.until_phase("Succeeded")
     finally:
         server.run(controller.close())

@@ -1,4 +1,4 @@
-"""A job's design is the embedded one, byte for byte, whatever happens on the way."""
+"""Tests that a job's design is byte-identical to one in-process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def spec(request: pytest.FixtureRequest) -> spec_pb2.DesignSpec:
     return _SPECS[request.param]
 
 
-def test_submitted_watched_and_fetched(
+def test_history_and_table_equal_the_embedded_design(
     client: Client, spec: spec_pb2.DesignSpec, tmp_path: Path
 ) -> None:
     table, events = embedded_design(spec, tmp_path / "embedded")
@@ -51,9 +51,7 @@ def test_submitted_watched_and_fetched(
     assert client.remycc(job.id) == table
 
 
-def test_a_budget_of_cpu_time_is_measured_once_and_becomes_steps(
-    client: Client, tmp_path: Path
-) -> None:
+def test_a_cpu_time_budget_is_converted_to_steps_once(client: Client, tmp_path: Path) -> None:
     job = client.until_final(client.submit(joint_spec()).id)
     assert not job.spec.search.joint.HasField("cpu_seconds")
     changes = [each for each in client.history(job.id) if each.HasField("budget_changed")]
@@ -63,9 +61,7 @@ def test_a_budget_of_cpu_time_is_measured_once_and_becomes_steps(
     assert client.remycc(job.id) == table
 
 
-def test_tables_that_are_designed_together_are_fetched_by_name(
-    client: Client, tmp_path: Path
-) -> None:
+def test_tables_designed_together_are_fetched_by_name(client: Client, tmp_path: Path) -> None:
     DesignRun(pair_spec(), tmp_path / "pair", threads=1).run()
     job = client.until_final(client.submit(pair_spec()).id)
     assert job.state == SUCCEEDED

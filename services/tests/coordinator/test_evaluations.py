@@ -1,4 +1,4 @@
-"""Evaluation jobs: requests that are given, evaluated once, and kept."""
+"""Tests evaluation jobs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from remy_laboratory.studies.study import parse_study
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2
 from remy_services.coordinator.checkpointing import RunSettings
-from remy_services.coordinator.evaluation_run import EvaluationRun, KeptParts
+from remy_services.coordinator.evaluation_run import EvaluatedParts, EvaluationRun
 from remy_services.coordinator.farm import FarmSettings
 from remy_services.jobs.states import CANCELLED, FAILED, PAUSED, RUNNING, SUCCEEDED
 from remy_services.transport.grpc import SimulatorIdentity
@@ -47,7 +47,7 @@ _NETWORK = {
 
 
 def small_request(first_run: int, seconds: float = 2.0) -> evaluation_pb2.EvaluationRequest:
-    """Two runs of a network."""
+    """Returns a request with two runs of a network."""
     study = parse_study(SMALL, "small.yaml", study="small", name="figure")
     network = study_network(study.rows[0].senders, _NETWORK)
     return columns.packed(
@@ -61,7 +61,7 @@ def small_request(first_run: int, seconds: float = 2.0) -> evaluation_pb2.Evalua
 
 
 _SMALL = [small_request(run) for run in range(0, 12, 2)]
-#: Each takes a while, so that something can happen meanwhile.
+#: Slow requests, so that a test can act while they run.
 _LONG = [small_request(run, seconds=400.0) for run in range(0, 24, 2)]
 
 
@@ -100,11 +100,11 @@ def _embedded(requests: list[evaluation_pb2.EvaluationRequest]) -> list[bytes]:
 
 
 def _evaluations(client: Client, job: str) -> int:
-    """How many simulations were made for it."""
+    """Returns the number of simulations made for a job."""
     return client.get(job).progress.evaluations
 
 
-def test_a_job_comes_to_what_is_evaluated_here(client: Client) -> None:
+def test_outcomes_equal_those_of_local_evaluation(client: Client) -> None:
     job = submit_evaluation(client, _SMALL, name="cells", priority=3)
     assert (job.name, job.priority, len(job.evaluation.parts)) == ("cells", 3, len(_SMALL))
     ended = client.until_final(job.id)
@@ -117,7 +117,7 @@ def test_a_job_comes_to_what_is_evaluated_here(client: Client) -> None:
     assert not listed.evaluation.parts
 
 
-def test_a_request_that_is_repeated_makes_one_job(client: Client) -> None:
+def test_a_repeated_request_id_creates_one_job(client: Client) -> None:
     first = submit_evaluation(client, _SMALL, client_request_id="one")
     assert submit_evaluation(client, _SMALL, client_request_id="one", priority=9).id == first.id
     with pytest.raises(grpc.RpcError) as caught:
@@ -125,7 +125,7 @@ def test_a_request_that_is_repeated_makes_one_job(client: Client) -> None:
     assert refusal(caught.value)[0] == grpc.StatusCode.ALREADY_EXISTS
 
 
-def test_what_another_job_has_had_evaluated_is_taken_over(client: Client) -> None:
+def test_outcomes_of_other_jobs_are_reused(client: Client) -> None:
     first = submit_evaluation(client, _SMALL[:4])
     client.until_final(first.id)
     second = submit_evaluation(client, _SMALL)
@@ -134,7 +134,7 @@ def test_what_another_job_has_had_evaluated_is_taken_over(client: Client) -> Non
     assert _outcomes(client, second.id, len(_SMALL)) == _embedded(_SMALL)
 
 
-def test_a_job_pauses_goes_on_and_ends_when_asked(client: Client) -> None:
+def test_pause_resume_extend_and_cancel(client: Client) -> None:
     job = submit_evaluation(client, _LONG).id
     client.until(job, lambda shown: shown.progress.step >= 1)
     client.call("PauseJob", messages.PauseJobRequest(job=job))
@@ -148,12 +148,12 @@ def test_a_job_pauses_goes_on_and_ends_when_asked(client: Client) -> None:
     ended = client.until_final(job)
     assert ended.state == CANCELLED
     assert _outcome(client, job, 0) == _embedded(_LONG[:1])[0]
-    # What it came to is of use to the next.
+    # A new job reuses the outcomes of the cancelled one.
     again = submit_evaluation(client, _LONG[: ended.progress.step]).id
     assert client.until_final(again).progress.evaluations == 0
 
 
-def test_one_of_higher_priority_goes_first(tmp_path: Path) -> None:
+def test_a_higher_priority_preempts_an_evaluation(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
     farm = replace(settings.farm, jobs=replace(settings.farm.jobs, running_jobs=1))
     with RunningServer(replace(settings, farm=farm)) as server:
@@ -163,27 +163,27 @@ def test_one_of_higher_priority_goes_first(tmp_path: Path) -> None:
         high = client.submit(small_joint_spec(), priority=1).id
         client.until_final(high)
         events = client.history(low)
-    assert any("gave way" in each.state_changed.message for each in events)
+    assert any("preempted" in each.state_changed.message for each in events)
 
 
-def test_behind_a_long_part_others_are_evaluated_and_nothing_spins(
+def test_parts_behind_a_slow_one_are_evaluated_without_busy_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     evaluated, turns = set(), []
     evaluate, wait = EvaluationRun._evaluate, EvaluationRun._wait
 
-    async def noted(run: EvaluationRun, number: int, kept: KeptParts) -> Any:
+    async def recording_evaluate(run: EvaluationRun, number: int, kept: EvaluatedParts) -> Any:
         outcome = await evaluate(run, number, kept)
         evaluated.add(number)
         return outcome
 
-    async def counted(run: EvaluationRun) -> None:
+    async def counting_wait(run: EvaluationRun) -> None:
         turns.append(run)
         await wait(run)
 
-    monkeypatch.setattr(EvaluationRun, "_evaluate", noted)
-    monkeypatch.setattr(EvaluationRun, "_wait", counted)
-    # Two for the runs of the long part.
+    monkeypatch.setattr(EvaluationRun, "_evaluate", recording_evaluate)
+    monkeypatch.setattr(EvaluationRun, "_wait", counting_wait)
+    # Two threads run the slow part, and one the others.
     settings = settings_for(tmp_path, threads=3)
     run_settings = RunSettings(checkpoint_seconds=0.0)
     with RunningServer(replace(settings, farm=replace(settings.farm, runs=run_settings))) as server:
@@ -193,13 +193,13 @@ def test_behind_a_long_part_others_are_evaluated_and_nothing_spins(
         wait_until(lambda: evaluated == set(range(1, parts)))
         before = len(turns)
         time.sleep(0.5)
-        # There is nothing to do but to wait for the first.
+        # The run only waits for the slow part.
         assert len(turns) - before < 10
         client.call("CancelJob", messages.CancelJobRequest(job=job.id))
         assert client.until_final(job.id).state == CANCELLED
 
 
-def test_a_restart_evaluates_nothing_twice(tmp_path: Path) -> None:
+def test_a_restart_repeats_no_evaluation(tmp_path: Path) -> None:
     with RunningServer(settings_for(tmp_path)) as server:
         client = server.client()
         job = submit_evaluation(client, _LONG).id
@@ -211,14 +211,14 @@ def test_a_restart_evaluates_nothing_twice(tmp_path: Path) -> None:
         assert ended.state == SUCCEEDED
         assert ended.progress.evaluations == 2 * len(_LONG)
         outcomes = _outcomes(client, job, len(_LONG))
-        # From another client, after the first has gone.
+        # The same requests from another client.
         again = submit_evaluation(client, _LONG).id
         assert again != job
         assert client.until_final(again).progress.evaluations == 0
         assert _outcomes(client, again, len(_LONG)) == outcomes == _embedded(_LONG)
 
 
-def test_what_was_brought_here_is_nobody_elses_outcome(client: Client) -> None:
+def test_outcomes_of_imported_jobs_are_not_reused(client: Client) -> None:
     job = submit_evaluation(client, _SMALL).id
     client.until_final(job)
     archive = export_archive(client, job)
@@ -229,7 +229,7 @@ def test_what_was_brought_here_is_nobody_elses_outcome(client: Client) -> None:
     assert client.until_final(again).progress.evaluations == 2 * len(_SMALL)
 
 
-def test_what_only_designs_have_is_refused(client: Client) -> None:
+def test_calls_for_design_jobs_are_refused(client: Client) -> None:
     job = submit_evaluation(client, _SMALL).id
     client.until_final(job)
     for method, request in (
@@ -242,11 +242,11 @@ def test_what_only_designs_have_is_refused(client: Client) -> None:
             client.call(method, request)
         code, sentence = refusal(caught.value)
         assert code == grpc.StatusCode.FAILED_PRECONDITION, method
-        assert "evaluates what it was given" in sentence
+        assert "is an evaluation job" in sentence
     assert not client.call("ListEpochs", messages.ListEpochsRequest(job=job)).epochs
 
 
-def test_outcomes_that_are_not_there_are_refused(client: Client) -> None:
+def test_missing_outcomes_are_refused(client: Client) -> None:
     design = client.submit(small_joint_spec()).id
     job = submit_evaluation(client, _LONG).id
     for name, part, code in (
@@ -267,16 +267,16 @@ def _with_a_trace(opportunities_us: bytes) -> evaluation_pb2.EvaluationRequest:
     return request
 
 
-def test_requests_that_cannot_be_are_refused(client: Client) -> None:
+def test_invalid_requests_are_refused(client: Client) -> None:
     empty = evaluation_pb2.EvaluationRequest()
     holding = small_request(0)
     holding.traces.add(opportunities_us=b"12345678")
     for requests, head, words in (
         ([], {}, "simulator_sha256"),
         ([empty], {}, "must have candidates"),
-        ([holding], {}, "uploaded by themselves"),
-        ([_with_a_trace(b"12345678")], {}, "uploaded first"),
-        (_SMALL, {"simulator_sha256": b"another"}, "programs of one version"),
+        ([holding], {}, "upload them with UploadTrace"),
+        ([_with_a_trace(b"12345678")], {}, "upload it first"),
+        (_SMALL, {"simulator_sha256": b"another"}, "install the same version on both sides"),
         (_SMALL, {"weight": -1.0}, "weight"),
         (_SMALL, {"name": "no name/"}, "name"),
     ):
@@ -287,7 +287,7 @@ def test_requests_that_cannot_be_are_refused(client: Client) -> None:
         assert words in sentence
 
 
-def test_what_the_simulator_refuses_fails_the_job(client: Client) -> None:
+def test_a_request_that_the_simulator_refuses_fails_the_job(client: Client) -> None:
     request = small_request(0)
     request.duration_ms = -1
     job = submit_evaluation(client, [*_SMALL, request]).id
@@ -296,7 +296,7 @@ def test_what_the_simulator_refuses_fails_the_job(client: Client) -> None:
     assert failed.failure_reason == job_pb2.FAILURE_REASON_REQUEST_REFUSED
 
 
-def test_a_limit_on_packets_holds(tmp_path: Path) -> None:
+def test_the_packet_limit_fails_the_job(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
     farm = FarmSettings(runs=RunSettings(checkpoint_seconds=0.05, maximum_packets=10_000))
     with RunningServer(replace(settings, farm=farm)) as server:
@@ -305,16 +305,16 @@ def test_a_limit_on_packets_holds(tmp_path: Path) -> None:
     assert failed.failure_reason == job_pb2.FAILURE_REASON_WORK_LIMIT
 
 
-def test_a_recording_that_was_uploaded_is_followed(client: Client) -> None:
+def test_uploaded_traces_are_used_and_exported(client: Client) -> None:
     times = array("Q", range(0, 2_000_000, 1500)).tobytes()
     assert upload(client, times) == hashlib.sha256(times).digest()
     job = submit_evaluation(client, [_with_a_trace(times)]).id
     assert client.until_final(job).state == SUCCEEDED
-    held = _with_a_trace(times)
-    held.traces.add(sha256=hashlib.sha256(times).digest(), opportunities_us=times)
-    assert _outcomes(client, job, 1) == _embedded([held])
-    # It goes with the job to another farm.
+    with_content = _with_a_trace(times)
+    with_content.traces.add(sha256=hashlib.sha256(times).digest(), opportunities_us=times)
+    assert _outcomes(client, job, 1) == _embedded([with_content])
+    # The archive contains the trace.
     archive = export_archive(client, job)
     client.call("DeleteJob", messages.DeleteJobRequest(job=job))
     import_archive(client, archive)
-    assert _outcomes(client, job, 1) == _embedded([held])
+    assert _outcomes(client, job, 1) == _embedded([with_content])

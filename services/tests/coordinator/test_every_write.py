@@ -1,4 +1,4 @@
-"""A coordinator that is lost at every single write of a whole job, before it and after it."""
+"""Tests a coordinator that crashes before or after every single write of a job."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from services.tests.coordinator.running_server import RunningServer, settings_fo
 from services.tests.stores.failing_store import FailingStore
 
 _SPEC = small_joint_spec(steps=4, steps_per_epoch=2, validation_specimens=8)
-#: Every step has a commit of its own.
+#: Commits every step.
 _FARM = FarmSettings(runs=RunSettings(checkpoint_seconds=0))
 
 
@@ -31,7 +31,7 @@ def _settings(folder: Path) -> ServerSettings:
 
 
 class _Run:
-    """One coordinator's part of the job."""
+    """A coordinator that fails at one write."""
 
     def __init__(self, fail_at: int, when: Literal["before", "after"]) -> None:
         self._fail_at = fail_at
@@ -52,7 +52,7 @@ class _Run:
     @property
     def writes(self) -> int:
         assert self.store is not None
-        return len(self.store.made)
+        return len(self.store.calls)
 
 
 def _writes_of_a_whole_job(folder: Path) -> int:
@@ -63,15 +63,15 @@ def _writes_of_a_whole_job(folder: Path) -> int:
     return run.writes
 
 
-def _is_lost_or_done(run: _Run, number: int, server: RunningServer) -> bool:
-    """How many commits a job is made in differs a little from run to run."""
+def _has_failed_or_finished(run: _Run, number: int, server: RunningServer) -> bool:
+    """Returns whether the write was reached or the job finished; the number of writes varies."""
     return run.writes >= number or any(
         handle.job.state in FINAL for handle in server.farm.catalogue
     )
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_the_store_is_left_so_that_another_goes_on(
+def test_another_coordinator_completes_the_job_identically(
     tmp_path: Path, when: Literal["before", "after"]
 ) -> None:
     table, events = embedded_design(_SPEC, tmp_path / "embedded")
@@ -81,9 +81,9 @@ def test_the_store_is_left_so_that_another_goes_on(
         settings = _settings(tmp_path / f"write-{number}")
         run = _Run(number, when)
         with RunningServer(settings, run.instrumentation()) as server:
-            # A client that hears nothing of its request makes it again, of whoever is there.
+            # The submission may fail; the client repeats it with the same request id below.
             server.submit_without_answer(_SPEC, "job")
-            server.until(partial(_is_lost_or_done, run, number, server))
+            server.until(partial(_has_failed_or_finished, run, number, server))
         with RunningServer(settings) as server:
             client = server.client()
             job = client.submit(_SPEC, client_request_id="job").id

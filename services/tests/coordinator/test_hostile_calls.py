@@ -1,4 +1,4 @@
-"""Requests that make no sense: refused in a sentence, and the server goes on serving."""
+"""Tests that invalid requests are refused with a sentence and do not harm the server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,13 @@ from remy_proto.v1 import worker_service_pb2
 from remy_proto.v1.design_service_pb2_grpc import DesignServiceStub
 from remy_services.coordinator.access import Role
 from remy_services.jobs.states import SUCCEEDED
-from services.tests.coordinator.hostile import DESIGN_METHODS, WORK, answer_to, mutated, sensible
+from services.tests.coordinator.hostile import (
+    DESIGN_METHODS,
+    WORK,
+    call_with_bytes,
+    mutate,
+    valid_request,
+)
 from services.tests.coordinator.role_tokens import TOKENS, bearer, tokens_file
 from services.tests.coordinator.running_server import Client, RunningServer, refusal, settings_for
 
@@ -26,7 +32,7 @@ _SPEC = small_joint_spec(steps=3)
 _MESSAGE_BYTES = 1 << 16
 _LOOKS = 5
 _TOKEN = bearer(TOKENS[Role.SUBMITTER])
-#: What a call that makes no sense may be answered with.
+#: Allowed statuses of invalid calls.
 _CODES = {
     grpc.StatusCode.OK,
     grpc.StatusCode.INVALID_ARGUMENT,
@@ -51,30 +57,30 @@ def _check(answer: tuple[grpc.StatusCode, str], method: Any) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_bytes_do_any_harm(server: RunningServer, seed: int) -> None:
+def test_fuzzed_requests_do_no_harm(server: RunningServer, seed: int) -> None:
     client, channel = server.client(), server.channel()
     job = client.until_final(client.submit(_SPEC).id).id
     chance = random.Random(seed)
     for _ in range(15):
         for method in DESIGN_METHODS:
-            request = mutated(sensible(method, job, _SPEC), chance)
+            request = mutate(valid_request(method, job, _SPEC), chance)
             for data in (chance.randbytes(chance.randint(0, 60)), request):
-                _check(answer_to(channel, method, [data, data]), method)
+                _check(call_with_bytes(channel, method, [data, data]), method)
     assert client.until_final(client.submit(_SPEC).id).state == SUCCEEDED
 
 
-def test_workers_that_speak_nonsense_are_sent_away(tmp_path: Path) -> None:
+def test_workers_with_fuzzed_messages_are_rejected(tmp_path: Path) -> None:
     chance = random.Random(7)
     with RunningServer(settings_for(tmp_path, evaluator="workers")) as server:
         channel = server.channel()
         hello = worker_service_pb2.WorkRequest(hello=worker_service_pb2.Hello(worker_id="w"))
         for _ in range(30):
             requests = [
-                mutated(hello.SerializeToString(), chance),
+                mutate(hello.SerializeToString(), chance),
                 chance.randbytes(20),
             ]
-            code, message = answer_to(channel, WORK, requests)
-            # One with another simulator is told that this coordinator has no use for any like it.
+            code, message = call_with_bytes(channel, WORK, requests)
+            # UNIMPLEMENTED is only for workers with another simulator.
             assert code != grpc.StatusCode.UNIMPLEMENTED or "has simulator" in message
             if code != grpc.StatusCode.UNIMPLEMENTED:
                 _check((code, message), WORK)
@@ -82,7 +88,7 @@ def test_workers_that_speak_nonsense_are_sent_away(tmp_path: Path) -> None:
         assert info.evaluators.workers == 0
 
 
-def test_messages_that_are_too_large_are_refused(tmp_path: Path) -> None:
+def test_oversized_messages_are_refused(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, maximum_message_bytes=_MESSAGE_BYTES)
     with RunningServer(settings) as server:
         client = server.client()
@@ -96,7 +102,7 @@ def test_messages_that_are_too_large_are_refused(tmp_path: Path) -> None:
         assert client.submit(_SPEC).id
 
 
-def test_specifications_that_are_too_large_are_refused(client: Client) -> None:
+def test_oversized_specifications_are_refused(client: Client) -> None:
     request = messages.SubmitJobRequest(spec_text="#" * ((256 << 10) + 1))
     with pytest.raises(grpc.RpcError) as caught:
         client.call("SubmitJob", request)
@@ -106,7 +112,7 @@ def test_specifications_that_are_too_large_are_refused(client: Client) -> None:
     )
 
 
-def test_calls_that_are_abandoned_leave_nothing_behind(server: RunningServer) -> None:
+def test_abandoned_calls_leave_nothing_behind(server: RunningServer) -> None:
     client = server.client()
     job = client.submit(small_joint_spec(steps=1_000_000)).id
     for _ in range(200):
@@ -122,36 +128,38 @@ def test_calls_that_are_abandoned_leave_nothing_behind(server: RunningServer) ->
 
 
 def _memory_blocks(client: Client, job: str) -> int:
-    """That this process keeps: the fewest of several looks, because threads hold on to what they
-    did last."""
+    """Returns the process's allocated memory blocks.
+
+    Takes the minimum of several samples, because threads keep objects of their last operation.
+    """
     counts = []
     for _ in range(_LOOKS):
         client.get(job)
         gc.collect()
-        # Not gc.get_objects: it would share tuples that other threads are still making.
+        # gc.get_objects would expose tuples that other threads are still building.
         counts.append(sys.getallocatedblocks())
     return min(counts)
 
 
 def _hostile_round(server: RunningServer, channel: grpc.Channel, job: str, seed: int) -> int:
-    """Calls of all methods, none of which should leave anything; how many there were."""
+    """Makes fuzzed calls of all methods; returns their number."""
     chance, calls = random.Random(seed), 0
     for method in DESIGN_METHODS:
-        # A fork that makes sense leaves a job, as it should.
+        # A valid fork would create a job.
         name = "none" if method.name == "ForkJob" else job
-        request = mutated(sensible(method, name, _SPEC), chance)
+        request = mutate(valid_request(method, name, _SPEC), chance)
         for data, metadata in (
             (request, _TOKEN),
             (request, bearer("wrong")),
             (chance.randbytes(chance.randint(0, 60)), _TOKEN),
         ):
-            answer_to(channel, method, [data, data], metadata)
+            call_with_bytes(channel, method, [data, data], metadata)
             calls += 1
     stub: Any = DesignServiceStub(channel)  # type: ignore[no-untyped-call]
     for _ in DESIGN_METHODS:
         stub.WatchJob(messages.WatchJobRequest(job=job), metadata=_TOKEN).cancel()
         calls += 1
-    answer_to(channel, DESIGN_METHODS[0], [bytes(_MESSAGE_BYTES + 1)], _TOKEN)
+    call_with_bytes(channel, DESIGN_METHODS[0], [bytes(_MESSAGE_BYTES + 1)], _TOKEN)
     server.until(lambda: server.farm.open_streams == 0)
     return calls + 1
 
@@ -168,6 +176,6 @@ def test_hostile_calls_leave_nothing_in_memory(tmp_path: Path) -> None:
             _hostile_round(server, channel, job, seed)
         before = _memory_blocks(client, job)
         calls = sum(_hostile_round(server, channel, job, seed) for seed in range(5, 25))
-        # Whatever a call might leave takes a block at least; what comes and goes takes some too.
+        # A leak of one block per call would exceed this bound, which allows for fluctuation.
         assert _memory_blocks(client, job) - before < calls / 2
         assert client.until_final(client.submit(_SPEC).id).state == SUCCEEDED

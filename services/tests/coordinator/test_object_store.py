@@ -1,4 +1,4 @@
-"""A mirror behind the S3 protocol, and what is left when a store is lost for good."""
+"""Tests a mirror on S3, and recovery after the permanent loss of a store."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BUCKET = "farms"
 
 @pytest.fixture(scope="module")
 def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A client of an S3 server on this machine; the environment leads the mirror to it, too."""
+    """A client of a local S3 server, which the environment also configures for mirrors."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port = listening.getsockname()[1]
@@ -59,7 +59,7 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             Bucket=_BUCKET, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"}
         )
         yield client
-        # What was connected to this server is of no use to other tests.
+        # Drops cached connections to this server.
         s3fs.S3FileSystem.clear_instance_cache()
 
 
@@ -70,7 +70,7 @@ def _answers(port: int) -> bool:
 
 @pytest.fixture(params=["sqlite", "redis"])
 def lost(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ServerSettings]:
-    """A farm whose store will not come back."""
+    """Settings of a farm whose store will be lost."""
     (tmp_path / "first").mkdir()
     settings = settings_for(tmp_path / "first", mirror_url=f"s3://{_BUCKET}/{request.param}")
     if request.param == "sqlite":
@@ -89,7 +89,7 @@ def _archive(bucket: Any, key: str) -> bytes:
     return content
 
 
-def test_a_job_whose_store_is_lost_goes_on_from_the_mirror_to_the_same_bytes(
+def test_a_job_recovered_from_the_mirror_has_the_same_result(
     bucket: Any, lost: ServerSettings, tmp_path: Path
 ) -> None:
     table, _ = embedded_design(_SPEC, tmp_path / "embedded")
@@ -100,7 +100,7 @@ def test_a_job_whose_store_is_lost_goes_on_from_the_mirror_to_the_same_bytes(
         gate.let_pass(10)
         key = f"{(lost.mirror_url or '').removeprefix(f's3://{_BUCKET}/')}/{job.id}.remyjob"
 
-        # The mirror is told at the end of an epoch.
+        # The mirror is written at the end of an epoch.
         wait_until(lambda: _objects(bucket, key) == 1, "an epoch in the mirror")
         archive = _archive(bucket, key)
         gate.open()
@@ -115,7 +115,7 @@ def test_a_job_whose_store_is_lost_goes_on_from_the_mirror_to_the_same_bytes(
         assert client.remycc(job.id) == table
 
 
-def test_what_is_deleted_leaves_the_bucket(bucket: Any, tmp_path: Path) -> None:
+def test_deleted_jobs_are_removed_from_the_bucket(bucket: Any, tmp_path: Path) -> None:
     with RunningServer(settings_for(tmp_path, mirror_url=f"s3://{_BUCKET}/kept")) as server:
         client = server.client()
         job = client.until_final(client.submit(_SPEC).id)

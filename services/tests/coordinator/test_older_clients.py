@@ -1,6 +1,6 @@
-"""A client that does not know a field: what its request means, or which field it is told to give.
+"""Tests that requests of older clients work, or fail with the name of the missing field.
 
-Older clients are newer requests with fields left out, sent to one coordinator over gRPC.
+A request of an older client is a present one with fields left out.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _SUBMITTED: dict[str, Any] = {
     "queue_name": "spot",
     "validate_only": True,
 }
-#: Of each method, requests that give every field. There are designs that are over and
-#: paused, and an evaluation that is over.
+#: Requests of each method that together set every field. There are finished and paused designs,
+#: #: and a finished evaluation.
 _FULL: dict[str, list[Any]] = {
     "SubmitJob": [
         messages.SubmitJobRequest(client_request_id="text", spec_text=to_yaml(_SPEC), **_SUBMITTED),
@@ -114,20 +114,20 @@ _CASES = [
 ]
 
 
-#: The id of each job by the name that it was submitted with.
+#: Job id by submitted name.
 _Ids: TypeAlias = dict[str, str]
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """Calls a coordinator."""
+    """A client of a coordinator."""
     with RunningServer(settings_for(tmp_path_factory.mktemp("farm"))) as server:
         yield server.client()
 
 
 @pytest.fixture(scope="module")
 def ids(client: Client) -> _Ids:
-    """The jobs."""
+    """Job ids by submitted name."""
     paused = client.submit(small_joint_spec(steps=_LONG), name="paused", priority=5).id
     client.call("PauseJob", messages.PauseJobRequest(job=paused))
     over = client.submit(_SPEC, name="over", priority=5, campaign="sweep").id
@@ -138,7 +138,7 @@ def ids(client: Client) -> _Ids:
     return {"over": over, "paused": paused, "evaluated": evaluated}
 
 
-def test_every_field_of_every_request_is_left_out() -> None:
+def test_the_requests_cover_every_field() -> None:
     assert {method.name for method in DESIGN_METHODS} == set(_FULL)
     for method in DESIGN_METHODS:
         given_fields = {field.name for each in _FULL[method.name] for field, _ in each.ListFields()}
@@ -146,7 +146,7 @@ def test_every_field_of_every_request_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(("method", "full", "field"), _CASES)
-def test_a_request_without_a_field_means_its_default_or_is_told_of_it(
+def test_an_omitted_field_has_its_default_or_is_reported(
     client: Client, ids: _Ids, method: str, full: Any, field: Any
 ) -> None:
     without = _with_ids(full, ids)
@@ -163,13 +163,13 @@ def test_a_request_without_a_field_means_its_default_or_is_told_of_it(
         setattr(meaning, field.name, getattr(complete(_copy(without)), field.name))
         assert meaning.HasField(field.name)
     if method == "ListJobs":
-        # What earlier calls have submitted may end between two.
+        # Jobs of earlier calls may end between the two calls.
         wait_until(lambda: _answer(client, method, meaning) == _answer(client, method, without))
     else:
         assert _answer(client, method, meaning) == answer
 
 
-#: What must be given, and the field that its absence is blamed on.
+#: Required fields, with the field that the error names.
 _NEEDED = {
     **{(method, "job"): "job" for method in _FULL},
     ("SubmitJob", "spec"): "spec",
@@ -182,7 +182,7 @@ _NEEDED = {
 }
 
 
-#: What the absence of a field means that has no default, said with the field.
+#: Values that state explicitly what the absence of a field without default means.
 _MEANINGS: dict[tuple[str, str], Any] = {
     ("ListJobs", "states"): messages.ListJobsRequest(states=job_pb2.JobState.keys()[1:]),
     ("ForkJob", "epoch"): messages.ForkJobRequest(epoch=0),
@@ -201,15 +201,15 @@ _STREAMS = ("ImportJob", "UploadTrace", "SubmitEvaluation")
 
 
 def _answer(client: Client, method: str, request: Any) -> tuple[grpc.StatusCode, Any]:
-    """How a call ends: what of the response time does not change, or the fields that are blamed."""
+    """Returns status and stable parts of the response, or the fields that the error names."""
     if method == "ExtendJob":
-        # What is not given stays as it was, and shall be as it was before the call before.
+        # Omitted fields keep their value, so it must be the same before both calls.
         first = messages.ExtendJobRequest(
             job="paused", stop=spec_pb2.Stop(), joint_steps=_LONG, priority=5
         )
         client.call(method, first)
     if method in ("SubmitJob", "ForkJob", "SubmitEvaluation") and request.client_request_id:
-        # Another request.
+        # A request id must not be reused for a different request.
         request = _copy(request)
         request.client_request_id = secrets.token_hex(8)
     try:
@@ -276,7 +276,7 @@ _PATHS = sorted(_paths(_SPEC))
 @settings(max_examples=60)
 @given(st.sets(st.sampled_from(_PATHS), min_size=1, max_size=8))
 @example({path for path in _PATHS if len(path) == 1})
-def test_a_specification_without_fields_means_their_defaults_or_is_told_of_them(
+def test_omitted_specification_fields_have_defaults_or_are_reported(
     client: Client, paths: set[tuple[str, ...]]
 ) -> None:
     spec, expected, blamed = _copy(_SPEC), _copy(_SPEC), set()

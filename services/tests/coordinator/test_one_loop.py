@@ -1,6 +1,6 @@
-"""One loop drives a design, whatever keeps it.
+"""Tests that designs in a directory and on a farm stop alike.
 
-The same budgets end it at the same step, and whatever ends it is what is said of it.
+The same budgets must stop both at the same step, with the same stop reason.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from services.tests.coordinator.gates import Gate, GatedEvaluator
 from services.tests.coordinator.running_server import Client, RunningServer, settings_for
 
 _SPEC = small_joint_spec()
-#: What each evaluation takes by the clock, and what it says that it took.
+#: Wall-clock time of each evaluation, and its reported CPU time.
 _WALL_SECONDS, _CPU_SECONDS = 3.0, 7.0
 
 
 class FakeClock:
-    """Goes on when an evaluation ends."""
+    """A clock that advances only when an evaluation ends."""
 
     def __init__(self) -> None:
         self.seconds = 1000.0
@@ -41,7 +41,7 @@ class FakeClock:
 
 
 class TimedEvaluator:
-    """An evaluator whose evaluations all take the same time."""
+    """An evaluator whose evaluations take a fixed time on the fake clock."""
 
     def __init__(self, inner: SharedEvaluator, clock: FakeClock) -> None:
         self._inner = inner
@@ -81,14 +81,14 @@ def _with_fake_clock() -> Instrumentation:
     return Instrumentation(evaluator=lambda inner: TimedEvaluator(inner, clock), clock=clock)
 
 
-def _said_last(out: Path) -> progress_pb2.StopReason:
+def _last_stop_reason(out: Path) -> progress_pb2.StopReason:
     return list(read_events(OutDirectory(out).progress))[-1].design_finished.reason
 
 
 @pytest.mark.parametrize(
     ("stop", "reason", "steps"),
     [
-        # The third step begins at 14 s, and the budget is looked at between two steps.
+        # The third step starts at 14 s; budgets are checked between steps.
         (spec_pb2.Stop(cpu_seconds=14.5), progress_pb2.STOP_REASON_CPU_SECONDS, 3),
         (spec_pb2.Stop(cpu_seconds=14), progress_pb2.STOP_REASON_CPU_SECONDS, 2),
         (spec_pb2.Stop(wall_seconds=9.5), progress_pb2.STOP_REASON_WALL_SECONDS, 4),
@@ -96,7 +96,7 @@ def _said_last(out: Path) -> progress_pb2.StopReason:
         (spec_pb2.Stop(cpu_seconds=100, steps=2), progress_pb2.STOP_REASON_STEPS, 2),
     ],
 )
-def test_a_budget_ends_a_design_at_the_same_step_wherever_it_is_kept(
+def test_a_budget_stops_at_the_same_step_in_directory_and_farm(
     tmp_path: Path, stop: spec_pb2.Stop, reason: progress_pb2.StopReason, steps: int
 ) -> None:
     spec = spec_pb2.DesignSpec()
@@ -121,7 +121,7 @@ def _extend(client: Client, job: str, stop: spec_pb2.Stop) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "reason", "steps"),
     [
-        # Each holds already, and the one that ended the design does not any more.
+        # Each new limit is already reached, and the limit that stopped the design no longer is.
         (
             spec_pb2.Stop(cpu_seconds=14),
             spec_pb2.Stop(wall_seconds=1),
@@ -140,7 +140,7 @@ def _extend(client: Client, job: str, stop: spec_pb2.Stop) -> None:
             progress_pb2.STOP_REASON_CPU_SECONDS,
             2,
         ),
-        # This one goes on.
+        # This limit is not reached.
         (
             spec_pb2.Stop(wall_seconds=6),
             spec_pb2.Stop(wall_seconds=1000, steps=4),
@@ -149,7 +149,7 @@ def _extend(client: Client, job: str, stop: spec_pb2.Stop) -> None:
         ),
     ],
 )
-def test_what_ends_a_design_that_was_extended_is_what_is_said_of_it(
+def test_stop_reason_of_an_extended_design(
     tmp_path: Path,
     before: spec_pb2.Stop,
     after: spec_pb2.Stop,
@@ -165,7 +165,7 @@ def test_what_ends_a_design_that_was_extended_is_what_is_said_of_it(
     _in_a_directory(first, out)
     result, table = _in_a_directory(second, out, resume=True)
     assert (result.reason, result.steps) == (reason, steps)
-    assert _said_last(out) == reason
+    assert _last_stop_reason(out) == reason
 
     with RunningServer(settings_for(tmp_path), _with_fake_clock()) as server:
         client = server.client()
@@ -193,14 +193,14 @@ def test_a_directory_with_other_files_is_left_alone(tmp_path: Path, resume: bool
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+def test_an_unrelated_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").touch()
     with pytest.raises(FileError, match=r"holds other files \(letter\.txt\)"):
         DesignRun(_SPEC, tmp_path).run()
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 
-class _GoesOn:
+class _AlwaysContinue:
     def __init__(self) -> None:
         self.changed = asyncio.Event()
 
@@ -208,7 +208,7 @@ class _GoesOn:
         return Directive.CONTINUE
 
 
-def test_a_loop_that_is_cancelled_leaves_nothing_waiting() -> None:
+def test_a_cancelled_loop_leaves_no_tasks() -> None:
     spec = spec_pb2.DesignSpec()
     spec.CopyFrom(_SPEC)
     spec.search.joint.cpu_seconds = 10
@@ -216,10 +216,10 @@ def test_a_loop_that_is_cancelled_leaves_nothing_waiting() -> None:
     async def cancelled() -> None:
         evaluator = GatedEvaluator(ThreadPoolEvaluator(), Gate())
         rehearsing = asyncio.create_task(
-            RunLoop(evaluator, _GoesOn(), lambda: Share("job", 1)).rehearse(spec)
+            RunLoop(evaluator, _AlwaysContinue(), lambda: Share("job", 1)).rehearse(spec)
         )
         async with asyncio.timeout(60):
-            # This one, the rehearsal, its evaluation, and who waits for the control.
+            # This task, the rehearsal, its evaluation, and the task that waits for the control.
             while len(asyncio.all_tasks()) < 4:
                 await asyncio.sleep(0)
         rehearsing.cancel()

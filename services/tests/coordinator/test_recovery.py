@@ -1,4 +1,4 @@
-"""Coordinators that end, and those that go on where they ended."""
+"""Tests recovery of jobs after a shutdown or crash of their coordinator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from remy_services.coordinator.server import ServerSettings
 from remy_services.jobs.states import FAILED, PAUSED, PENDING, RECOVERING, RUNNING, SUCCEEDED
 from remy_services.stores.contract import Commit
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks
-from services.tests.coordinator.gates import Gate, GatedEvaluator, Switch, cut_by
+from services.tests.coordinator.gates import Gate, GatedEvaluator, Switch, with_switch
 from services.tests.coordinator.running_server import TIMEOUT_SECONDS, RunningServer, settings_for
 from services.tests.jobs.records import new_record
 
@@ -31,7 +31,7 @@ def settings(tmp_path: Path) -> ServerSettings:
 
 @pytest.fixture
 def database(tmp_path: Path) -> Callable[[str], None]:
-    """Does something to the store's file, behind everybody's back."""
+    """Executes an SQL statement directly on the store's file."""
 
     def execute(statement: str) -> None:
         with sqlite3.connect(tmp_path / "farm.db", timeout=60) as connection:
@@ -40,21 +40,21 @@ def database(tmp_path: Path) -> Callable[[str], None]:
     return execute
 
 
-class Crashing:
-    """A server that does `steps` steps of a job, and then is cut off from its store and ended: all
-    that a crash would leave is left."""
+class CrashingServer:
+    """A server that is cut off from its store after some steps and then stopped, like a crash."""
 
     def __init__(self, settings: ServerSettings, *, grace_seconds: float = 0.1) -> None:
         self.gate, self.switch = Gate(), Switch()
         self.server = RunningServer(
             replace(settings, grace_seconds=grace_seconds),
             Instrumentation(
-                evaluator=lambda inner: GatedEvaluator(inner, self.gate), store=cut_by(self.switch)
+                evaluator=lambda inner: GatedEvaluator(inner, self.gate),
+                store=with_switch(self.switch),
             ),
         )
 
     def begin(self, steps: int) -> str:
-        """The id of a job that has committed so many steps."""
+        """Submits a job, waits until it has committed `steps` steps, and returns its id."""
         self.server.__enter__()
         client = self.server.client()
         job = client.submit(_SPEC, name="crash").id
@@ -73,15 +73,15 @@ def _states(history: list[job_pb2.JobEvent]) -> list[job_pb2.JobState]:
 
 
 def _check_history(history: list[job_pb2.JobEvent], expected: list[object]) -> None:
-    """Without a gap or a repeat, and with the embedded design's progress."""
+    """Asserts that the history is complete and has the embedded design's progress."""
     assert [event.revision for event in history] == list(range(1, len(history) + 1))
     progress = [event.progress for event in history if event.HasField("progress")]
     assert [without_clocks(event) for event in progress] == expected
 
 
-def test_an_orderly_end_costs_nothing(settings: ServerSettings, tmp_path: Path) -> None:
+def test_a_clean_shutdown_loses_no_steps(settings: ServerSettings, tmp_path: Path) -> None:
     table, events = embedded_design(_SPEC, tmp_path / "embedded")
-    first = Crashing(settings, grace_seconds=TIMEOUT_SECONDS)
+    first = CrashingServer(settings, grace_seconds=TIMEOUT_SECONDS)
     job = first.begin(7)
     first.server.stop()
 
@@ -96,11 +96,11 @@ def test_an_orderly_end_costs_nothing(settings: ServerSettings, tmp_path: Path) 
         assert client.get(job).progress.recoveries == 0
 
 
-def test_a_crash_costs_the_steps_since_the_last_commit(
+def test_a_crash_loses_only_steps_since_the_last_commit(
     settings: ServerSettings, tmp_path: Path
 ) -> None:
     table, events = embedded_design(_SPEC, tmp_path / "embedded")
-    first = Crashing(settings)
+    first = CrashingServer(settings)
     job = first.begin(7)
     first.crash()
 
@@ -117,10 +117,10 @@ def test_a_crash_costs_the_steps_since_the_last_commit(
         assert finished.status_message == ""
 
 
-def test_what_was_asked_for_before_a_crash_is_done_after_it(settings: ServerSettings) -> None:
-    first = Crashing(settings)
+def test_requests_before_a_crash_are_executed_after_it(settings: ServerSettings) -> None:
+    first = CrashingServer(settings)
     job = first.begin(3)
-    # The run cannot do as it was asked: its store is cut off as soon as that was committed.
+    # The store is cut off right after the request was committed, so the run cannot execute it.
     handle = first.server.run(first.server.farm.catalogue.find(job))
     first.server.run(handle.change(lambda draft: draft.move(job_pb2.JOB_STATE_PAUSING)))
     first.crash()
@@ -129,11 +129,11 @@ def test_what_was_asked_for_before_a_crash_is_done_after_it(settings: ServerSett
         assert second.client().get(job).state == PAUSED
 
 
-def test_a_damaged_snapshot_is_told_of_and_the_one_before_is_used(
+def test_a_damaged_snapshot_is_recorded_and_the_previous_one_used(
     settings: ServerSettings, database: Callable[[str], None], tmp_path: Path
 ) -> None:
     table, events = embedded_design(_SPEC, tmp_path / "embedded")
-    first = Crashing(settings)
+    first = CrashingServer(settings)
     job = first.begin(5)
     first.gate.let_pass(3)
     first.server.client().until(job, lambda shown: shown.progress.step == 8)
@@ -147,18 +147,18 @@ def test_a_damaged_snapshot_is_told_of_and_the_one_before_is_used(
     with RunningServer(settings) as second:
         client = second.client()
         history = client.history(job)
-        # The steps that were lost are made again, and are not told again.
+        # The lost steps are repeated, without repeated history events.
         _check_history(history, list(events))
         (refused,) = [each for each in history if each.HasField("snapshot_refused")]
-        assert "is damaged: its content and its hash" in refused.snapshot_refused.why
+        assert "is damaged: its content does not match its hash" in refused.snapshot_refused.why
         assert client.remycc(job) == table
         assert client.get(job).progress.step == events[-1].step
 
 
-def test_a_job_without_any_snapshot_fails_and_says_why(
+def test_a_job_without_snapshots_fails_with_a_reason(
     settings: ServerSettings, database: Callable[[str], None]
 ) -> None:
-    first = Crashing(settings)
+    first = CrashingServer(settings)
     job = first.begin(5)
     first.crash()
     database("UPDATE snapshots SET data = zeroblob(length(data))")
@@ -170,11 +170,11 @@ def test_a_job_without_any_snapshot_fails_and_says_why(
         assert "is damaged" in failed.status_message
 
 
-def test_a_snapshot_of_another_version_is_not_guessed_at(
+def test_a_snapshot_of_another_version_fails_the_job(
     settings: ServerSettings, database: Callable[[str], None], tmp_path: Path
 ) -> None:
     table, _ = embedded_design(_SPEC, tmp_path / "embedded")
-    first = Crashing(settings)
+    first = CrashingServer(settings)
     job = first.begin(5)
     first.crash()
     database("UPDATE snapshots SET schema_version = 7")
@@ -184,26 +184,26 @@ def test_a_snapshot_of_another_version_is_not_guessed_at(
         failed = client.until_final(job)
         assert failed.failure_reason == job_pb2.FAILURE_REASON_OTHER_VERSION
         assert "schema version 7" in failed.status_message
-        # With a program that can read it, the job goes on.
+        # With a matching version, the job continues.
         database("UPDATE snapshots SET schema_version = 1")
         client.call("ResumeJob", messages.ResumeJobRequest(job=job))
         client.until_state(job, SUCCEEDED)
         assert client.remycc(job) == table
 
 
-def test_of_two_coordinators_exactly_one_makes_progress(
+def test_only_one_of_two_coordinators_makes_progress(
     settings: ServerSettings, tmp_path: Path
 ) -> None:
     table, events = embedded_design(_SPEC, tmp_path / "embedded")
-    old = Crashing(settings)
+    old = CrashingServer(settings)
     job = old.begin(5)
     with RunningServer(settings) as new:
-        # The old one is still at work, and cannot commit what it does.
+        # The old coordinator still runs the job, but its commits are fenced.
         old.gate.open()
         client = new.client()
         _check_history(client.history(job), list(events))
         assert client.remycc(job) == table
-        # It touches the job no more, and shows what the store says.
+        # It has stopped the run, and shows the stored state.
         old_client = old.server.client()
         shown = old_client.until_state(job, SUCCEEDED)
         assert shown.revision == client.get(job).revision
@@ -212,18 +212,18 @@ def test_of_two_coordinators_exactly_one_makes_progress(
     old.server.stop()
 
 
-def test_whoever_was_fenced_off_gives_up_its_step_at_once(settings: ServerSettings) -> None:
-    old = Crashing(settings)
+def test_a_fenced_coordinator_abandons_its_step(settings: ServerSettings) -> None:
+    old = CrashingServer(settings)
     old.begin(5)
     with RunningServer(settings):
-        # The step's commit tells it. The next step would wait at the gate for ever.
+        # The step's commit is fenced. Otherwise the next step would wait at the gate forever.
         old.gate.let_pass(1)
         old.server.until(lambda: old.server.farm.scheduler.running == 0)
     old.server.stop()
 
 
-def test_a_job_that_nobody_took_is_taken(settings: ServerSettings) -> None:
-    """Its coordinator ended between storing it and taking it."""
+def test_an_orphaned_job_is_acquired(settings: ServerSettings) -> None:
+    """The coordinator stopped between creating and acquiring the job."""
     with RunningServer(settings) as first, RunningServer(settings) as second:
         store = second.farm.environment.store
         record = new_record()

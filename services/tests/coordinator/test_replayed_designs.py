@@ -1,4 +1,4 @@
-"""A coordinator makes the designs that one process makes, whatever their steps wait for."""
+"""Tests that worker schedules replay to the same design in a coordinator and in-process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from remy_proto.v1 import job_pb2
 from services.tests.coordinator.running_server import RunningServer, settings_for
 
 
-def test_a_design_that_followed_workers_in_one_process_is_replayed(tmp_path: Path) -> None:
+def test_a_recorded_worker_schedule_is_replayed(tmp_path: Path) -> None:
     DesignRun(following_spec(), tmp_path / "followed", evaluator=Crowd).run()
     spec = load_spec(tmp_path / "followed" / "spec.yaml")
     with RunningServer(settings_for(tmp_path)) as server:
@@ -23,7 +23,7 @@ def test_a_design_that_followed_workers_in_one_process_is_replayed(tmp_path: Pat
         assert client.get(job).spec.search.worker_schedule == spec.search.worker_schedule
 
 
-def test_a_job_of_a_coordinator_keeps_the_schedule_that_it_followed(tmp_path: Path) -> None:
+def test_a_job_records_its_worker_schedule(tmp_path: Path) -> None:
     with RunningServer(settings_for(tmp_path)) as server:
         client = server.client()
         job = client.submit(following_spec()).id
@@ -34,7 +34,7 @@ def test_a_job_of_a_coordinator_keeps_the_schedule_that_it_followed(tmp_path: Pa
     assert (tmp_path / "replayed" / "remycc.json").read_bytes() == table
 
 
-def test_several_steps_in_flight_make_the_same_design(tmp_path: Path) -> None:
+def test_several_steps_in_flight_give_the_same_design(tmp_path: Path) -> None:
     spec = small_joint_spec(edition=3, simulated_seconds=2, steps_in_flight=4)
     DesignRun(spec, tmp_path / "threads", threads=2).run()
     with RunningServer(settings_for(tmp_path)) as server:

@@ -1,4 +1,4 @@
-"""The standard services beside our own: health and reflection."""
+"""Tests the health and reflection services."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_reflection_names_all_services(tmp_path: Path) -> None:
         }
 
 
-def test_reflection_may_be_turned_off(tmp_path: Path) -> None:
+def test_reflection_can_be_disabled(tmp_path: Path) -> None:
     with RunningServer(settings_for(tmp_path, has_reflection=False)) as server:
         with pytest.raises(grpc.RpcError) as caught:
             _services(server.channel())
@@ -66,7 +66,7 @@ def test_health_needs_no_token(tmp_path: Path) -> None:
         assert refusal(caught.value)[0] == grpc.StatusCode.NOT_FOUND
 
 
-def test_health_alone_is_served_elsewhere(tmp_path: Path) -> None:
+def test_the_health_endpoint_serves_health_only(tmp_path: Path) -> None:
     address = Address("127.0.0.1", free_port())
     with (
         RunningServer(settings_for(tmp_path, health_listen=address)),
@@ -78,7 +78,7 @@ def test_health_alone_is_served_elsewhere(tmp_path: Path) -> None:
         assert refusal(caught.value)[0] == grpc.StatusCode.UNIMPLEMENTED
 
 
-def test_a_closed_port_is_told_of(tmp_path: Path) -> None:
+def test_an_unavailable_port_is_an_error(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

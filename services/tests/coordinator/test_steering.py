@@ -1,4 +1,4 @@
-"""Pausing, resuming, cancelling, extending, deleting: none of it changes what a design finds."""
+"""Tests pause, resume, cancel, extend and delete; results stay identical."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from remy_services.jobs.states import (
     SUCCEEDED,
 )
 from services.tests.coordinator.embedded_design import embedded_design
-from services.tests.coordinator.gates import Gate, GatedEvaluator, held_back
+from services.tests.coordinator.gates import Gate, GatedEvaluator, with_blocked_snapshots
 from services.tests.coordinator.running_server import (
     Client,
     RunningServer,
@@ -37,7 +37,7 @@ _SPEC = small_joint_spec()
 
 @pytest.fixture
 def gate() -> Gate:
-    """What the server's evaluations wait at."""
+    """Gate of the server's evaluations."""
     return Gate()
 
 
@@ -74,7 +74,9 @@ def _extend(client: Client, job: str, stop: spec_pb2.Stop) -> job_pb2.Job:
     return extended
 
 
-def test_paused_and_resumed(client: Client, gate: Gate, tmp_path: Path) -> None:
+def test_pause_and_resume_do_not_change_the_result(
+    client: Client, gate: Gate, tmp_path: Path
+) -> None:
     table, _ = embedded_design(_SPEC, tmp_path / "embedded")
     job = client.submit(_SPEC)
     gate.let_pass(5)
@@ -105,7 +107,7 @@ def test_a_cancelled_job_keeps_its_best_table(client: Client, gate: Gate) -> Non
     gate.wait_for()
 
     _cancel(client, job.id)
-    # To find out whether what the epoch has changed so far is any good.
+    # The closing validation of the unfinished epoch.
     gate.open()
     cancelled = client.until_state(job.id, CANCELLED)
     assert cancelled.stop_reason == progress_pb2.STOP_REASON_CANCELLED
@@ -113,7 +115,7 @@ def test_a_cancelled_job_keeps_its_best_table(client: Client, gate: Gate) -> Non
     assert _cancel(client, job.id).revision == cancelled.revision
 
 
-def test_whoever_cancels_twice_is_in_a_hurry(client: Client, gate: Gate) -> None:
+def test_a_second_cancel_skips_the_closing_evaluation(client: Client, gate: Gate) -> None:
     job = client.submit(_SPEC)
     gate.let_pass(12)
     client.until(job.id, lambda shown: shown.progress.epoch >= 1)
@@ -125,7 +127,7 @@ def test_whoever_cancels_twice_is_in_a_hurry(client: Client, gate: Gate) -> None
     client.until_state(job.id, CANCELLED)
 
 
-def test_a_cancelled_job_may_go_on_as_if_nothing_had_happened(
+def test_a_cancelled_job_continues_identically_when_extended(
     client: Client, gate: Gate, tmp_path: Path
 ) -> None:
     spec = small_spec(epochs=2, simulated_seconds=1, epochs_per_split=1)
@@ -143,9 +145,7 @@ def test_a_cancelled_job_may_go_on_as_if_nothing_had_happened(
     assert client.remycc(job.id) == table
 
 
-def test_a_finished_job_is_extended_under_its_id(
-    client: Client, gate: Gate, tmp_path: Path
-) -> None:
+def test_a_finished_job_can_be_extended(client: Client, gate: Gate, tmp_path: Path) -> None:
     gate.open()
     longer = small_spec(epochs=3, simulated_seconds=1, epochs_per_split=1)
     table, events = embedded_design(longer, tmp_path / "embedded")
@@ -159,9 +159,7 @@ def test_a_finished_job_is_extended_under_its_id(
     assert client.get(job.id).progress.step == events[-1].step
 
 
-def test_a_running_job_is_extended_without_a_pause(
-    client: Client, gate: Gate, tmp_path: Path
-) -> None:
+def test_a_running_job_can_be_extended(client: Client, gate: Gate, tmp_path: Path) -> None:
     longer = small_spec(epochs=2, simulated_seconds=1, epochs_per_split=1)
     table, _ = embedded_design(longer, tmp_path / "embedded")
     job = client.submit(small_spec(epochs=1, simulated_seconds=1, epochs_per_split=1))
@@ -178,7 +176,7 @@ def test_a_running_job_is_extended_without_a_pause(
     assert sum(event.HasField("budget_changed") for event in history) == 1
 
 
-def test_a_priority_changes_nothing_else(client: Client, gate: Gate) -> None:
+def test_changing_the_priority_changes_nothing_else(client: Client, gate: Gate) -> None:
     job = client.submit(_SPEC, priority=1, queue_name="team")
     gate.let_pass(1)
     first = messages.ExtendJobRequest(job=job.id, priority=-5)
@@ -187,14 +185,14 @@ def test_a_priority_changes_nothing_else(client: Client, gate: Gate) -> None:
     assert changed.spec == job.spec
     gate.open()
     assert client.until_final(job.id).state == SUCCEEDED
-    # One that has ended does not go on for it.
+    # A new priority does not restart a finished job.
     ended = client.call("ExtendJob", messages.ExtendJobRequest(job=job.id, priority=7)).job
     assert (ended.state, ended.priority) == (SUCCEEDED, 7)
     events = [each.budget_changed for each in client.history(job.id)]
     assert [each.priority for each in events if each.HasField("priority")] == [-5, 7]
 
 
-def test_a_queue_has_a_name_as_kubernetes_has_them(client: Client) -> None:
+def test_queue_names_follow_the_kubernetes_rules(client: Client) -> None:
     with pytest.raises(grpc.RpcError) as caught:
         client.submit(_SPEC, queue_name="Team A")
     assert "queue_name is 'Team A', but must be" in refusal(caught.value)[1]
@@ -203,7 +201,7 @@ def test_a_queue_has_a_name_as_kubernetes_has_them(client: Client) -> None:
 def test_an_extended_job_that_is_cancelled_before_it_runs_is_cancelled(tmp_path: Path) -> None:
     may_read = threading.Event()
     may_read.set()
-    around = Instrumentation(store=held_back(may_read))
+    around = Instrumentation(store=with_blocked_snapshots(may_read))
     with RunningServer(settings_for(tmp_path), around) as server:
         client = server.client()
         job = client.submit(small_joint_spec(steps=3))
@@ -223,7 +221,7 @@ def test_an_extended_job_that_is_cancelled_before_it_runs_is_cancelled(tmp_path:
         assert client.remycc(job.id) == table
 
 
-def test_a_clock_ends_a_job(client: Client, gate: Gate) -> None:
+def test_a_wall_clock_budget_stops_a_job(client: Client, gate: Gate) -> None:
     gate.open()
     spec = small_joint_spec(steps=1_000_000, stop={"cpu_seconds": 0.01})
     job = client.submit(spec)
@@ -232,7 +230,7 @@ def test_a_clock_ends_a_job(client: Client, gate: Gate) -> None:
     assert finished.progress.cpu_seconds >= 0.01
 
 
-def test_a_deleted_job_is_gone(client: Client, gate: Gate) -> None:
+def test_a_deleted_job_is_not_found(client: Client, gate: Gate) -> None:
     gate.open()
     job = client.submit(_SPEC, name="gone")
     client.until_final(job.id)
@@ -256,7 +254,7 @@ def test_a_deleted_job_is_gone(client: Client, gate: Gate) -> None:
         ("DeleteJob", messages.DeleteJobRequest),
     ],
 )
-def test_every_operation_needs_a_job(
+def test_operations_on_unknown_jobs_are_refused(
     client: Client, method: str, request_type: type[messages.PauseJobRequest]
 ) -> None:
     with pytest.raises(grpc.RpcError) as caught:
@@ -271,10 +269,12 @@ def test_a_running_job_cannot_be_deleted(client: Client, gate: Gate) -> None:
         client.call("DeleteJob", messages.DeleteJobRequest(job=job.id))
     code, message = refusal(caught.value)
     assert code == grpc.StatusCode.FAILED_PRECONDITION
-    assert "is RUNNING cannot be deleted; it must be one of PAUSED, CANCELLED" in message
+    assert (
+        "in state RUNNING cannot be deleted; its state must be one of PAUSED, CANCELLED" in message
+    )
 
 
-def test_a_job_that_never_ran_is_paused_resumed_and_cancelled(client: Client, gate: Gate) -> None:
+def test_a_queued_job_can_be_paused_resumed_and_cancelled(client: Client, gate: Gate) -> None:
     first = client.submit(_SPEC, priority=1)
     gate.wait_for()
     paused = client.submit(_SPEC)

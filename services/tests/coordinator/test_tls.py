@@ -1,4 +1,4 @@
-"""TLS: who is let in, certificates that are renewed, and what is not safe to serve."""
+"""Tests TLS, certificate renewal, and refusal of unsafe settings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _trusting(authority: Path, client: Certificates | None = None) -> grpc.Chann
 
 
 def _code(server: RunningServer, credentials: grpc.ChannelCredentials | None) -> grpc.StatusCode:
-    """How a call over a connection of its own ends."""
+    """Returns the status of a call over a new connection."""
     channel = server.channel(credentials)
     try:
         Client(channel).call("GetServerInfo", messages.GetServerInfoRequest())
@@ -47,7 +47,7 @@ def _code(server: RunningServer, credentials: grpc.ChannelCredentials | None) ->
     return grpc.StatusCode.OK
 
 
-def test_only_with_tls_and_for_those_who_trust_it(tmp_path: Path) -> None:
+def test_only_clients_that_trust_the_ca_can_connect(tmp_path: Path) -> None:
     ours, others = _made(tmp_path / "ours"), _made(tmp_path / "others")
     with RunningServer(settings_for(tmp_path, tls=_tls(ours))) as server:
         assert _code(server, _trusting(ours.authority)) == grpc.StatusCode.OK
@@ -55,7 +55,7 @@ def test_only_with_tls_and_for_those_who_trust_it(tmp_path: Path) -> None:
         assert _code(server, None) == grpc.StatusCode.UNAVAILABLE
 
 
-def test_clients_need_a_certificate_where_one_is_asked_for(tmp_path: Path) -> None:
+def test_client_certificates_are_required_with_a_client_ca(tmp_path: Path) -> None:
     ours, clients = _made(tmp_path / "ours"), _made(tmp_path / "clients")
     settings = settings_for(tmp_path, tls=_tls(ours, client_ca=clients.authority))
     with RunningServer(settings) as server:
@@ -66,7 +66,7 @@ def test_clients_need_a_certificate_where_one_is_asked_for(tmp_path: Path) -> No
             assert refused == grpc.StatusCode.UNAVAILABLE
 
 
-def test_a_renewed_certificate_is_used_from_the_next_connection_on(tmp_path: Path) -> None:
+def test_renewed_certificates_are_used_for_new_connections(tmp_path: Path) -> None:
     first, second = _made(tmp_path / "first"), _made(tmp_path / "second")
     used = tmp_path / "used"
     shutil.copytree(tmp_path / "first", used)
@@ -74,7 +74,7 @@ def test_a_renewed_certificate_is_used_from_the_next_connection_on(tmp_path: Pat
     with RunningServer(settings_for(tmp_path, tls=files)) as server:
         assert _code(server, _trusting(first.authority)) == grpc.StatusCode.OK
 
-        # One file of the two: the old pair goes on being used.
+        # Only one of the two files is renewed, so the old pair stays in use.
         shutil.copy(second.certificate, used / "cert.pem")
         assert _code(server, _trusting(first.authority)) == grpc.StatusCode.OK
 
@@ -86,13 +86,11 @@ def test_a_renewed_certificate_is_used_from_the_next_connection_on(tmp_path: Pat
 @pytest.mark.parametrize(
     ("damage", "problem"),
     [
-        ("cert.pem", "holds no certificate in PEM form"),
-        ("key.pem", "holds no private key in PEM form"),
+        ("cert.pem", "does not contain a PEM certificate"),
+        ("key.pem", "does not contain a PEM private key"),
     ],
 )
-def test_files_that_make_no_sense_end_the_coordinator(
-    tmp_path: Path, damage: str, problem: str
-) -> None:
+def test_invalid_files_are_settings_errors(tmp_path: Path, damage: str, problem: str) -> None:
     made = _made(tmp_path / "made")
     (tmp_path / "made" / damage).write_text("nonsense")
     server = RunningServer(settings_for(tmp_path, tls=_tls(made)))
@@ -100,15 +98,15 @@ def test_files_that_make_no_sense_end_the_coordinator(
         pass
 
 
-def test_a_key_of_another_certificate_ends_the_coordinator(tmp_path: Path) -> None:
+def test_a_key_of_another_certificate_is_a_settings_error(tmp_path: Path) -> None:
     made, other = _made(tmp_path / "made"), _made(tmp_path / "other")
     files = ServerTls(made.certificate, other.key)
     server = RunningServer(settings_for(tmp_path, tls=files))
-    with pytest.raises(SettingsError, match="is not the key of the certificate"), server:
+    with pytest.raises(SettingsError, match="is not the private key of the certificate"), server:
         pass
 
 
-def test_files_that_are_not_there_end_the_coordinator(tmp_path: Path) -> None:
+def test_missing_files_are_errors(tmp_path: Path) -> None:
     files = ServerTls(tmp_path / "none", tmp_path / "none")
     with (
         pytest.raises(FileError, match="cannot be read"),
@@ -118,13 +116,13 @@ def test_files_that_are_not_there_end_the_coordinator(tmp_path: Path) -> None:
 
 
 class TestOutsideOfLoopback:
-    """Nothing is served to others without TLS and tokens, unless somebody says so."""
+    """Tests that non-loopback addresses require TLS and tokens, or --insecure."""
 
     @pytest.fixture
     def settings(self, tmp_path: Path) -> ServerSettings:
         return settings_for(tmp_path, listen=Address("0.0.0.0", 0))
 
-    def test_both_are_needed(self, settings: ServerSettings, tmp_path: Path) -> None:
+    def test_tls_and_tokens_are_required(self, settings: ServerSettings, tmp_path: Path) -> None:
         tls, tokens = ServerTls(tmp_path, tmp_path), tmp_path
         with pytest.raises(SettingsError, match="--tls-cert and --tls-key and --tokens-file are"):
             settings.check()
@@ -134,22 +132,22 @@ class TestOutsideOfLoopback:
             replace(settings, tls=tls).check()
         replace(settings, tls=tls, tokens_file=tokens).check()
 
-    def test_the_risk_may_be_accepted(self, settings: ServerSettings) -> None:
+    def test_insecure_accepts_the_risk(self, settings: ServerSettings) -> None:
         replace(settings, is_insecure=True).check()
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "[::1]"])
-    def test_this_machine_needs_neither(self, settings: ServerSettings, host: str) -> None:
+    def test_loopback_addresses_need_neither(self, settings: ServerSettings, host: str) -> None:
         replace(settings, listen=parse_listen_address(f"{host}:0")).check()
 
     @pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "10.0.0.1", "farm.example.org"])
-    def test_every_other_place_does(self, settings: ServerSettings, host: str) -> None:
-        with pytest.raises(SettingsError, match="can be reached by others"):
+    def test_other_addresses_need_both(self, settings: ServerSettings, host: str) -> None:
+        with pytest.raises(SettingsError, match="is reachable from other machines"):
             replace(settings, listen=parse_listen_address(f"{host}:0")).check()
 
 
 @pytest.mark.parametrize(
     "text", ["", "host", ":1", "host:", "host:x", "host:65536", "::1:5", "a b:1"]
 )
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_invalid_addresses_are_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="must be HOST:PORT"):
         parse_listen_address(text)

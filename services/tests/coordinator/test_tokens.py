@@ -1,4 +1,4 @@
-"""The file of tokens: read, refused, changed."""
+"""Tests the tokens file: reading, errors and reloading."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _file(folder: Path, text: str) -> Path:
     return path
 
 
-def test_by_hash_or_by_file(tmp_path: Path) -> None:
+def test_tokens_are_given_by_hash_or_by_file(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("another-token-in-a-file\n")
     path = _file(
         tmp_path,
@@ -35,18 +35,18 @@ def test_by_hash_or_by_file(tmp_path: Path) -> None:
         "  - {name: bob, role: worker, file: secret}\n",
     )
     tokens = Tokens.read(path)
-    assert tokens.caller_with(_TOKEN) == Caller("ada", Role.ADMIN)
-    assert tokens.caller_with("another-token-in-a-file") == Caller("bob", Role.WORKER)
-    assert tokens.caller_with(_SHA256) is None
-    assert tokens.caller_with("") is None
+    assert tokens.find_caller(_TOKEN) == Caller("ada", Role.ADMIN)
+    assert tokens.find_caller("another-token-in-a-file") == Caller("bob", Role.WORKER)
+    assert tokens.find_caller(_SHA256) is None
+    assert tokens.find_caller("") is None
     assert tokens.paths == (path, tmp_path / "secret")
 
 
-def test_json_will_do(tmp_path: Path) -> None:
+def test_json_is_accepted(tmp_path: Path) -> None:
     path = _file(
         tmp_path, f'{{"tokens": [{{"name": "a", "role": "viewer", "sha256": "{_SHA256}"}}]}}'
     )
-    assert Tokens.read(path).caller_with(_TOKEN) == Caller("a", Role.VIEWER)
+    assert Tokens.read(path).find_caller(_TOKEN) == Caller("a", Role.VIEWER)
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_json_will_do(tmp_path: Path) -> None:
         ("tokens: {}", "must be a mapping with the key tokens, a list"),
         ("tokens: []\nmore: 1", "must be a mapping with the key tokens, a list"),
         ("tokens: [", "is not YAML"),
-        ("tokens: [1]", "tokens[0] must be a mapping with keys out of name, role, sha256, file"),
-        ("tokens: [{name: a, rolle: admin}]", "tokens[0] must be a mapping with keys out of"),
+        ("tokens: [1]", "tokens[0] must be a mapping with keys from name, role, sha256, file"),
+        ("tokens: [{name: a, rolle: admin}]", "tokens[0] must be a mapping with keys from"),
         ("tokens: [{name: a b, role: admin, sha256: x}]", "tokens[0].name must be"),
         ("tokens: [{role: admin, sha256: x}]", "tokens[0].name must be"),
         ("tokens: [{name: a, role: root, sha256: x}]", "tokens[0].role must be one of viewer"),
@@ -67,11 +67,11 @@ def test_json_will_do(tmp_path: Path) -> None:
         ("tokens: [{name: a, role: admin, file: short}]", "at least 16 ASCII characters"),
         (
             f"tokens: [{_entry('a', _SHA256)}, {_entry('b', _SHA256.upper())}]",
-            "has one token for several names",
+            "gives several names the same token",
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_a_sentence_without_secrets(
+def test_invalid_files_are_refused_without_revealing_secrets(
     tmp_path: Path, text: str, problem: str
 ) -> None:
     (tmp_path / "short").write_text("shortsecret")
@@ -81,7 +81,7 @@ def test_what_makes_no_sense_is_refused_in_a_sentence_without_secrets(
     assert "shortsecret" not in str(caught.value)
 
 
-def test_changed_tokens_are_taken_over_and_nonsense_is_not(tmp_path: Path) -> None:
+def test_valid_changes_are_reloaded_and_invalid_ones_ignored(tmp_path: Path) -> None:
     path = _file(tmp_path, f"tokens: [{{name: ada, role: admin, sha256: {_SHA256}}}]")
 
     def code(token: str) -> grpc.StatusCode:
@@ -105,7 +105,7 @@ def test_changed_tokens_are_taken_over_and_nonsense_is_not(tmp_path: Path) -> No
         assert code(_TOKEN) == grpc.StatusCode.UNAUTHENTICATED
 
         replace("nonsense")
-        # A second change tells that the first has been looked at.
+        # The effect of this later change shows that the invalid file was read before.
         third = hashlib.sha256(b"the-third-token-in-use").hexdigest()
         assert code("the-next-token-in-use") == grpc.StatusCode.OK
         replace(f"tokens: [{{name: ada, role: admin, sha256: {third}}}]")

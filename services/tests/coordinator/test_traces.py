@@ -1,4 +1,4 @@
-"""Jobs whose links follow recordings, which a coordinator is sent once and keeps."""
+"""Tests jobs whose links use uploaded traces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import spec_pb2
 from remy_services.stores import open_store
 from remy_services.stores.recordings import (
-    MOST_RECORDING_BYTES,
+    MAX_RECORDING_BYTES,
     UnusedRecordings,
     entry_of,
     has_recording,
@@ -65,7 +65,7 @@ def server(tmp_path: Path) -> Iterator[RunningServer]:
 
 
 def upload(client: Client, content: bytes) -> bytes:
-    """In parts, the last of them shorter; the hash that the coordinator answers."""
+    """Uploads a trace in parts and returns the hash from the coordinator."""
     parts = (content[start : start + 10_000] for start in range(0, len(content), 10_000))
     requests = (messages.UploadTraceRequest(part=part) for part in parts)
     sha256: bytes = client.stub.UploadTrace(requests, timeout=TIMEOUT_SECONDS).sha256
@@ -82,14 +82,14 @@ async def _has(server: RunningServer, sha256: bytes) -> bool:
 
 
 def _sweep(server: RunningServer, *, keep_seconds: float) -> None:
-    """As often as what is to go takes."""
+    """Sweeps often enough that expired traces are deleted."""
     farm = server.farm
     farm._sweep = UnusedRecordings(farm.environment.store, keep_seconds)
     for _ in range(2):
         server.run(farm.sweep_traces())
 
 
-def test_a_job_follows_a_trace_that_was_uploaded(
+def test_a_job_uses_an_uploaded_trace(
     server: RunningServer, spec: spec_pb2.DesignSpec, tmp_path: Path
 ) -> None:
     table, _ = embedded_design(spec, tmp_path / "embedded")
@@ -99,19 +99,19 @@ def test_a_job_follows_a_trace_that_was_uploaded(
         client.submit(spec)
     code, sentence = refusal(caught.value)
     assert code == grpc.StatusCode.INVALID_ARGUMENT
-    assert f"names the trace {recording.sha256.hex()}, which is not here" in sentence
+    assert f"names the trace {recording.sha256.hex()}, which is not on this farm" in sentence
 
     assert upload(client, recording.opportunities_us) == recording.sha256
     assert upload(client, recording.opportunities_us) == recording.sha256
     first, second = (client.until_final(client.submit(spec, name=name).id) for name in "ab")
     assert client.remycc(first.id) == client.remycc(second.id) == table
-    # It is no job.
+    # The trace is not listed as a job.
     assert {each.id for each in client.call("ListJobs", messages.ListJobsRequest()).jobs} == {
         first.id,
         second.id,
     }
 
-    # It stays for as long as a job names it, and then for a while.
+    # The trace is kept while a job references it, and for the retention time afterwards.
     client.call("DeleteJob", messages.DeleteJobRequest(job=first.id))
     _sweep(server, keep_seconds=0)
     assert _is_kept(server, recording.sha256)
@@ -122,7 +122,7 @@ def test_a_job_follows_a_trace_that_was_uploaded(
     assert not _is_kept(server, recording.sha256)
 
 
-def test_a_fork_and_another_farm_have_the_trace_too(
+def test_forks_and_imported_jobs_have_the_trace(
     server: RunningServer, spec: spec_pb2.DesignSpec, tmp_path: Path
 ) -> None:
     client = server.client()
@@ -145,7 +145,7 @@ def test_a_fork_and_another_farm_have_the_trace_too(
         assert there.remycc(job.id) == client.remycc(job.id)
 
 
-def test_jobs_go_on_with_their_traces_after_a_restart(
+def test_jobs_continue_with_their_traces_after_a_restart(
     spec: spec_pb2.DesignSpec, tmp_path: Path
 ) -> None:
     table, _ = embedded_design(spec, tmp_path / "embedded")
@@ -172,11 +172,11 @@ def test_jobs_go_on_with_their_traces_after_a_restart(
         (b"", "opportunit"),
         (b"1234567", "must have 8 for each opportunity"),
         ((3000).to_bytes(8, "little") + (2000).to_bytes(8, "little"), "must not go back"),
-        (bytes(MOST_RECORDING_BYTES + 8), f"longer than {MOST_RECORDING_BYTES} bytes"),
+        (bytes(MAX_RECORDING_BYTES + 8), f"longer than {MAX_RECORDING_BYTES} bytes"),
     ],
     ids=["empty", "cut", "unsorted", "long"],
 )
-def test_what_is_no_trace_is_refused(server: RunningServer, content: bytes, problem: str) -> None:
+def test_invalid_traces_are_refused(server: RunningServer, content: bytes, problem: str) -> None:
     client = server.client()
     parts = [content[start : start + (1 << 20)] for start in range(0, len(content), 1 << 20)]
     requests = (messages.UploadTraceRequest(part=part) for part in parts or [b""])

@@ -1,4 +1,4 @@
-"""Jobs that move between farms, and a second place for them."""
+"""Tests export and import of jobs between farms, and the mirror."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def export_archive(client: Client, job: str) -> bytes:
 
 
 def import_archive(client: Client, archive: bytes) -> job_pb2.Job:
-    """Brings a job to a farm, in two parts."""
+    """Imports an archive, in two parts."""
     half = len(archive) // 2
     parts = [messages.ImportJobRequest(part=part) for part in (archive[:half], archive[half:])]
     job: job_pb2.Job = client.stub.ImportJob(iter(parts), timeout=TIMEOUT_SECONDS).job
@@ -46,13 +46,13 @@ def import_archive(client: Client, archive: bytes) -> job_pb2.Job:
 
 @pytest.fixture
 def gate() -> Gate:
-    """What the first farm's evaluations wait at."""
+    """Gate of the first farm's evaluations."""
     return Gate()
 
 
 @pytest.fixture
 def first(tmp_path: Path, gate: Gate) -> Iterator[RunningServer]:
-    """Where jobs come from; it has a mirror."""
+    """The exporting farm, which has a mirror."""
     (tmp_path / "first").mkdir()
     settings = settings_for(tmp_path / "first", mirror_url=f"file://{tmp_path}/mirror")
     around = Instrumentation(evaluator=lambda inner: GatedEvaluator(inner, gate))
@@ -68,12 +68,12 @@ def second_settings(tmp_path: Path) -> ServerSettings:
 
 @pytest.fixture
 def second(second_settings: ServerSettings) -> Iterator[RunningServer]:
-    """Where they go."""
+    """The importing farm."""
     with RunningServer(second_settings) as server:
         yield server
 
 
-def test_a_finished_job_is_the_same_on_another_farm(
+def test_an_imported_finished_job_is_identical(
     first: RunningServer, second: RunningServer, gate: Gate
 ) -> None:
     gate.open()
@@ -86,7 +86,7 @@ def test_a_finished_job_is_the_same_on_another_farm(
     assert there.remycc(job.id, epoch=1) == here.remycc(job.id, epoch=1)
 
 
-def test_a_job_under_way_rests_until_it_is_resumed(
+def test_an_imported_running_job_is_paused(
     first: RunningServer, second: RunningServer, gate: Gate, tmp_path: Path
 ) -> None:
     table, events = embedded_design(_SPEC, tmp_path / "embedded")
@@ -96,7 +96,7 @@ def test_a_job_under_way_rests_until_it_is_resumed(
     here.until(job.id, lambda shown: shown.progress.step == 8)
     moved = import_archive(there, export_archive(here, job.id))
     assert moved.state == PAUSED
-    assert moved.status_message == "was brought here from another farm"
+    assert moved.status_message == "imported from another farm"
 
     there.call("ResumeJob", messages.ResumeJobRequest(job=job.id))
     there.until_state(job.id, SUCCEEDED)
@@ -105,7 +105,7 @@ def test_a_job_under_way_rests_until_it_is_resumed(
     assert [without_clocks(event) for event in progress] == events
 
 
-def test_the_mirror_has_what_the_store_lost(
+def test_a_lost_job_can_be_imported_from_the_mirror(
     first: RunningServer, second: RunningServer, gate: Gate, tmp_path: Path
 ) -> None:
     gate.open()
@@ -124,11 +124,11 @@ def _final(path: Path) -> bool:
 
 
 def _retire(server: RunningServer) -> None:
-    """As the coordinator does now and then."""
+    """Runs the coordinator's periodic retirement of old jobs."""
     server.run(server.farm.retire_old_jobs())
 
 
-def test_a_job_that_ended_long_ago_leaves_the_store_for_the_mirror(tmp_path: Path) -> None:
+def test_expired_jobs_move_from_the_store_to_the_mirror(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, mirror_url=f"file://{tmp_path}/mirror")
     at_once = replace(settings, farm=replace(settings.farm, retention_seconds=0))
     with RunningServer(at_once) as server:
@@ -150,7 +150,7 @@ def test_a_job_that_ended_long_ago_leaves_the_store_for_the_mirror(tmp_path: Pat
     after_a_day = replace(settings, farm=replace(settings.farm, retention_seconds=86400))
     with RunningServer(after_a_day) as server:
         client = server.client()
-        # It came back a moment ago, and not to leave again.
+        # A job that was just imported is not retired again.
         import_archive(client, seal_archive(archive))
         _retire(server)
         assert client.remycc(job.id) == table
@@ -162,7 +162,7 @@ def test_a_job_that_ended_long_ago_leaves_the_store_for_the_mirror(tmp_path: Pat
         assert left.id == new.id
 
 
-def test_a_job_that_the_mirror_does_not_take_stays(tmp_path: Path) -> None:
+def test_a_job_that_cannot_be_mirrored_stays_in_the_store(tmp_path: Path) -> None:
     (tmp_path / "mirror").write_text("in the way")
     settings = settings_for(tmp_path, mirror_url=f"file://{tmp_path}/mirror")
     with RunningServer(
@@ -174,9 +174,9 @@ def test_a_job_that_the_mirror_does_not_take_stays(tmp_path: Path) -> None:
         assert client.remycc(job.id)
 
 
-def test_old_jobs_are_not_left_to_a_mirror_that_is_not_there(tmp_path: Path) -> None:
+def test_retention_requires_a_mirror(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
-    with pytest.raises(SettingsError, match="--mirror must be given too"):
+    with pytest.raises(SettingsError, match="requires --mirror"):
         replace(settings, farm=replace(settings.farm, retention_seconds=0)).check()
 
 
@@ -186,13 +186,13 @@ def _code(client: Client, archive: bytes) -> tuple[grpc.StatusCode, str]:
     return refusal(caught.value)
 
 
-def test_what_is_here_already_is_refused(first: RunningServer, gate: Gate) -> None:
+def test_importing_an_existing_job_is_refused(first: RunningServer, gate: Gate) -> None:
     gate.open()
     client = first.client()
     job = client.until_final(client.submit(_SPEC).id)
     code, message = _code(client, export_archive(client, job.id))
     assert code == grpc.StatusCode.ALREADY_EXISTS
-    assert message == f"job {job.id} is here already"
+    assert message == f"job {job.id} already exists on this farm"
 
 
 def test_damaged_archives_are_refused(first: RunningServer, gate: Gate) -> None:
@@ -209,10 +209,8 @@ def test_damaged_archives_are_refused(first: RunningServer, gate: Gate) -> None:
         assert _code(client, each)[0] == grpc.StatusCode.INVALID_ARGUMENT
 
 
-def test_archives_that_no_farm_would_have_made_are_refused(
-    first: RunningServer, gate: Gate
-) -> None:
-    """Whoever makes an archive can seal it, too."""
+def test_inconsistent_archives_are_refused(first: RunningServer, gate: Gate) -> None:
+    """A forged archive can have a valid checksum, so its contents are checked too."""
     gate.open()
     client = first.client()
     job = client.until_final(client.submit(_SPEC).id)
@@ -235,13 +233,11 @@ def test_archives_that_no_farm_would_have_made_are_refused(
     table.record.first_table.nodes.add()
     for archive in (state, revision, spec, path, weight, time, table):
         assert _code(client, seal_archive(archive))[0] == grpc.StatusCode.INVALID_ARGUMENT
-    # The rest of it is in order.
+    # The unchanged archive is accepted.
     assert import_archive(client, seal_archive(forged())).id == "forged"
 
 
-def test_a_forged_snapshot_makes_its_job_fail_and_nothing_else(
-    first: RunningServer, gate: Gate
-) -> None:
+def test_a_forged_snapshot_fails_only_its_job(first: RunningServer, gate: Gate) -> None:
     gate.open()
     client = first.client()
     job = client.until_final(client.submit(_SPEC).id)

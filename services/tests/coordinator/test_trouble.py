@@ -1,4 +1,4 @@
-"""A store that is not there for a while, and evaluations that go wrong."""
+"""Tests temporary unavailability of the store, and failing evaluations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from remy_services.coordinator.farm import FarmSettings
 from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.jobs.states import FAILED, RUNNING, SUCCEEDED
 from services.tests.coordinator.embedded_design import embedded_design, without_clocks
-from services.tests.coordinator.gates import Gate, GatedEvaluator, Switch, cut_by
+from services.tests.coordinator.gates import Gate, GatedEvaluator, Switch, with_switch
 from services.tests.coordinator.running_server import (
     TIMEOUT_SECONDS,
     Client,
@@ -38,20 +38,20 @@ _SPEC = small_joint_spec()
 
 @pytest.fixture
 def switch() -> Switch:
-    """Cuts the server off from its store."""
+    """Switch that makes the server's store unavailable."""
     return Switch()
 
 
 @pytest.fixture
 def gate() -> Gate:
-    """What the server's evaluations wait at."""
+    """Gate of the server's evaluations."""
     return Gate()
 
 
 @pytest.fixture
 def server(tmp_path: Path, switch: Switch, gate: Gate) -> Iterator[RunningServer]:
     around = Instrumentation(
-        store=cut_by(switch), evaluator=lambda inner: GatedEvaluator(inner, gate)
+        store=with_switch(switch), evaluator=lambda inner: GatedEvaluator(inner, gate)
     )
     with RunningServer(settings_for(tmp_path), around) as server:
         yield server
@@ -60,16 +60,16 @@ def server(tmp_path: Path, switch: Switch, gate: Gate) -> Iterator[RunningServer
 
 @contextmanager
 def limited_to(packets: int, folder: Path) -> Iterator[Client]:
-    """A client of a server where one job may simulate so many packets."""
+    """A client of a server that limits the packets of a job."""
     farm = FarmSettings(runs=RunSettings(checkpoint_seconds=0.05, maximum_packets=packets))
     with RunningServer(replace(settings_for(folder), farm=farm)) as server:
         yield server.client()
 
 
-class TestStoreAway:
-    """The job waits, says why, and goes on afterwards."""
+class TestStoreUnavailable:
+    """Tests that jobs wait for the store, show why, and continue afterwards."""
 
-    def test_a_job_waits_says_why_and_goes_on(
+    def test_a_job_waits_shows_why_and_continues(
         self, client: Client, switch: Switch, gate: Gate, tmp_path: Path
     ) -> None:
         table, events = embedded_design(_SPEC, tmp_path / "embedded")
@@ -80,9 +80,9 @@ class TestStoreAway:
         gate.open()
 
         waiting = client.until(job.id, lambda shown: shown.status_message != "")
-        assert waiting.status_message == "waits for the store: the cable is cut"
+        assert waiting.status_message == "waits for the store: the connection is cut"
         assert waiting.state == RUNNING
-        # What is not committed is not shown as done.
+        # Uncommitted steps are not shown as done.
         assert waiting.progress.step == 3
 
         switch.is_cut = False
@@ -94,12 +94,12 @@ class TestStoreAway:
         assert (finished.state, finished.status_message) == (SUCCEEDED, "")
         assert client.remycc(job.id) == table
 
-    def test_it_stops_working_until_it_can_keep_what_it_finds(
+    def test_a_run_stops_until_it_can_commit(
         self, switch: Switch, gate: Gate, tmp_path: Path
     ) -> None:
         farm = FarmSettings(runs=RunSettings(checkpoint_seconds=0))
         around = Instrumentation(
-            store=cut_by(switch), evaluator=lambda inner: GatedEvaluator(inner, gate)
+            store=with_switch(switch), evaluator=lambda inner: GatedEvaluator(inner, gate)
         )
         with RunningServer(settings_for(tmp_path, farm=farm), around) as server:
             client = server.client()
@@ -112,12 +112,12 @@ class TestStoreAway:
             client.until(job.id, lambda shown: shown.status_message != "")
             began = client.get(job.id).progress.wall_seconds
             client.until(job.id, lambda shown: shown.progress.wall_seconds > began + 1)
-            # The step whose commit fails, and the one that was made beside it.
+            # The step whose commit fails, and the one that ran concurrently.
             assert len(gate.passed) <= 5
             switch.is_cut = False
             client.until(job.id, lambda shown: shown.progress.step > 10)
 
-    def test_changes_are_refused_with_a_time_to_try_again(
+    def test_changes_are_refused_with_a_retry_delay(
         self, client: Client, switch: Switch, gate: Gate
     ) -> None:
         job = client.submit(_SPEC)
@@ -134,7 +134,7 @@ class TestStoreAway:
                 client.call(method, request)
             code, message = refusal(caught.value)
             assert code == grpc.StatusCode.UNAVAILABLE
-            assert message == "the store is not available: the cable is cut"
+            assert message == "the store is not available: the connection is cut"
             status = rpc_status.from_call(caught.value)  # type: ignore[arg-type]
             assert status is not None
             info = error_details_pb2.RetryInfo()
@@ -142,17 +142,17 @@ class TestStoreAway:
             assert info.retry_delay.ToMilliseconds() > 0
         switch.is_cut = False
         gate.open()
-        # Nothing of what was refused has been done.
+        # The refused changes had no effect.
         assert client.until_final(job.id).state == SUCCEEDED
         assert len(client.call("ListJobs", messages.ListJobsRequest()).jobs) == 1
 
-    def test_what_is_known_is_shown_all_the_same(self, client: Client, switch: Switch) -> None:
+    def test_reads_are_served_from_memory(self, client: Client, switch: Switch) -> None:
         job = client.submit(_SPEC)
         switch.is_cut = True
         assert client.get(job.id).id == job.id
         assert len(client.call("ListJobs", messages.ListJobsRequest()).jobs) == 1
 
-    def test_alive_but_not_ready(self, server: RunningServer, switch: Switch) -> None:
+    def test_the_server_is_alive_but_not_ready(self, server: RunningServer, switch: Switch) -> None:
         stub: Any = health_pb2_grpc.HealthStub(server.channel())
 
         def serves(service: str) -> bool:
@@ -168,13 +168,13 @@ class TestStoreAway:
         assert not serves("")
         assert serves("liveness")
         info = server.client().call("GetServerInfo", messages.GetServerInfoRequest())
-        assert (info.store.available, info.store.trouble) == (False, "the cable is cut")
+        assert (info.store.available, info.store.trouble) == (False, "the connection is cut")
         switch.is_cut = False
         server.until(lambda: serves("readiness"))
 
 
 class TestFailures:
-    """A job that cannot go on says why, and may go on when that was put right."""
+    """Tests that failed jobs show a reason and can be resumed."""
 
     @pytest.mark.parametrize(
         ("error", "reason", "message"),
@@ -190,9 +190,9 @@ class TestFailures:
                 "workers a and b gave different results",
             ),
             (
-                lambda: remy_simulator.InvalidRequest("the request makes no sense"),
+                lambda: remy_simulator.InvalidRequest("the request is invalid"),
                 job_pb2.FAILURE_REASON_REQUEST_REFUSED,
-                "the request makes no sense",
+                "the request is invalid",
             ),
             (
                 lambda: RuntimeError("a secret of ours"),
@@ -201,7 +201,7 @@ class TestFailures:
             ),
         ],
     )
-    def test_the_reason_is_kept_and_the_job_may_be_resumed(
+    def test_failures_have_a_reason_and_jobs_can_be_resumed(
         self,
         client: Client,
         gate: Gate,
@@ -214,7 +214,7 @@ class TestFailures:
         job = client.submit(_SPEC)
         gate.let_pass(4)
         client.until(job.id, lambda shown: shown.progress.step == 4)
-        # Made here: an exception that was raised keeps what its frames held.
+        # Created here, because a raised exception would keep its frames alive.
         gate.errors.append(error())
         gate.open()
         failed = client.until_final(job.id)
@@ -228,16 +228,16 @@ class TestFailures:
         client.until_state(job.id, SUCCEEDED)
         assert client.remycc(job.id) == table
 
-    def test_a_job_may_not_work_for_ever(self, tmp_path: Path) -> None:
+    def test_the_packet_limit_fails_a_job(self, tmp_path: Path) -> None:
         with limited_to(500_000, tmp_path) as client:
             failed = client.until_final(client.submit(small_joint_spec(steps=1000)).id)
             assert failed.failure_reason == job_pb2.FAILURE_REASON_WORK_LIMIT
-            assert "at most 500000 are allowed for one job here" in failed.status_message
-            # The step that would have been too much was not made; those before it are kept.
+            assert "allows at most 500000 packets per job" in failed.status_message
+            # The step that would exceed the limit is not made; earlier steps are kept.
             assert failed.progress.step > 0
             assert 0 < failed.progress.simulated_packets <= 500_000
 
-    def test_a_step_that_would_never_end_is_interrupted(self, tmp_path: Path) -> None:
+    def test_an_endless_step_is_interrupted_at_the_limit(self, tmp_path: Path) -> None:
         with limited_to(10_000, tmp_path) as client:
             failed = client.until_final(client.submit(small_joint_spec(simulated_seconds=1e6)).id)
             assert failed.failure_reason == job_pb2.FAILURE_REASON_WORK_LIMIT

@@ -1,4 +1,4 @@
-"""Jobs that wait for their turn."""
+"""Tests queueing and preemption of jobs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _SPEC = small_joint_spec()
 
 @pytest.fixture
 def gate() -> Gate:
-    """What the server's evaluations wait at."""
+    """Gate of the server's evaluations."""
     return Gate()
 
 
 @pytest.fixture
 def limited(tmp_path: Path, gate: Gate) -> Iterator[Callable[[QueueLimits], Client]]:
-    """A client of a coordinator with limits."""
+    """A function that starts a coordinator with queue limits and returns a client."""
     with ExitStack() as stack:
 
         def start(limits: QueueLimits) -> Client:
@@ -42,16 +42,14 @@ def limited(tmp_path: Path, gate: Gate) -> Iterator[Callable[[QueueLimits], Clie
         yield start
 
 
-def test_no_more_run_than_may_and_the_others_say_why_they_wait(
-    limited: Callable[[QueueLimits], Client], gate: Gate
-) -> None:
+def test_the_limit_of_running_jobs(limited: Callable[[QueueLimits], Client], gate: Gate) -> None:
     client = limited(QueueLimits(1, 100))
     first = client.submit(_SPEC)
     gate.wait_for()
     second = client.submit(_SPEC)
     waiting = client.get(second.id)
     assert waiting.state == PENDING
-    assert waiting.status_message == "waits for its turn: as many jobs run as may at once (1)"
+    assert waiting.status_message == "queued: the limit of 1 running jobs is reached"
     info = client.call("GetServerInfo", messages.GetServerInfoRequest())
     assert (info.running_jobs, info.waiting_jobs) == (1, 1)
     gate.open()
@@ -61,17 +59,19 @@ def test_no_more_run_than_may_and_the_others_say_why_they_wait(
     )
 
 
-def test_the_limit_of_one_owner(limited: Callable[[QueueLimits], Client], gate: Gate) -> None:
+def test_the_limit_of_running_jobs_per_owner(
+    limited: Callable[[QueueLimits], Client], gate: Gate
+) -> None:
     client = limited(QueueLimits(100, 1))
     client.submit(_SPEC)
     gate.wait_for()
     waiting = client.get(client.submit(_SPEC).id)
     assert waiting.state == PENDING
-    why = "waits for its turn: local runs as many jobs as one may at once (1)"
+    why = "queued: local has reached the limit of 1 running jobs per owner"
     assert waiting.status_message == why
 
 
-def test_a_job_of_higher_priority_goes_first_and_nothing_is_lost(
+def test_preemption_does_not_change_results(
     limited: Callable[[QueueLimits], Client], gate: Gate, tmp_path: Path
 ) -> None:
     table, _ = embedded_design(_SPEC, tmp_path / "embedded")
@@ -85,7 +85,7 @@ def test_a_job_of_higher_priority_goes_first_and_nothing_is_lost(
     client.until_state(high.id, RUNNING)
     waiting = client.until_state(low.id, PENDING)
     assert waiting.progress.step == 5
-    assert "gave way to a job of higher priority" in waiting.status_message
+    assert "preempted by a job of higher priority" in waiting.status_message
     gate.open()
     assert client.until_final(high.id).state == SUCCEEDED
     assert client.until_final(low.id).state == SUCCEEDED
@@ -94,7 +94,7 @@ def test_a_job_of_higher_priority_goes_first_and_nothing_is_lost(
     assert all(job == high.id for job in gate.passed[steps_of_high[0] : steps_of_high[-1]])
 
 
-def test_jobs_run_at_once_and_each_finds_what_it_would_alone(
+def test_concurrent_jobs_have_the_results_of_single_ones(
     limited: Callable[[QueueLimits], Client], gate: Gate, tmp_path: Path
 ) -> None:
     gate.open()

@@ -1,4 +1,4 @@
-"""Watches: nothing left out, nothing twice, and an end."""
+"""Tests watches: complete, without repeats, and ending with the job."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SPEC = small_joint_spec()
 
 @pytest.fixture
 def gate() -> Gate:
-    """What the server's evaluations wait at."""
+    """Gate of the server's evaluations."""
     return Gate()
 
 
@@ -51,7 +51,7 @@ def _watch(client: Client, job: str, after_revision: int = 0) -> Any:
     return client.stub.WatchJob(request, timeout=TIMEOUT_SECONDS)
 
 
-def test_first_the_job_then_its_history_and_last_the_job(client: Client, gate: Gate) -> None:
+def test_a_watch_starts_and_ends_with_the_job(client: Client, gate: Gate) -> None:
     gate.open()
     job = client.submit(_SPEC)
     updates = client.watch(job.id)
@@ -64,7 +64,7 @@ def _has_made(steps: int, job: job_pb2.Job) -> bool:
     return job.progress.step >= steps
 
 
-def test_everybody_sees_the_same_whenever_they_begin(
+def test_all_watchers_see_the_same_history(
     server: RunningServer, client: Client, gate: Gate
 ) -> None:
     job = client.submit(_SPEC)
@@ -82,7 +82,7 @@ def test_everybody_sees_the_same_whenever_they_begin(
     gate.open()
     for watcher in watchers:
         watcher.join(TIMEOUT_SECONDS)
-    # And one that comes when it is over.
+    # A watch that starts after the end.
     watch()
     assert len(histories) == 4
     assert all(history == histories[0] for history in histories)
@@ -90,7 +90,7 @@ def test_everybody_sees_the_same_whenever_they_begin(
     assert revisions == list(range(1, len(revisions) + 1))
 
 
-def test_from_every_revision_on(client: Client, gate: Gate) -> None:
+def test_a_watch_can_start_at_any_revision(client: Client, gate: Gate) -> None:
     gate.open()
     job = client.submit(small_joint_spec(steps=3))
     whole = client.history(job.id)
@@ -99,17 +99,17 @@ def test_from_every_revision_on(client: Client, gate: Gate) -> None:
         assert [each.event for each in updates if each.HasField("event")] == whole[revision:]
 
 
-def test_a_revision_that_there_is_not_yet_is_refused(client: Client, gate: Gate) -> None:
+def test_a_future_revision_is_refused(client: Client, gate: Gate) -> None:
     gate.open()
     job = client.submit(_SPEC)
     with pytest.raises(grpc.RpcError) as caught:
         client.watch(job.id, after_revision=10_000)
     code, message = refusal(caught.value)
     assert code == grpc.StatusCode.INVALID_ARGUMENT
-    assert "after_revision is 10000, but the history ends with" in message
+    assert "after_revision is 10000, but the newest revision is" in message
 
 
-def test_the_job_is_shown_now_and_then_while_nothing_happens(client: Client, gate: Gate) -> None:
+def test_the_job_is_sent_periodically_without_events(client: Client, gate: Gate) -> None:
     job = client.submit(_SPEC)
     gate.wait_for()
     stream = _watch(client, job.id)
@@ -120,7 +120,7 @@ def test_the_job_is_shown_now_and_then_while_nothing_happens(client: Client, gat
     stream.cancel()
 
 
-def test_streams_that_are_abandoned_make_room_for_others(
+def test_abandoned_streams_free_their_slots(
     server: RunningServer, client: Client, gate: Gate
 ) -> None:
     job = client.submit(_SPEC)
@@ -132,7 +132,7 @@ def test_streams_that_are_abandoned_make_room_for_others(
         next(_watch(client, job.id))
     code, message = refusal(caught.value)
     assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert message == "3 streams are open here, as many as may be at once"
+    assert message == "3 streams are open, which is this coordinator's limit"
 
     streams[0].cancel()
 
@@ -159,7 +159,9 @@ def test_a_deadline_ends_a_watch_on_both_sides(
     server.until(lambda: server.farm.open_streams == 0)
 
 
-def test_a_coordinator_that_ends_says_so(server: RunningServer, client: Client, gate: Gate) -> None:
+def test_shutdown_ends_watches_with_a_reason(
+    server: RunningServer, client: Client, gate: Gate
+) -> None:
     job = client.submit(_SPEC)
     gate.wait_for()
     stream = _watch(client, job.id)
@@ -178,7 +180,7 @@ def test_a_coordinator_that_ends_says_so(server: RunningServer, client: Client, 
     )
 
 
-def test_a_feed_knows_when_it_does_not_know() -> None:
+def test_a_feed_reports_dropped_events() -> None:
     feed = Feed(0)
     for first in range(1, 2001, 10):
         feed.publish([job_pb2.JobEvent(revision=first + each) for each in range(10)])
@@ -188,5 +190,5 @@ def test_a_feed_knows_when_it_does_not_know() -> None:
     newest = feed.after(1990)
     assert newest is not None
     assert [event.revision for event in newest] == list(range(1991, 2001))
-    feed.forget()
+    feed.clear()
     assert feed.after(1990) is None

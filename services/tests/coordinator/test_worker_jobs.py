@@ -1,4 +1,4 @@
-"""A coordinator that has Kubernetes run workers, while there is no Kubernetes to be reached."""
+"""Tests a coordinator with the Kubernetes launcher while the cluster is unreachable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ instance: farm
 template: {spec: {template: {spec: {containers: [{name: worker, image: "localhost/worker:1"}]}}}}
 limits: {images: ["localhost/*"], cpus: 4}
 """
-#: Nobody listens there.
+#: Kubeconfig of an address without server.
 NOWHERE = {
     "apiVersion": "v1",
     "kind": "Config",
@@ -45,18 +45,18 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningS
         yield server
 
 
-def test_what_is_known_of_the_workers_is_in_the_jobs_status(client: Client) -> None:
+def test_the_worker_status_is_shown_in_the_job(client: Client) -> None:
     endless = small_joint_spec(steps=1_000_000)
     job = client.submit(endless)
     told = client.until(job.id, lambda shown: "workers" in shown.status_message).status_message
     assert told.startswith("the number of workers is not known (the Kubernetes API cannot be")
-    # Designs go on all the same.
+    # The design continues anyway.
     client.until(job.id, lambda shown: shown.progress.step > 2)
     client.call("CancelJob", messages.CancelJobRequest(job=job.id))
     assert client.until_final(job.id).state == CANCELLED
 
 
-def test_a_specification_that_asks_for_too_much_is_refused(client: Client) -> None:
+def test_a_specification_over_the_limits_is_refused(client: Client) -> None:
     greedy = small_joint_spec()
     greedy.workers.cpus = 5
     with pytest.raises(grpc.RpcError) as caught:
@@ -67,7 +67,7 @@ def test_a_specification_that_asks_for_too_much_is_refused(client: Client) -> No
     )
 
 
-def test_settings_that_make_no_sense_end_the_coordinator(tmp_path: Path) -> None:
+def test_invalid_launcher_settings_are_settings_errors(tmp_path: Path) -> None:
     path = tmp_path / "launcher.yaml"
     path.write_text("instance: farm\n", encoding="utf-8")
     server = RunningServer(settings_for(tmp_path, kubernetes_workers=path))

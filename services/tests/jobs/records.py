@@ -1,4 +1,4 @@
-"""Jobs for tests."""
+"""Job records and timestamps for tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def at(seconds: int) -> Timestamp:
 
 
 def new_record(*, seconds: int = 1) -> job_pb2.JobRecord:
-    """A job that was just submitted."""
+    """Returns the record of a newly submitted job."""
     job = job_pb2.Job(
         id="1", name="small", owner="ada", weight=1, spec=small_spec(), create_time=at(seconds)
     )

@@ -1,11 +1,11 @@
-"""Where specifications differ."""
+"""Tests the comparison of specifications."""
 
 from library.tests.designer.small_joint_spec import small_joint_spec
 from remy_proto.v1.design_service_pb2 import SettingDifference
 from remy_services.jobs.requests import differences, with_settings
 
 
-def test_only_settings_that_are_not_all_alike() -> None:
+def test_only_differing_settings_are_listed() -> None:
     spec = small_joint_spec()
     other = with_settings(spec, ["objective.delta=10", "signals=[send_ewma]"])
     assert differences([spec, other, spec]) == [
@@ -17,11 +17,11 @@ def test_only_settings_that_are_not_all_alike() -> None:
     ]
 
 
-def test_what_is_not_set_is_empty() -> None:
+def test_unset_values_are_empty() -> None:
     spec = small_joint_spec()
     other = with_settings(spec, ["stop.epochs=3"])
     assert differences([spec, other]) == [SettingDifference(path="stop.epochs", values=("", "3"))]
 
 
-def test_a_specification_does_not_differ_from_itself() -> None:
+def test_a_single_specification_has_no_differences() -> None:
     assert differences([small_joint_spec()]) == []

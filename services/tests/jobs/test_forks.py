@@ -1,4 +1,4 @@
-"""Specifications with settings changed."""
+"""Tests with_settings: specifications with changed settings."""
 
 import pytest
 
@@ -7,12 +7,12 @@ from remy_farm.specification import SpecError, content_digest
 from remy_services.jobs.requests import with_settings
 
 
-def test_without_settings_it_is_the_same_specification() -> None:
+def test_no_settings_leave_the_specification_unchanged() -> None:
     spec = small_joint_spec()
     assert content_digest(with_settings(spec, [])) == content_digest(spec)
 
 
-def test_settings_are_values_in_yaml() -> None:
+def test_values_are_parsed_as_yaml() -> None:
     spec = with_settings(
         small_joint_spec(),
         ["objective.delta=0.1", "network.rtt_ms={uniform: [50, 60]}", " search.seed = 7"],
@@ -32,7 +32,7 @@ def test_settings_are_values_in_yaml() -> None:
         ("objective.delta=[1", ""),
     ],
 )
-def test_what_makes_no_sense_is_refused(setting: str, path: str) -> None:
+def test_invalid_settings_are_refused(setting: str, path: str) -> None:
     with pytest.raises(SpecError) as caught:
         with_settings(small_joint_spec(), [setting])
     assert [violation.path for violation in caught.value.violations] == [path]

@@ -1,4 +1,4 @@
-"""Lists of jobs, page by page."""
+"""Tests pagination and filters of job lists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from remy_proto.v1 import job_pb2
 from remy_proto.v1.design_service_pb2 import ListJobsRequest
-from remy_services.jobs.requests import BadPageToken, page_of, passes
+from remy_services.jobs.requests import BadPageToken, matches, paginate
 from remy_services.jobs.states import PENDING, RUNNING
 from services.tests.jobs.records import at
 
@@ -20,7 +20,7 @@ _JOBS = [
         name=f"name-{number % 3}",
         owner="ada" if number % 2 else "bob",
         state=RUNNING if number % 5 else PENDING,
-        # Several in one second.
+        # Four jobs per second, so that ties are broken by id.
         create_time=at(number // 4),
         campaign="sweep" if number < 4 else "",
     )
@@ -30,10 +30,10 @@ _NEWEST_FIRST = [job.id for job in reversed(_JOBS)]
 
 
 def _ids(jobs: list[job_pb2.Job], wanted: ListJobsRequest, size: int) -> list[list[str]]:
-    """The pages."""
+    """Returns the job ids of all pages."""
     pages, token = [], ""
     while True:
-        page = page_of(jobs, wanted, size=size, token=token)
+        page = paginate(jobs, wanted, size=size, token=token)
         pages.append([job.id for job in page.jobs])
         token = page.next_token
         if not token:
@@ -41,17 +41,17 @@ def _ids(jobs: list[job_pb2.Job], wanted: ListJobsRequest, size: int) -> list[li
 
 
 @given(size=st.integers(1, 50), data=st.data())
-def test_the_pages_hold_every_job_once_newest_first(size: int, data: st.DataObject) -> None:
+def test_pages_list_every_job_once_newest_first(size: int, data: st.DataObject) -> None:
     pages = _ids(data.draw(st.permutations(_JOBS)), ListJobsRequest(), size)
     assert [job for page in pages for job in page] == _NEWEST_FIRST
     assert all(len(page) == size for page in pages[:-1])
 
 
-def test_jobs_that_come_and_go_shift_nothing() -> None:
-    first = page_of(_JOBS, ListJobsRequest(), size=10, token="")
+def test_created_and_deleted_jobs_do_not_shift_pages() -> None:
+    first = paginate(_JOBS, ListJobsRequest(), size=10, token="")
     newer = job_pb2.Job(id="new", create_time=at(1000))
     gone = first.jobs[-1].id
-    second = page_of(
+    second = paginate(
         [newer, *(job for job in _JOBS if job.id != gone)],
         ListJobsRequest(),
         size=10,
@@ -72,11 +72,11 @@ def test_jobs_that_come_and_go_shift_nothing() -> None:
         (ListJobsRequest(owner="carol"), 0),
     ],
 )
-def test_only_what_passes_is_listed(wanted: ListJobsRequest, count: int) -> None:
+def test_only_matching_jobs_are_listed(wanted: ListJobsRequest, count: int) -> None:
     pages = _ids(_JOBS, wanted, 3)
     assert sum(map(len, pages)) == count
     listed = {job_id for page in pages for job_id in page}
-    assert listed == {job.id for job in _JOBS if passes(wanted, job)}
+    assert listed == {job.id for job in _JOBS if matches(wanted, job)}
 
 
 @pytest.mark.parametrize(
@@ -90,15 +90,15 @@ def test_only_what_passes_is_listed(wanted: ListJobsRequest, count: int) -> None
         "a" * 9,
     ],
 )
-def test_what_is_no_token_is_refused(token: str) -> None:
+def test_invalid_page_tokens_are_refused(token: str) -> None:
     with pytest.raises(BadPageToken):
-        page_of(_JOBS, ListJobsRequest(), size=1, token=token)
+        paginate(_JOBS, ListJobsRequest(), size=1, token=token)
 
 
 @given(token=st.text(min_size=1))
-def test_no_text_does_anything_else_than_be_refused_or_name_a_place(token: str) -> None:
+def test_any_text_is_a_valid_token_or_refused(token: str) -> None:
     try:
-        page = page_of(_JOBS, ListJobsRequest(), size=100, token=token)
+        page = paginate(_JOBS, ListJobsRequest(), size=100, token=token)
     except BadPageToken:
         return
     assert len(page.jobs) <= len(_JOBS)

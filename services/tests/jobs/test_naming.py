@@ -1,4 +1,4 @@
-"""What jobs are called."""
+"""Tests job names, ids and their lookup."""
 
 import pytest
 
@@ -15,26 +15,26 @@ _JOBS = [
     job_pb2.Job(id="1", name="one"),
     job_pb2.Job(id="2", name="twin"),
     job_pb2.Job(id="3", name="twin"),
-    # Named as another's id is.
+    # Its name is the id of another job.
     job_pb2.Job(id="4", name="1"),
 ]
 
 
-def test_by_id_or_by_a_name_that_is_unambiguous() -> None:
+def test_jobs_are_found_by_id_or_unique_name() -> None:
     assert find_job(_JOBS, "2") == "2"
     assert find_job(_JOBS, "one") == "1"
 
 
-def test_an_id_goes_before_a_name() -> None:
+def test_ids_take_precedence_over_names() -> None:
     assert find_job(_JOBS, "1") == "1"
 
 
-def test_several_of_one_name_are_told_apart_by_id() -> None:
+def test_ambiguous_names_list_the_ids() -> None:
     with pytest.raises(AmbiguousName, match="2 jobs are named 'twin'; use an id: 3, 2"):
         find_job(_JOBS, "twin")
 
 
-def test_the_beginning_of_an_id_is_enough_where_no_other_begins_so() -> None:
+def test_unique_id_prefixes_are_accepted() -> None:
     jobs = [
         job_pb2.Job(id="6ae2f4b1"),
         job_pb2.Job(id="6ae2f4c7"),
@@ -49,7 +49,7 @@ def test_the_beginning_of_an_id_is_enough_where_no_other_begins_so() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "none", "x" * 1000])
-def test_there_is_no_such_job(name: str) -> None:
+def test_unknown_names_are_refused(name: str) -> None:
     with pytest.raises(NoSuchJob, match="there is no job '") as caught:
         find_job(_JOBS, name)
     assert len(str(caught.value)) < 300
@@ -73,6 +73,6 @@ def test_ids_sort_by_time_and_differ_within_a_second() -> None:
         ("x" * 100, None),
     ],
 )
-def test_what_a_name_may_be(name: str, problem: str | None) -> None:
+def test_name_rules(name: str, problem: str | None) -> None:
     found = problem_with_name(name)
     assert found is None if problem is None else problem in (found or "")

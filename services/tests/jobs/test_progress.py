@@ -1,4 +1,4 @@
-"""How far a job is."""
+"""Tests how job progress is updated from designer and events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from library.tests.designer.small_joint_spec import small_joint_spec
 from library.tests.designer.small_spec import small_spec
 from remy_farm.designer import Designer
 from remy_proto.v1 import evaluation_pb2, progress_pb2
-from remy_services.jobs.progress import cost, epochs_without_gain, follow, measure
+from remy_services.jobs.progress import (
+    cost,
+    epochs_without_gain,
+    update_from_designer,
+    update_from_events,
+)
 
 
 def _epoch(accepted: bool, *, start: int | None = None) -> progress_pb2.EpochRecord:
@@ -29,20 +34,20 @@ def _epoch(accepted: bool, *, start: int | None = None) -> progress_pb2.EpochRec
         ([_epoch(True, start=0), _epoch(False)], 1),
     ],
 )
-def test_epochs_without_a_gain_are_counted_from_the_last_back(
+def test_epochs_without_gain_counts_the_latest_consecutive_ones(
     epochs: list[progress_pb2.EpochRecord], count: int
 ) -> None:
     assert epochs_without_gain(epochs) == count
 
 
-def test_it_follows_a_whole_design() -> None:
+def test_progress_matches_the_designer_throughout_a_design() -> None:
     evaluate = AnalyticEvaluator(noise=2.0).evaluate
     designer, progress = Designer(small_joint_spec()), progress_pb2.JobProgress()
     shares = []
     while (request := designer.next_request()) is not None:
         events = designer.receive(evaluate(request))
-        follow(progress, events)
-        measure(progress, designer)
+        update_from_events(progress, events)
+        update_from_designer(progress, designer)
         shares.append(progress.share_done)
         finished = events[0].step_finished
         assert progress.step == events[0].step
@@ -61,7 +66,7 @@ def test_it_follows_a_whole_design() -> None:
     assert progress.simulated_packets == designer.simulated_packets > 0
 
 
-def test_a_climb_that_finds_no_slope_rests_and_says_so() -> None:
+def test_a_climb_without_slope_reports_its_rest() -> None:
     def evaluate(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.EvaluationOutcome:
         outcome = evaluation_pb2.EvaluationOutcome()
         outcome.CopyFrom(AnalyticEvaluator().evaluate(request))
@@ -72,7 +77,7 @@ def test_a_climb_that_finds_no_slope_rests_and_says_so() -> None:
     rested, resting = [], []
     while (request := designer.next_request()) is not None:
         events = designer.receive(evaluate(request))
-        measure(progress, designer)
+        update_from_designer(progress, designer)
         rested += [event.climb_rested.steps for event in events if event.HasField("climb_rested")]
         resting.append(progress.resting_steps)
     assert rested == [50]
@@ -80,30 +85,30 @@ def test_a_climb_that_finds_no_slope_rests_and_says_so() -> None:
     assert resting == sorted(resting)
 
 
-def test_what_was_rolled_back_is_not_what_is_published() -> None:
+def test_validated_score_ignores_rolled_back_tables() -> None:
     progress = progress_pb2.JobProgress()
     before, after = (progress_pb2.Estimate(mean=mean, standard_error=0.1) for mean in (-1, -2))
     record = progress_pb2.EpochRecord(
         comparison=progress_pb2.Comparison(before=before, after=after, accepted=False)
     )
     ended = progress_pb2.ProgressEvent(epoch_finished=progress_pb2.EpochFinished(record=record))
-    follow(progress, [ended])
+    update_from_events(progress, [ended])
     assert progress.validated_score == before
     closing = progress_pb2.Comparison(before=before, after=after, accepted=True)
     finished = progress_pb2.DesignFinished(closing=closing)
-    follow(progress, [progress_pb2.ProgressEvent(design_finished=finished)])
+    update_from_events(progress, [progress_pb2.ProgressEvent(design_finished=finished)])
     assert progress.validated_score == after
-    # A design whose last epoch was whole has nothing to close.
+    # A design that ends with a complete epoch has no closing validation.
     nothing = progress_pb2.DesignFinished()
-    follow(progress, [progress_pb2.ProgressEvent(design_finished=nothing)])
+    update_from_events(progress, [progress_pb2.ProgressEvent(design_finished=nothing)])
     assert progress.validated_score == after
 
 
-def test_a_search_without_an_end_has_no_share() -> None:
+def test_open_ended_searches_have_no_share_done() -> None:
     progress = progress_pb2.JobProgress(share_done=0.5)
-    measure(progress, Designer(small_spec()))
+    update_from_designer(progress, Designer(small_spec()))
     assert not progress.HasField("share_done")
 
 
-def test_cpu_time_in_money() -> None:
+def test_cost_of_cpu_time() -> None:
     assert cost(7200, 0.04) == pytest.approx(0.08)

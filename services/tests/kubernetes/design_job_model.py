@@ -20,8 +20,8 @@ from remy_services.jobs.states import (
     PENDING,
     RUNNING,
     SUCCEEDED,
-    NotNow,
     Operation,
+    WrongState,
     state_after,
 )
 from remy_services.kubernetes.design_jobs import (
@@ -154,7 +154,7 @@ class Model:
                     messages.CancelJobRequest: Operation.CANCEL,
                 }[type(request)]
                 self._move(job, state_after(operation, job.state))
-        except NotNow as error:
+        except WrongState as error:
             self._remember(action.uid, refused=action.generation, refusal=str(error))
             return False
         return True
@@ -221,7 +221,7 @@ class Model:
         job = self.jobs[job_id]
         try:
             following = state_after(operation, job.state)
-        except NotNow:
+        except WrongState:
             return
         if operation is Operation.DELETE:
             del self.jobs[job_id]

@@ -1,4 +1,4 @@
-"""A certificate for 127.0.0.1 and the authority that signed it, as PEM files."""
+"""Creates a CA and a certificate for 127.0.0.1, as PEM files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cryptography.x509.oid import NameOID
 
 @dataclass(frozen=True)
 class Certificates:
-    """Paths of the files."""
+    """Paths of the PEM files."""
 
     authority: Path
     certificate: Path
@@ -23,7 +23,7 @@ class Certificates:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """Flags by which a server of Redis shows its certificate, and asks for none."""
+        """Flags for a Redis server with this certificate that needs no client certificates."""
         return (
             *("--tls-ca-cert-file", str(self.authority)),
             *("--tls-cert-file", str(self.certificate)),
@@ -33,7 +33,7 @@ class Certificates:
 
 
 def make_certificates(folder: Path) -> Certificates:
-    """New ones, good for a day."""
+    """Creates certificates that are valid for a day."""
     made = Certificates(folder / "ca.pem", folder / "cert.pem", folder / "key.pem")
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     authority = _sign("authority", authority_key, "authority", authority_key, is_authority=True)

@@ -1,7 +1,7 @@
 """Commits to one job until it is killed: python -m services.tests.stores.committer STORE
 
-Prints the revision after each acknowledged commit. What a commit holds follows from the revision it
-leads to, so that whoever looks afterwards can tell that all of it is there.
+Prints the revision after each acknowledged commit. A commit's content is a function of its
+revision, so that a later check can verify that it is complete.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SNAPSHOTS = 2
 
 
 def commit_to(revision: int) -> Commit:
-    """The commit that leads to this revision."""
+    """Returns the commit that leads to this revision."""
     text = b"%d" % revision
     return Commit(
         record=text,
@@ -35,13 +35,13 @@ def commit_to(revision: int) -> Commit:
     )
 
 
-def begin(store: CheckpointStore) -> None:
-    """Makes the job that is committed to."""
+def create_job(store: CheckpointStore) -> None:
+    """Creates the job."""
     store.create(JOB, commit_to(_EVENTS))
 
 
 def commit_once(store: CheckpointStore, token: int, revision: int) -> int:
-    """One more commit, repeated until the store has answered; the new revision."""
+    """Makes one commit, with retries until the store has answered; returns the new revision."""
     commit = commit_to(revision + _EVENTS)
     while True:
         try:
@@ -55,13 +55,13 @@ def commit_once(store: CheckpointStore, token: int, revision: int) -> int:
 
 
 def prune(store: CheckpointStore, token: int) -> None:
-    """Removes old snapshots, if that can be done now."""
+    """Prunes old snapshots, unless the store is unavailable."""
     with suppress(StoreUnavailable):
         store.prune_snapshots(JOB, token, keep=_SNAPSHOTS)
 
 
 def check(store: CheckpointStore, acknowledged: int) -> int:
-    """Asserts that every acknowledged commit is there, and each whole; the job's revision."""
+    """Asserts that all acknowledged commits are complete; returns the job's revision."""
     job = store.job(JOB)
     assert acknowledged <= job.revision <= acknowledged + _EVENTS
     assert job.revision % _EVENTS == 0
@@ -76,8 +76,8 @@ def check(store: CheckpointStore, acknowledged: int) -> int:
     assert events == list(enumerate(expected, 1))
     assert store.epochs(JOB) == {n: epoch for commit in made for n, epoch in commit.epochs.items()}
 
-    # A kill may come between a commit and the removal of old snapshots: there is no telling how
-    # many are left, but they are those of the newest commits.
+    # A kill may come between a commit and its pruning, so the number of snapshots varies, but they
+    # are those of the newest commits.
     snapshots = store.snapshots(JOB)
     newest = [commit_to(job.revision - _EVENTS * age).snapshot for age in range(len(snapshots))]
     assert snapshots
@@ -86,7 +86,7 @@ def check(store: CheckpointStore, acknowledged: int) -> int:
 
 
 def start(url: str) -> subprocess.Popen[str]:
-    """This program in a process of its own."""
+    """Starts this module in a child process."""
     return subprocess.Popen(
         [sys.executable, "-m", "services.tests.stores.committer", url],
         cwd=_ROOT,

@@ -1,4 +1,4 @@
-"""Stores to test: every one of them on SQLite and on a real Redis."""
+"""Fixtures: stores on SQLite and on a real Redis server."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -20,14 +20,14 @@ _numbers = count()
 
 @pytest.fixture(scope="session")
 def shared_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRedis]:
-    """A server for tests that leave it as it was, but for keys under prefixes of their own."""
+    """A server shared by tests that only write keys under their own prefixes."""
     with LocalRedis(tmp_path_factory.mktemp("redis")) as server:
         yield server
 
 
 @pytest.fixture
 def own_redis(tmp_path: Path) -> Iterator[LocalRedis]:
-    """A server to kill or to set up in other ways."""
+    """A server that a test may kill or reconfigure."""
     folder = tmp_path / "redis"
     folder.mkdir()
     with LocalRedis(folder) as server:
@@ -36,7 +36,7 @@ def own_redis(tmp_path: Path) -> Iterator[LocalRedis]:
 
 @pytest.fixture(params=["sqlite", "redis"])
 def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NewStore]:
-    """Opens an empty store at every call."""
+    """A function that opens a new empty store at each call."""
     with ExitStack() as stack:
 
         def on_sqlite() -> CheckpointStore:

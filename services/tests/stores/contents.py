@@ -1,4 +1,4 @@
-"""All that a store holds, as one value to compare."""
+"""Reads the complete contents of a store, for comparisons."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class JobContents:
 
 
 def contents(store: CheckpointStore) -> dict[str, JobContents]:
-    """Everything, by job."""
+    """Returns the contents of all jobs."""
     return {job.job_id: job_contents(store, job.job_id) for job in store.jobs()}
 
 
 def job_contents(store: CheckpointStore, job_id: str) -> JobContents:
-    """Everything of one job, whose history has no more than 1000 entries."""
+    """Returns all data of one job, with at most 1000 events."""
     return JobContents(
         store.job(job_id), store.events(job_id), store.epochs(job_id), store.snapshots(job_id)
     )

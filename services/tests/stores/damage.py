@@ -1,4 +1,4 @@
-"""Damages what a store holds, behind its back."""
+"""Corrupts stored data directly in the database."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from remy_services.stores.sqlite import SqliteStore
 
 
 def damage_snapshot(store: CheckpointStore, job_id: str, revision: int) -> None:
-    """Replaces the last byte of a snapshot."""
+    """Overwrites the last byte of a snapshot."""
     if isinstance(store, SqliteStore):
         with store._database.writing() as connection:
             changed = connection.execute(

@@ -1,4 +1,4 @@
-"""A store whose calls fail on request: what a crash or a lost answer at that call would leave."""
+"""A store with injected failures, to simulate a crash or a lost response at a given call."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ READS = frozenset({"check", "job", "jobs", "snapshots", "events", "epochs", "epo
 
 
 def unavailable() -> BaseException:
-    """The error of a store that cannot be reached."""
-    return StoreUnavailable("the store fails because a test wants it to")
+    """Returns the error of an unreachable store."""
+    return StoreUnavailable("injected failure")
 
 
 class FailingStore:
-    """Passes all calls on, but fails at one of them, and afterwards too if it stays down.
+    """Wraps a store, and fails at one call (and all later ones if `stays_down`).
 
-    To kill at every single write of something, run it once with `fail_at` 0, which never fails,
-    take `len(made)`, and run it again for each number up to that, before and after.
+    To test a failure at every write of an operation, run it once with `fail_at` 0, which never
+    fails, and then for each number up to `len(calls)`, with `when` "before" and "after".
     """
 
     def __init__(
@@ -42,10 +42,11 @@ class FailingStore:
         stays_down: bool = False,
         error: Callable[[], BaseException] = unavailable,
     ) -> None:
-        """Fails at call number `fail_at` (from 1) of those whose names are in `counts`.
+        """Fails at call number `fail_at` (from 1) among the calls named in `counts`.
 
-        `before` the call has done anything, or `after` it has done everything, so that only its
-        answer is lost. The error may be a BaseException that nothing handles: a kill.
+        With `when` "before" the call has no effect; with "after" it has its full effect and only
+        the response is lost. The error may be a BaseException that nothing handles, to simulate a
+        kill.
         """
         self._inner = inner
         self._fail_at = fail_at
@@ -54,8 +55,8 @@ class FailingStore:
         self._stays_down = stays_down
         self._error = error
         self._is_down = False
-        #: Names of the counted calls so far, in order, the failing one included.
-        self.made: list[str] = []
+        #: Names of the counted calls so far, including the failing one.
+        self.calls: list[str] = []
 
     def durability(self) -> Durability:
         return self._inner.durability()
@@ -109,8 +110,8 @@ class FailingStore:
             raise self._error()
         if name not in self._counts:
             return call()
-        self.made.append(name)
-        if len(self.made) != self._fail_at:
+        self.calls.append(name)
+        if len(self.calls) != self._fail_at:
             return call()
         self._is_down = self._stays_down
         if self._when == "after":

@@ -1,7 +1,7 @@
-"""A store on a disk that fills up: python -m services.tests.stores.full_disk PATH
+"""Uses a store on a disk that fills up: python -m services.tests.stores.full_disk PATH
 
-The operating system refuses to let any file grow beyond some size, as a full disk does, and then
-allows it again. Prints what the store said.
+A file size limit (RLIMIT_FSIZE) simulates the full disk, and is lifted afterwards. Prints the
+error, the state after it, and the state after a retry.
 """
 
 import resource
@@ -25,13 +25,16 @@ def main() -> None:
         try:
             store.commit("job", token, 1, Commit(b"new", [b"two"], _LARGE, 1, epochs={0: _LARGE}))
         except StoreUnavailable as error:
-            print(f"refused: {error}")
+            print(f"error: {error}")
         job = store.job("job")
-        print(f"then: {job.record!r} {job.revision} {store.snapshots('job')} {store.epochs('job')}")
+        print(
+            f"after error: {job.record!r} {job.revision} {store.snapshots('job')} "
+            f"{store.epochs('job')}"
+        )
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
         store.check()
         store.commit("job", token, 1, Commit(b"new", [b"two"], _LARGE, 1, epochs={0: _LARGE}))
-        print(f"later: {store.job('job').record!r} {len(store.snapshots('job'))}")
+        print(f"after retry: {store.job('job').record!r} {len(store.snapshots('job'))}")
 
 
 if __name__ == "__main__":

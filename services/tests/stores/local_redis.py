@@ -1,4 +1,4 @@
-"""A redis-server of its own, on a Unix domain socket in a folder, and on a port if need be."""
+"""Runs a redis-server for tests, on a Unix domain socket and optionally on a port."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from redis.retry import Retry
 
 from tests.waiting import wait_until
 
-#: What to start; another build of Redis may be tried with this variable.
+#: The server's executable; REMY_REDIS_SERVER selects another build.
 PROGRAM = os.environ.get("REMY_REDIS_SERVER", "redis-server")
 
-#: Settings under which it loses nothing.
+#: Settings under which acknowledged writes survive a crash.
 DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 
 
 class LocalRedis:
-    """A server that may be killed and started again; its data stay in the folder."""
+    """A Redis server that can be killed and restarted; its data stay in the folder."""
 
     def __init__(
         self, folder: Path, *settings: str, listens: Literal["--port", "--tls-port"] | None = None
     ) -> None:
-        """Starts it in this folder, by default so that it loses nothing.
+        """Starts the server in this folder, with DURABLE settings by default.
 
-        `listens` is the setting to give a free port of 127.0.0.1 to, if it is to have one.
+        `listens` is the flag for a free port of 127.0.0.1; None means no port.
         """
         self.folder = folder
         self.port = 0
@@ -45,7 +45,7 @@ class LocalRedis:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        exc_type: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
@@ -65,7 +65,7 @@ class LocalRedis:
         return self._process.pid
 
     def start(self) -> None:
-        """Returns when it has read its data and answers."""
+        """Starts the server and waits until it has loaded its data."""
         self._launch()
         try:
             wait_until(self._is_ready)
@@ -74,21 +74,21 @@ class LocalRedis:
             raise
 
     def kill(self) -> None:
-        """Ends it at once, as a failing machine does; again does nothing."""
+        """Kills the server with SIGKILL, if it is running."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
 
     def freeze(self) -> None:
-        """It accepts connections and requests, and does nothing until it is thawed."""
+        """Stops the server's process with SIGSTOP; connections and requests then hang."""
         os.kill(self.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
 
     def admin(self) -> redis.Redis:
-        """A client to look and interfere with; to be closed."""
+        """Returns a client for inspection and interference, which the caller closes."""
         return redis.Redis(unix_socket_path=str(self.socket), retry=Retry(NoBackoff(), 0))
 
     @property
@@ -118,7 +118,7 @@ class LocalRedis:
     def _is_ready(self) -> bool:
         assert self._process is not None
         if self._process.poll() is not None:
-            # Somebody else may have been quicker to take the port.
+            # Another process may have taken the port.
             assert "Address already in use" in self.log, self.log
             (self.folder / "redis.log").unlink()
             self.port = 0
@@ -133,7 +133,7 @@ class LocalRedis:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on now."""
+    """Returns a currently unused port of 127.0.0.1."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,4 +1,4 @@
-"""A Redis Sentinel of its own."""
+"""Runs a Redis Sentinel for tests."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tests.waiting import wait_until
 
 
 class LocalSentinel:
-    """Watches a server, which it calls "farm", and has its replica take its place if it must."""
+    """A Sentinel that monitors a server as "farm" and fails over to its replica."""
 
     def __init__(self, folder: Path, master: LocalRedis, tls: Certificates | None = None) -> None:
-        """Returns when it knows the master's replica; by default all talk in plain text."""
+        """Starts the Sentinel and waits until it knows the master's replica. No TLS by default."""
         self._folder = folder
         self._tls = tls
         self._master = master
@@ -31,7 +31,7 @@ class LocalSentinel:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        exc_type: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
@@ -57,7 +57,7 @@ class LocalSentinel:
 
     def _is_ready(self) -> bool:
         if self._process.poll() is not None:
-            # Somebody else was quicker to take the port.
+            # Another process has taken the port.
             self._launch()
         with redis.Redis(
             host="127.0.0.1",

@@ -1,4 +1,4 @@
-"""The contract said in the plainest way: jobs in dictionaries, one call at a time."""
+"""Reference implementation of the store contract, with jobs in dictionaries."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Job:
 
 
 class ModelStore:
-    """A CheckpointStore that forgets everything when its process ends."""
+    """A CheckpointStore in memory. Not thread-safe."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, _Job] = {}
@@ -55,9 +55,9 @@ class ModelStore:
         return {}
 
     def create(self, job_id: str, commit: Commit, *, request_key: str | None = None) -> str:
-        for made, job in self._jobs.items():
+        for existing_id, job in self._jobs.items():
             if request_key is not None and job.request_key == request_key:
-                return made
+                return existing_id
         if job_id in self._jobs:
             raise JobExists(job_id)
         self._jobs[job_id] = _Job(request_key=request_key)
@@ -71,7 +71,7 @@ class ModelStore:
         return job.token
 
     def commit(self, job_id: str, token: int, revision: int, commit: Commit) -> int:
-        job = self._held(job_id, token)
+        job = self._require_token(job_id, token)
         if len(job.events) != revision:
             raise Conflict(job_id, len(job.events))
         job.apply(commit)
@@ -89,7 +89,7 @@ class ModelStore:
         return [snapshots[revision] for revision in sorted(snapshots, reverse=True)]
 
     def prune_snapshots(self, job_id: str, token: int, *, keep: int) -> None:
-        job = self._held(job_id, token)
+        job = self._require_token(job_id, token)
         job.snapshots = {each.revision: each for each in self.snapshots(job_id)[:keep]}
 
     def events(self, job_id: str, *, after: int = 0, limit: int = 1000) -> list[tuple[int, bytes]]:
@@ -102,7 +102,7 @@ class ModelStore:
         return self._job(job_id).epochs.get(number)
 
     def delete(self, job_id: str, token: int) -> None:
-        self._held(job_id, token)
+        self._require_token(job_id, token)
         del self._jobs[job_id]
 
     def close(self) -> None:
@@ -113,7 +113,7 @@ class ModelStore:
             raise JobMissing(f"there is no job {job_id} in the store")
         return self._jobs[job_id]
 
-    def _held(self, job_id: str, token: int) -> _Job:
+    def _require_token(self, job_id: str, token: int) -> _Job:
         job = self._job(job_id)
         if job.token == 0 or job.token != token:
             raise Fenced(job_id)

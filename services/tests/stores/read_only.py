@@ -1,6 +1,6 @@
-"""A store whose files become read-only: python -m services.tests.stores.read_only PATH
+"""Uses a store whose files become read-only: python -m services.tests.stores.read_only PATH
 
-Prints what the store said. To be run without root's right to write everywhere.
+Prints results and errors. To be run as an unprivileged user.
 """
 
 import stat
@@ -22,30 +22,30 @@ def main() -> None:
     _set_modes(path, _READ_ONLY)
     with closing(SqliteStore(path)) as store:
         print(f"read: {store.job('job').record!r}")
-        _try(store, token)
+        _print_write_errors(store, token)
         _set_modes(path, _READ_ONLY | stat.S_IWUSR)
         store.check()
-        print(f"later: {store.commit('job', token, 1, Commit(b'', [b'two']))}")
+        print(f"after chmod: {store.commit('job', token, 1, Commit(b'', [b'two']))}")
     path.parent.chmod(_READ_ONLY | stat.S_IXUSR)
     for name in ("other.db", path.name):
         try:
             SqliteStore(path.parent / name)
         except StoreError as error:
-            print(f"{'waits' if isinstance(error, StoreUnavailable) else 'other'}: {error}")
+            print(f"{'temporary' if isinstance(error, StoreUnavailable) else 'permanent'}: {error}")
 
 
 def _set_modes(path: Path, mode: int) -> None:
-    """Of the file and of its write-ahead log."""
+    """Sets the modes of the file and its write-ahead log."""
     for each in path.parent.glob(f"{path.name}*"):
         each.chmod(mode)
 
 
-def _try(store: CheckpointStore, token: int) -> None:
+def _print_write_errors(store: CheckpointStore, token: int) -> None:
     for call in (store.check, lambda: store.commit("job", token, 1, Commit(b"", [b"no"]))):
         try:
             call()
         except StoreUnavailable as error:
-            print(f"refused: {error}")
+            print(f"error: {error}")
 
 
 if __name__ == "__main__":

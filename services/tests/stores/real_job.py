@@ -1,4 +1,4 @@
-"""A job as a coordinator keeps it: messages, not just any bytes."""
+"""Creates a job with real messages, as a coordinator stores it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SCHEMA_VERSION = 4
 
 
 def make_job(store: CheckpointStore, job_id: str = "job-1") -> None:
-    """A job with a history, some epochs, and two snapshots before its last event."""
+    """Creates a job with a history, three epochs, and two snapshots before its last event."""
     store.create(job_id, _commit(job_id, 1), request_key=f"request of {job_id}")
     token = store.acquire(job_id, "coordinator")
     for epoch in range(_EPOCHS):

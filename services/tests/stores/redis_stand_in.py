@@ -1,6 +1,6 @@
-"""Answers like a Redis that has WAITAOF, which not every build that tests run on has.
+"""Fake Redis server with WAITAOF, which the installed Redis may lack.
 
-It speaks as much of the protocol as opening a store and one script need, and keeps nothing.
+Implements only what opening a store and running one script need, and stores nothing.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _INFO = (
 
 
 class RedisStandIn:
-    """Serves on a Unix domain socket in a folder until it is left."""
+    """Serves on a Unix domain socket while the context is open."""
 
     def __init__(self, folder: Path) -> None:
-        #: How many disks WAITAOF says that a write is on: the server's own, or none.
+        #: WAITAOF's reply for the local disk: 1 if the write is durable, else 0.
         self.on_disks = 1
-        #: The requests so far: command and first arguments, without what they carry.
+        #: Requests so far: the command, for WAITAOF with its arguments.
         self.requests: list[tuple[str, ...]] = []
         socket = folder / "stand-in.sock"
         self.url = f"unix://{socket}"
@@ -36,7 +36,7 @@ class RedisStandIn:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        exc_type: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
@@ -45,7 +45,7 @@ class RedisStandIn:
         self._server.server_close()
 
     def answer(self, request: list[bytes]) -> bytes:
-        """What Redis would say, in its protocol."""
+        """Returns the reply to a request, in the Redis protocol."""
         command = request[0].upper().decode()
         if command == "WAITAOF":
             self.requests.append((command, *(part.decode() for part in request[1:])))

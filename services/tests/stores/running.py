@@ -1,4 +1,4 @@
-"""Modules of the tests in processes of their own."""
+"""Runs test modules in child processes."""
 
 import os
 import subprocess
@@ -6,17 +6,17 @@ import sys
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[3]
-_WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+_DROP_CAPABILITIES = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
 
 
-def run_module(name: str, *arguments: str, as_anybody: bool = False) -> str:
-    """What a module of the tests prints in a process of its own, which must end well.
+def run_module(name: str, *arguments: str, unprivileged: bool = False) -> str:
+    """Runs a test module in a child process, and returns its standard output.
 
-    `as_anybody` takes root's right to write everywhere from it.
+    `unprivileged` drops root's capability to bypass file permissions.
     """
     command = [sys.executable, "-m", name, *arguments]
-    if as_anybody and os.geteuid() == 0:
-        command = [*_WITHOUT_RIGHTS, *command]
+    if unprivileged and os.geteuid() == 0:
+        command = [*_DROP_CAPABILITIES, *command]
     done = subprocess.run(
         command,
         cwd=_ROOT,

@@ -1,4 +1,4 @@
-"""Any sequence of calls has the same results as on the plainest store there is."""
+"""Tests that random sequences of calls give the same results as on ModelStore."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ _commits = st.builds(
 
 
 class _Machine(RuleBasedStateMachine):
-    """Two holders that take jobs from each other, and change them right and wrong."""
+    """Two holders that acquire jobs from each other, and make valid and invalid changes."""
 
     def __init__(self, new_store: NewStore) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class _Machine(RuleBasedStateMachine):
         self.real.close()
 
     def same(self, call: Callable[[CheckpointStore], Any]) -> Any:
-        """The result of a call on both stores."""
+        """Returns the result of a call, and asserts that it is the same on both stores."""
         expected = _outcome(call, self.model)
         assert _outcome(call, self.real) == expected
         return expected
@@ -102,7 +102,7 @@ def _outcome(call: Callable[[CheckpointStore], Any], store: CheckpointStore) -> 
         return "raised", type(error)
 
 
-def test_any_calls_do_what_they_do_on_the_model(new_store: NewStore) -> None:
+def test_any_calls_match_the_model(new_store: NewStore) -> None:
     def machine() -> _Machine:
         return _Machine(new_store)
 

@@ -1,4 +1,4 @@
-"""Jobs as files, and from one store to another."""
+"""Tests job archives: export, import, and detection of damage."""
 
 import hashlib
 import random
@@ -39,12 +39,12 @@ def archive(store: CheckpointStore) -> bytes:
 
 
 def _without_holder(contents: JobContents) -> JobContents:
-    """With the newest snapshot only: what an archive holds."""
+    """Reduces contents to those of an archive: no holder, and only the newest snapshot."""
     return replace(contents, job=replace(contents.job, token=0), snapshots=contents.snapshots[:1])
 
 
-def test_a_job_is_the_same_in_every_store(new_store: NewStore, store: CheckpointStore) -> None:
-    """From SQLite or Redis to the model and back: so also from the one to the other."""
+def test_export_and_import_preserve_a_job(new_store: NewStore, store: CheckpointStore) -> None:
+    """Round trip through ModelStore, which also covers moves between SQLite and Redis."""
     make_job(store)
     between, other = ModelStore(), new_store()
 
@@ -58,7 +58,7 @@ def test_a_job_is_the_same_in_every_store(new_store: NewStore, store: Checkpoint
     assert export_job(other, "job-1") == export_job(store, "job-1")
 
 
-def test_an_imported_job_can_be_gone_on_with(store: CheckpointStore, archive: bytes) -> None:
+def test_an_imported_job_can_be_continued(store: CheckpointStore, archive: bytes) -> None:
     assert import_job(store, archive, job_id="copy") == "copy"
 
     copy = store.job("copy")
@@ -68,22 +68,20 @@ def test_an_imported_job_can_be_gone_on_with(store: CheckpointStore, archive: by
     assert store.job("job-1").revision == copy.revision
 
 
-def test_an_id_that_is_taken_is_refused(store: CheckpointStore, archive: bytes) -> None:
+def test_an_existing_id_is_refused(store: CheckpointStore, archive: bytes) -> None:
     with pytest.raises(JobExists):
         import_job(store, archive)
 
     assert store.job("job-1").token > 0
 
 
-def test_the_request_that_made_a_job_does_not_come_with_it(
-    store: CheckpointStore, archive: bytes
-) -> None:
+def test_the_request_key_is_not_imported(store: CheckpointStore, archive: bytes) -> None:
     import_job(store, archive, job_id="copy")
 
     assert store.create("x", Commit(b"", [b"e"]), request_key="request of job-1") == "job-1"
 
 
-def test_a_damaged_snapshot_is_passed_over(store: CheckpointStore) -> None:
+def test_damaged_snapshots_are_not_exported(store: CheckpointStore) -> None:
     make_job(store)
     damage_snapshot(store, "job-1", 3)
 
@@ -92,7 +90,7 @@ def test_a_damaged_snapshot_is_passed_over(store: CheckpointStore) -> None:
     assert (archive.snapshot, archive.snapshot_revision) == (b"state 0", 2)
 
 
-def test_a_job_without_snapshots(store: CheckpointStore) -> None:
+def test_a_job_without_snapshots_round_trips(store: CheckpointStore) -> None:
     archive = job_pb2.JobArchive(
         format_version=2,
         record=job_pb2.JobRecord(job=job_pb2.Job(id="new")),
@@ -106,7 +104,7 @@ def test_a_job_without_snapshots(store: CheckpointStore) -> None:
         export_job(store, "other")
 
 
-def test_any_damage_is_found(archive: bytes) -> None:
+def test_any_damage_is_detected(archive: bytes) -> None:
     places = random.Random(1)
     for _ in range(200):
         damaged = bytearray(archive)
@@ -119,18 +117,18 @@ def test_any_damage_is_found(archive: bytes) -> None:
     assert unseal_archive(archive).record.job.id == "job-1"
 
 
-def test_other_files_are_no_archives() -> None:
+def test_other_files_are_refused() -> None:
     payload = b"\xff\xff"
     sealed = job_pb2.SealedJobArchive(archive=payload, sha256=hashlib.sha256(payload).digest())
     for data in (b"", b"Dear Sir or Madam", sealed.SerializeToString()):
-        with pytest.raises(ArchiveError, match=r"is damaged, or none|is no archive of a job"):
+        with pytest.raises(ArchiveError, match=r"is damaged|is not a job archive"):
             unseal_archive(data)
 
 
-def test_its_size_is_bounded(archive: bytes) -> None:
+def test_the_size_limit_is_enforced(archive: bytes) -> None:
     size = len(archive)
     assert unseal_archive(archive, limit_bytes=size).format_version == 2
-    with pytest.raises(ArchiveError, match=f"{size} bytes long; at most {size - 1} are allowed"):
+    with pytest.raises(ArchiveError, match=f"has {size} bytes; at most {size - 1} are allowed"):
         unseal_archive(archive, limit_bytes=size - 1)
 
 
@@ -154,21 +152,30 @@ def _rename(job_id: str) -> Callable[[job_pb2.JobArchive], None]:
     [
         (
             _set(format_version=1),
-            "format version 1, and this program reads version 2 only; import it",
+            "format version 1, but this program reads version 2 only; import it",
         ),
-        (_set(snapshot_revision=0), "snapshot is of revision 0; its history has 1 to 4"),
-        (_set(snapshot_revision=5), "snapshot is of revision 5; its history has 1 to 4"),
-        (_rename(""), "has the id ''; 1 to 128 letters"),
-        (_rename("../../etc/passwd"), "letters, digits and . _ - are allowed"),
-        (_rename(".."), "a letter or digit first"),
+        (
+            _set(snapshot_revision=0),
+            "snapshot is of revision 0, but its history has revisions 1 to 4",
+        ),
+        (
+            _set(snapshot_revision=5),
+            "snapshot is of revision 5, but its history has revisions 1 to 4",
+        ),
+        (_rename(""), "has the id ''; an id must be 1 to 128 letters"),
+        (_rename("../../etc/passwd"), "1 to 128 letters, digits or . _ -"),
+        (_rename(".."), "start with a letter or digit"),
         (_rename("x" * 129), "1 to 128 letters"),
-        (lambda archive: archive.events.pop(0), "does not count from 1"),
-        (lambda archive: archive.events.append(archive.events[0]), "does not count from 1"),
+        (lambda archive: archive.events.pop(0), "are not 1, 2, 3"),
+        (lambda archive: archive.events.append(archive.events[0]), "are not 1, 2, 3"),
         (lambda archive: archive.ClearField("events"), "history is empty"),
-        (lambda archive: archive.epochs.append(archive.epochs[0]), "two epochs of one number"),
+        (
+            lambda archive: archive.epochs.append(archive.epochs[0]),
+            "two epochs with the same number",
+        ),
     ],
 )
-def test_what_no_store_could_have_held_is_refused(
+def test_inconsistent_archives_are_refused(
     store: CheckpointStore,
     archive: bytes,
     change: Callable[[job_pb2.JobArchive], object],
@@ -185,15 +192,15 @@ def test_what_no_store_could_have_held_is_refused(
     assert [job.job_id for job in store.jobs()] == ["job-1"]
 
 
-def test_what_is_not_a_jobs_message_is_not_exported(store: CheckpointStore) -> None:
+def test_undecodable_jobs_are_not_exported(store: CheckpointStore) -> None:
     store.create("odd", Commit(b"\xff", [b"e"]))
 
     with pytest.raises(ArchiveError, match="job odd is damaged"):
         export_job(store, "odd")
 
 
-class _Restless(FailingStore):
-    """A store whose job changes while it is read, for so many times."""
+class _ChangingStore(FailingStore):
+    """A store whose job changes during the first `changes` reads."""
 
     def __init__(self, inner: CheckpointStore, changes: int) -> None:
         super().__init__(inner, fail_at=0, when="before")
@@ -209,12 +216,12 @@ class _Restless(FailingStore):
         return found
 
 
-def test_an_archive_is_of_one_moment(store: CheckpointStore) -> None:
+def test_archives_are_consistent_snapshots(store: CheckpointStore) -> None:
     make_job(store)
 
-    archive = read_archive(_Restless(store, changes=3), "job-1")
+    archive = read_archive(_ChangingStore(store, changes=3), "job-1")
 
     assert len(archive.events) == store.job("job-1").revision == 7
     assert archive == read_archive(store, "job-1")
     with pytest.raises(StoreUnavailable, match="changes faster than it can be read"):
-        read_archive(_Restless(store, changes=1000), "job-1")
+        read_archive(_ChangingStore(store, changes=1000), "job-1")

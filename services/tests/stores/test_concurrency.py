@@ -1,4 +1,4 @@
-"""Many threads and several processes' worth of connections on one job."""
+"""Tests concurrent use of stores by threads and connections."""
 
 import sqlite3
 import threading
@@ -16,8 +16,8 @@ _THREADS = 6
 _COMMITS = 15
 
 
-def _together(work: Callable[[int], None]) -> None:
-    """Runs it in all threads at once, by their number, and raises what they do."""
+def _run_in_threads(work: Callable[[int], None]) -> None:
+    """Runs `work(number)` in all threads at once, and raises their first error."""
     errors: list[BaseException] = []
     gate = threading.Barrier(_THREADS)
 
@@ -38,7 +38,7 @@ def _together(work: Callable[[int], None]) -> None:
 
 
 def _race(stores: list[CheckpointStore]) -> None:
-    """All threads commit to one job, and repeat those commits that another one was before."""
+    """Commits to one job from all threads, which retry after conflicts, and checks the history."""
     stores[0].create("job", Commit(b"0", [b"start"], b"0", 1))
     token = stores[0].acquire("job", "all")
 
@@ -53,7 +53,7 @@ def _race(stores: list[CheckpointStore]) -> None:
                 assert store.commit("job", token, revision, commit) == revision + 2
                 made += 1
 
-    _together(work)
+    _run_in_threads(work)
 
     events = stores[0].events("job")
     assert [revision for revision, _ in events] == list(range(1, 2 + 2 * _THREADS * _COMMITS))
@@ -68,11 +68,11 @@ def _race(stores: list[CheckpointStore]) -> None:
     }
 
 
-def test_each_revision_is_won_by_exactly_one(store: CheckpointStore) -> None:
+def test_each_revision_is_committed_exactly_once(store: CheckpointStore) -> None:
     _race([store])
 
 
-def test_each_revision_is_won_by_exactly_one_of_two_programs(tmp_path: Path) -> None:
+def test_each_revision_is_committed_exactly_once_of_two_programs(tmp_path: Path) -> None:
     path = tmp_path / "jobs.db"
     with (
         closing(SqliteStore(path, busy_seconds=120)) as one,
@@ -81,21 +81,21 @@ def test_each_revision_is_won_by_exactly_one_of_two_programs(tmp_path: Path) -> 
         _race([one, two])
 
 
-def test_a_new_file_may_be_opened_by_many_at_once(tmp_path: Path) -> None:
+def test_a_new_file_can_be_opened_concurrently(tmp_path: Path) -> None:
     path = tmp_path / "jobs.db"
 
     def work(number: int) -> None:
         with closing(SqliteStore(path, busy_seconds=120)) as store:
             store.create(f"job-{number}", Commit(b"", [b"one"]))
 
-    _together(work)
+    _run_in_threads(work)
 
     with closing(SqliteStore(path)) as store:
         assert len(store.jobs()) == _THREADS
 
 
-def test_a_new_file_that_another_program_prepares_is_waited_for(tmp_path: Path) -> None:
-    """SQLite itself does not wait here: it would turn on its write-ahead log at once or never."""
+def test_opening_waits_for_another_connection_that_creates_the_file(tmp_path: Path) -> None:
+    """SQLite's busy timeout does not cover the switch to WAL mode, so the store retries."""
     path = tmp_path / "jobs.db"
     path.touch(mode=0o600)
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
@@ -109,23 +109,25 @@ def test_a_new_file_that_another_program_prepares_is_waited_for(tmp_path: Path) 
         end.join()
 
 
-def test_every_holder_gets_another_token(store: CheckpointStore) -> None:
+def test_tokens_are_unique(store: CheckpointStore) -> None:
     store.create("job", Commit(b"", [b"one"]))
     tokens: list[int] = []
 
-    _together(lambda number: tokens.extend(store.acquire("job", f"{number}") for _ in range(5)))
+    _run_in_threads(
+        lambda number: tokens.extend(store.acquire("job", f"{number}") for _ in range(5))
+    )
 
     assert len(set(tokens)) == 5 * _THREADS
     assert store.job("job").token == max(tokens)
 
 
-def test_one_request_makes_one_job_however_often_it_comes(store: CheckpointStore) -> None:
+def test_concurrent_requests_with_one_key_create_one_job(store: CheckpointStore) -> None:
     made: list[str] = []
 
     def work(number: int) -> None:
         made.append(store.create(f"{number}", Commit(b"", [b"one"]), request_key="key"))
 
-    _together(work)
+    _run_in_threads(work)
 
     assert len(set(made)) == 1
     assert [job.job_id for job in store.jobs()] == made[:1]

@@ -1,4 +1,4 @@
-"""What every store promises, by example."""
+"""Tests the store contract by examples."""
 
 import hashlib
 
@@ -17,7 +17,7 @@ from remy_services.stores.contract import (
 FIRST = Commit(b"record", [b"submitted"])
 
 
-def test_a_new_job_is_what_was_committed(store: CheckpointStore) -> None:
+def test_a_new_job_has_the_committed_contents(store: CheckpointStore) -> None:
     commit = Commit(
         b"record", [b"one", b"two"], b"state", schema_version=7, epochs={0: b"zero", 12: b"twelve"}
     )
@@ -35,7 +35,7 @@ def test_a_new_job_is_what_was_committed(store: CheckpointStore) -> None:
     assert store.snapshots("job") == [Snapshot(2, 7, b"state", digest)]
 
 
-def test_everything_in_a_commit_changes_together(store: CheckpointStore) -> None:
+def test_a_commit_changes_record_events_epochs_and_snapshot(store: CheckpointStore) -> None:
     store.create("job", Commit(b"old", [b"one"], b"first", 1, epochs={0: b"old"}))
     token = store.acquire("job", "me")
 
@@ -53,7 +53,7 @@ def test_everything_in_a_commit_changes_together(store: CheckpointStore) -> None
     ]
 
 
-def test_a_commit_without_a_snapshot_leaves_the_last_one(store: CheckpointStore) -> None:
+def test_a_commit_without_snapshot_keeps_the_previous_one(store: CheckpointStore) -> None:
     store.create("job", Commit(b"", [b"one"], b"state", 1))
     token = store.acquire("job", "me")
 
@@ -62,13 +62,13 @@ def test_a_commit_without_a_snapshot_leaves_the_last_one(store: CheckpointStore)
     assert [each.revision for each in store.snapshots("job")] == [1]
 
 
-def test_a_snapshot_from_elsewhere_keeps_its_revision(store: CheckpointStore) -> None:
+def test_an_imported_snapshot_keeps_its_revision(store: CheckpointStore) -> None:
     store.create("job", Commit(b"", [b"one", b"two"], b"state", 1, snapshot_revision=1))
 
     assert [each.revision for each in store.snapshots("job")] == [1]
 
 
-def test_an_empty_snapshot_is_one(store: CheckpointStore) -> None:
+def test_empty_values_are_stored(store: CheckpointStore) -> None:
     store.create("job", Commit(b"", [b""], b"", 1, epochs={0: b""}))
 
     assert [each.data for each in store.snapshots("job")] == [b""]
@@ -76,7 +76,7 @@ def test_an_empty_snapshot_is_one(store: CheckpointStore) -> None:
     assert store.events("job") == [(1, b"")]
 
 
-def test_an_older_token_is_fenced_off_and_changes_nothing(store: CheckpointStore) -> None:
+def test_an_outdated_token_is_fenced_and_changes_nothing(store: CheckpointStore) -> None:
     store.create("job", FIRST)
     older = store.acquire("job", "one")
     newer = store.acquire("job", "two")
@@ -94,14 +94,14 @@ def test_an_older_token_is_fenced_off_and_changes_nothing(store: CheckpointStore
     assert (store.snapshots("job"), store.epochs("job")) == ([], {})
 
 
-def test_nobody_holds_a_job_that_was_never_acquired(store: CheckpointStore) -> None:
+def test_token_zero_is_fenced(store: CheckpointStore) -> None:
     store.create("job", FIRST)
 
     with pytest.raises(Fenced):
         store.commit("job", 0, 1, Commit(b"", [b"no"]))
 
 
-def test_a_commit_on_another_revision_changes_nothing(store: CheckpointStore) -> None:
+def test_a_commit_on_another_revision_conflicts_and_changes_nothing(store: CheckpointStore) -> None:
     store.create("job", FIRST)
     token = store.acquire("job", "me")
     before = store.job("job")
@@ -114,7 +114,7 @@ def test_a_commit_on_another_revision_changes_nothing(store: CheckpointStore) ->
     assert (store.snapshots("job"), store.epochs("job")) == ([], {})
 
 
-def test_a_repeated_commit_tells_that_it_had_been_made(store: CheckpointStore) -> None:
+def test_a_repeated_commit_reports_the_new_revision(store: CheckpointStore) -> None:
     store.create("job", FIRST)
     token = store.acquire("job", "me")
     commit = Commit(b"new", [b"two", b"three"])
@@ -126,7 +126,7 @@ def test_a_repeated_commit_tells_that_it_had_been_made(store: CheckpointStore) -
     assert raised.value.revision == 1 + len(commit.events)
 
 
-def test_a_request_makes_one_job(store: CheckpointStore) -> None:
+def test_a_request_key_creates_one_job(store: CheckpointStore) -> None:
     assert store.create("a", FIRST, request_key="key") == "a"
 
     assert store.create("b", FIRST, request_key="key") == "a"
@@ -135,7 +135,7 @@ def test_a_request_makes_one_job(store: CheckpointStore) -> None:
     assert sorted(job.job_id for job in store.jobs()) == ["a", "c"]
 
 
-def test_an_id_is_given_once(store: CheckpointStore) -> None:
+def test_an_existing_id_is_refused(store: CheckpointStore) -> None:
     store.create("job", FIRST)
 
     with pytest.raises(JobExists):
@@ -146,7 +146,7 @@ def test_an_id_is_given_once(store: CheckpointStore) -> None:
     assert store.create("other", FIRST, request_key="key") == "other"
 
 
-def test_snapshots_are_pruned_from_the_oldest(store: CheckpointStore) -> None:
+def test_pruning_keeps_the_newest_snapshots(store: CheckpointStore) -> None:
     store.create("job", Commit(b"", [b"1"], b"1", 1))
     token = store.acquire("job", "me")
     for revision in range(1, 12):
@@ -159,7 +159,7 @@ def test_snapshots_are_pruned_from_the_oldest(store: CheckpointStore) -> None:
     assert [each.data for each in store.snapshots("job")] == [b"12", b"11", b"10"]
 
 
-def test_history_is_read_in_parts(store: CheckpointStore) -> None:
+def test_events_are_paginated(store: CheckpointStore) -> None:
     store.create("job", Commit(b"", [b"%d" % number for number in range(1, 8)]))
 
     assert store.events("job", after=2, limit=3) == [(3, b"3"), (4, b"4"), (5, b"5")]
@@ -168,7 +168,7 @@ def test_history_is_read_in_parts(store: CheckpointStore) -> None:
     assert store.events("job", after=99) == []
 
 
-def test_what_is_deleted_is_gone(store: CheckpointStore) -> None:
+def test_deleting_removes_all_data_and_frees_the_request_key(store: CheckpointStore) -> None:
     store.create("job", Commit(b"r", [b"e"], b"s", 1, epochs={0: b"t"}), request_key="key")
     store.create("other", FIRST)
     token = store.acquire("job", "me")
@@ -181,7 +181,7 @@ def test_what_is_deleted_is_gone(store: CheckpointStore) -> None:
     assert (store.snapshots("job"), store.epochs("job")) == ([], {})
 
 
-def test_a_job_that_comes_back_does_not_know_its_old_holder(store: CheckpointStore) -> None:
+def test_a_recreated_job_fences_its_old_holder(store: CheckpointStore) -> None:
     store.create("job", FIRST)
     old = store.acquire("job", "me")
     store.delete("job", old)
@@ -192,7 +192,7 @@ def test_a_job_that_comes_back_does_not_know_its_old_holder(store: CheckpointSto
         store.commit("job", old, 1, Commit(b"", [b"no"]))
 
 
-def test_there_is_nothing_of_a_job_that_is_missing(store: CheckpointStore) -> None:
+def test_every_call_on_a_missing_job_raises_job_missing(store: CheckpointStore) -> None:
     calls = (
         lambda: store.acquire("job", "me"),
         lambda: store.commit("job", 1, 1, FIRST),
@@ -210,7 +210,7 @@ def test_there_is_nothing_of_a_job_that_is_missing(store: CheckpointStore) -> No
     assert store.jobs() == []
 
 
-def test_arguments_that_make_no_sense_are_refused(store: CheckpointStore) -> None:
+def test_invalid_arguments_are_refused(store: CheckpointStore) -> None:
     store.create("job", FIRST)
     token = store.acquire("job", "me")
 
@@ -228,7 +228,7 @@ def test_arguments_that_make_no_sense_are_refused(store: CheckpointStore) -> Non
     assert [job.job_id for job in store.jobs()] == ["job"]
 
 
-def test_it_says_what_it_is(store: CheckpointStore) -> None:
+def test_durability_is_described(store: CheckpointStore) -> None:
     store.check()
 
     durability = store.durability()
@@ -237,7 +237,7 @@ def test_it_says_what_it_is(store: CheckpointStore) -> None:
     assert "disk" in durability.description
 
 
-def test_it_says_what_it_takes(store: CheckpointStore) -> None:
+def test_usage_reports_sizes(store: CheckpointStore) -> None:
     store.create("job", FIRST)
     usage = store.usage()
     assert usage.keys() & {"memory", "disk"}

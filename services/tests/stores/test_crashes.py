@@ -1,4 +1,4 @@
-"""Processes that are killed in the middle of commits, over and over."""
+"""Tests that acknowledged commits survive kills of writers and servers."""
 
 import random
 import threading
@@ -26,10 +26,10 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return server.url
 
 
-def test_a_killed_writer_leaves_whole_commits(url: str) -> None:
+def test_commits_of_a_killed_writer_are_atomic(url: str) -> None:
     moments = random.Random(1)
     with closing(open_store(url)) as store:
-        committer.begin(store)
+        committer.create_job(store)
         acknowledged = store.job(committer.JOB).revision
         tokens = []
         for _ in range(_KILLS):
@@ -37,7 +37,7 @@ def test_a_killed_writer_leaves_whole_commits(url: str) -> None:
             assert process.stdout is not None
             for _ in range(1 + moments.randrange(8)):
                 acknowledged = int(process.stdout.readline())
-            # Somewhere in the next commits.
+            # Kill at a random time during later commits.
             time.sleep(moments.random() * 0.02)
             process.kill()
             rest, _ = process.communicate()
@@ -49,10 +49,10 @@ def test_a_killed_writer_leaves_whole_commits(url: str) -> None:
         store.check()
 
 
-def test_a_killed_server_forgets_nothing_that_it_acknowledged(own_redis: LocalRedis) -> None:
+def test_a_killed_server_keeps_acknowledged_commits(own_redis: LocalRedis) -> None:
     moments = random.Random(2)
     with closing(open_store(own_redis.url)) as store:
-        committer.begin(store)
+        committer.create_job(store)
         token = store.acquire(committer.JOB, "me")
         writer = _Writer(store, token)
         try:
@@ -72,40 +72,40 @@ def test_a_killed_server_forgets_nothing_that_it_acknowledged(own_redis: LocalRe
 
 
 class _Writer:
-    """A thread that commits one after another."""
+    """A thread that commits continuously."""
 
     def __init__(self, store: CheckpointStore, token: int) -> None:
-        #: The last that was acknowledged.
+        #: The last acknowledged revision.
         self.revision = store.job(committer.JOB).revision
         self._store = store
         self._token = token
-        self._is_over = False
-        self._moved = threading.Condition()
+        self._is_stopping = False
+        self._progress = threading.Condition()
         self._pool = ThreadPoolExecutor(1)
         self._running = self._pool.submit(self._run)
 
     def wait_for(self, commits: int) -> None:
-        """Returns when so many more were acknowledged."""
+        """Waits until this many more commits are acknowledged."""
         goal = self.revision + 3 * commits
-        with self._moved:
-            assert self._moved.wait_for(
+        with self._progress:
+            assert self._progress.wait_for(
                 lambda: self.revision >= goal or self._running.done(), TIMEOUT_SECONDS
             )
 
     def stop(self) -> None:
-        """Ends it, and raises what it raised."""
-        self._is_over = True
+        """Stops the thread, and raises its error."""
+        self._is_stopping = True
         self._pool.shutdown()
         self._running.result()
 
     def _run(self) -> None:
         try:
-            while not self._is_over:
+            while not self._is_stopping:
                 revision = committer.commit_once(self._store, self._token, self.revision)
-                with self._moved:
+                with self._progress:
                     self.revision = revision
-                    self._moved.notify_all()
+                    self._progress.notify_all()
                 committer.prune(self._store, self._token)
         finally:
-            with self._moved:
-                self._moved.notify_all()
+            with self._progress:
+                self._progress.notify_all()

@@ -1,4 +1,4 @@
-"""The store that fails on request does so exactly there."""
+"""Tests FailingStore."""
 
 from typing import Literal
 
@@ -18,20 +18,20 @@ def _two_writes(when: Literal["before", "after"], fail_at: int) -> tuple[Failing
     return store, inner
 
 
-def test_it_counts_and_never_fails_at_zero() -> None:
+def test_fail_at_zero_counts_and_never_fails() -> None:
     store, inner = _two_writes("before", 0)
 
-    assert store.made == ["acquire", "commit"]
+    assert store.calls == ["acquire", "commit"]
     assert inner.job("job").revision == 2
 
 
 @pytest.mark.parametrize("fail_at", [1, 2])
-def test_it_fails_once(fail_at: int) -> None:
+def test_fails_once(fail_at: int) -> None:
     with pytest.raises(StoreUnavailable):
         _two_writes("before", fail_at)
 
 
-def test_before_nothing_was_done_and_after_all_was() -> None:
+def test_before_has_no_effect_and_after_has_the_full_effect() -> None:
     inner = ModelStore()
     inner.create("job", Commit(b"", [b"one"]))
     token = inner.acquire("job", "me")
@@ -50,7 +50,7 @@ def test_before_nothing_was_done_and_after_all_was() -> None:
         after.commit("job", token, 1, commit)
 
 
-def test_it_may_stay_down_and_count_reads() -> None:
+def test_can_stay_down_and_count_reads() -> None:
     store = FailingStore(
         ModelStore(), fail_at=2, when="before", counts=READS, stays_down=True, error=SystemExit
     )
@@ -60,4 +60,4 @@ def test_it_may_stay_down_and_count_reads() -> None:
         store.jobs()
     with pytest.raises(SystemExit):
         store.create("other", Commit(b"", [b"one"]))
-    assert store.made == ["job", "jobs"]
+    assert store.calls == ["job", "jobs"]

@@ -1,4 +1,4 @@
-"""The second place for jobs."""
+"""Tests mirrors of job archives."""
 
 import subprocess
 import sys
@@ -37,14 +37,14 @@ def store() -> ModelStore:
 
 @pytest.fixture
 def memory() -> Iterator[fsspec.AbstractFileSystem]:
-    """An object store in this process."""
+    """An in-memory object store."""
     files = fsspec.filesystem("memory")
     yield files
     files.store.clear()
 
 
-def test_a_directory(tmp_path: Path, store: ModelStore) -> None:
-    folder = tmp_path / "to be" / "made"
+def test_a_directory_holds_importable_archives(tmp_path: Path, store: ModelStore) -> None:
+    folder = tmp_path / "new" / "folder"
     mirror = Backup(f"file://{folder}/")
 
     assert mirror.save(store, "a") is None
@@ -61,7 +61,9 @@ def test_a_directory(tmp_path: Path, store: ModelStore) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_an_object_store(memory: fsspec.AbstractFileSystem, store: ModelStore) -> None:
+def test_an_object_store_holds_archives(
+    memory: fsspec.AbstractFileSystem, store: ModelStore
+) -> None:
     mirror = Backup("memory://bucket/farm")
 
     assert mirror.save(store, "a") is None
@@ -71,15 +73,15 @@ def test_an_object_store(memory: fsspec.AbstractFileSystem, store: ModelStore) -
     assert memory.find("/bucket") == []
 
 
-def test_what_goes_wrong_is_said_and_not_raised(
+def test_errors_are_returned_and_not_raised(
     tmp_path: Path, store: ModelStore, memory: fsspec.AbstractFileSystem
 ) -> None:
     mirror = Backup(f"file://{tmp_path}/farm")
     (tmp_path / "farm").write_text("in the way")
     assert mirror.save(store, "missing") == "there is no job missing in the store"
-    for said in (mirror.save(store, "a"), mirror.remove("a")):
-        assert said is not None
-        assert said.startswith(f"file://{tmp_path}/farm/a.remyjob cannot be ")
+    for problem in (mirror.save(store, "a"), mirror.remove("a")):
+        assert problem is not None
+        assert problem.startswith(f"file://{tmp_path}/farm/a.remyjob cannot be ")
 
     class Down(type(memory)):  # type: ignore[misc]
         protocol = "memory"
@@ -94,13 +96,13 @@ def test_what_goes_wrong_is_said_and_not_raised(
 
 
 @pytest.mark.parametrize("job_id", ["", "..", "../b", "/etc/b", "a/b", "a\0b", "a" * 200])
-def test_no_file_is_outside_of_its_folder(tmp_path: Path, job_id: str) -> None:
+def test_unsafe_job_ids_write_no_file(tmp_path: Path, job_id: str) -> None:
     mirror = Backup(f"file://{tmp_path}/farm")
 
-    said = mirror.write(job_id, b"archive")
+    problem = mirror.write(job_id, b"archive")
 
-    assert said is not None
-    assert "cannot have a file for a job with the id" in said
+    assert problem is not None
+    assert "cannot hold a job with the id" in problem
     assert mirror.remove(job_id) is None
     assert list(tmp_path.iterdir()) == []
 
@@ -108,17 +110,17 @@ def test_no_file_is_outside_of_its_folder(tmp_path: Path, job_id: str) -> None:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("", "has scheme ''; one of file://, s3://, memory:// is needed"),
+        ("", "has scheme ''; it must be one of file://, s3://, memory://"),
         ("/var/backups", "has scheme ''"),
         ("http://farm", "has scheme 'http'"),
-        ("file://var/backups", "does not name a place"),
-        ("file://", "does not name a place"),
-        ("s3://", "does not name a place"),
-        ("s3://key:hush@bucket", "does not name a place"),
-        ("s3://bucket?key=hush", "does not name a place"),
+        ("file://var/backups", "must be of the form file:///DIRECTORY or s3://BUCKET/FOLDER"),
+        ("file://", "must be of the form file:///DIRECTORY or s3://BUCKET/FOLDER"),
+        ("s3://", "must be of the form file:///DIRECTORY or s3://BUCKET/FOLDER"),
+        ("s3://key:hush@bucket", "must be of the form file:///DIRECTORY or s3://BUCKET/FOLDER"),
+        ("s3://bucket?key=hush", "must be of the form file:///DIRECTORY or s3://BUCKET/FOLDER"),
     ],
 )
-def test_other_urls_are_refused(url: str, message: str) -> None:
+def test_invalid_urls_are_refused(url: str, message: str) -> None:
     with pytest.raises(StoreError) as raised:
         Backup(url)
 
@@ -126,13 +128,13 @@ def test_other_urls_are_refused(url: str, message: str) -> None:
     assert "hush" not in str(raised.value)
 
 
-def test_an_object_store_needs_its_library() -> None:
-    # In a process of its own: fsspec keeps what another test has imported.
-    said = subprocess.run(
+def test_a_missing_s3fs_names_the_extra_to_install() -> None:
+    # In a child process, because fsspec caches modules that other tests imported.
+    problem = subprocess.run(
         [sys.executable, "-c", WITHOUT_S3FS], capture_output=True, text=True, check=True
     ).stdout
 
-    assert said == (
-        "a mirror at s3:// needs s3fs, which is not installed: "
+    assert problem == (
+        "a mirror at s3:// requires s3fs, which is not installed: "
         "pip install 'remy-farm-services[s3]'\n"
     )

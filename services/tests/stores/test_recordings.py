@@ -1,4 +1,4 @@
-"""Recordings beside the jobs of a store: kept by hash, in parts, and gone on with."""
+"""Tests link traces in stores: storage by hash, interrupted uploads, and retention."""
 
 import hashlib
 import random
@@ -21,19 +21,19 @@ from services.tests.stores.conftest import NewStore
 from services.tests.stores.model_store import ModelStore
 from services.tests.stores.real_job import make_job
 
-# Two whole parts and some more.
+# Two complete parts and a shorter third one.
 CONTENT = random.Random(7).randbytes((2 << 20) + 800)
 SHA256 = hashlib.sha256(CONTENT).digest()
 
 
 @pytest.mark.parametrize("content", [CONTENT, CONTENT[:8], CONTENT[: 1 << 20]])
-def test_a_recording_is_kept_by_its_hash_until_nobody_has_named_it_for_long(
+def test_an_unreferenced_recording_is_kept_for_its_retention_time(
     store: CheckpointStore, content: bytes
 ) -> None:
     sha256 = hashlib.sha256(content).digest()
     assert not has_recording(store, sha256)
     assert read_recording(store, sha256) is None
-    # As often as anybody brings it.
+    # A repeated upload changes nothing.
     assert [put_recording(store, content) for _ in range(2)] == [sha256, sha256]
     assert has_recording(store, sha256)
     assert read_recording(store, sha256) == content
@@ -53,7 +53,7 @@ def test_a_recording_is_kept_by_its_hash_until_nobody_has_named_it_for_long(
     assert read_recording(store, sha256) == content
 
 
-def test_what_was_begun_is_no_recording_and_is_gone_on_with(store: CheckpointStore) -> None:
+def test_an_interrupted_upload_is_invisible_and_can_be_continued(store: CheckpointStore) -> None:
     length = len(CONTENT).to_bytes(8, "little")
     store.create(entry_of(SHA256), Commit(length, [CONTENT[: 1 << 20]]))
     assert not has_recording(store, SHA256)
@@ -62,39 +62,39 @@ def test_what_was_begun_is_no_recording_and_is_gone_on_with(store: CheckpointSto
     assert read_recording(store, SHA256) == CONTENT
 
 
-def test_a_recording_whose_content_was_damaged_is_not_given_out(store: CheckpointStore) -> None:
+def test_a_damaged_recording_is_not_returned(store: CheckpointStore) -> None:
     store.create(entry_of(SHA256), Commit((16).to_bytes(8, "little"), [CONTENT[:16]]))
     assert read_recording(store, SHA256) is None
 
 
-def test_others_may_bring_the_same_at_the_same_time() -> None:
+def test_concurrent_uploads_of_one_recording_succeed() -> None:
     class Contended(ModelStore):
-        """Somebody else is quicker, once."""
+        """Another upload commits first, once."""
 
-        was_quicker = False
+        had_conflict = False
 
         def commit(self, job_id: str, token: int, revision: int, commit: Commit) -> int:
-            if not self.was_quicker:
-                self.was_quicker = True
+            if not self.had_conflict:
+                self.had_conflict = True
                 super().commit(job_id, token, revision, commit)
                 raise Conflict("another revision", revision + 1)
             return super().commit(job_id, token, revision, commit)
 
     store = Contended()
     assert put_recording(store, CONTENT) == SHA256
-    assert store.was_quicker
+    assert store.had_conflict
     assert read_recording(store, SHA256) == CONTENT
 
 
-def test_its_entry_is_no_job() -> None:
+def test_recording_entries_are_not_jobs() -> None:
     assert is_recording(entry_of(SHA256))
     assert not is_recording("trace-1")
     assert is_file_name("trace-1")
     assert not is_file_name(entry_of(SHA256))
 
 
-def _follow(store: CheckpointStore) -> None:
-    """Has the job follow the recording."""
+def _add_trace_reference(store: CheckpointStore) -> None:
+    """Adds a link with the recording to the job's specification."""
     record = job_pb2.JobRecord.FromString(store.job("job-1").record)
     record.job.spec.network.links.add().trace.sha256 = SHA256.hex()
     stored = store.job("job-1")
@@ -103,12 +103,14 @@ def _follow(store: CheckpointStore) -> None:
     store.commit("job-1", token, stored.revision, Commit(record.SerializeToString(), [event]))
 
 
-def test_an_archive_has_the_recordings_of_its_job(
+def test_archives_include_the_recordings_of_their_job(
     new_store: NewStore, store: CheckpointStore
 ) -> None:
     make_job(store)
-    _follow(store)
-    with pytest.raises(ArchiveError, match=f"follows the trace {SHA256.hex()}, which is not there"):
+    _add_trace_reference(store)
+    with pytest.raises(
+        ArchiveError, match=f"references the trace {SHA256.hex()}, which is not in the store"
+    ):
         export_job(store, "job-1")
     put_recording(store, CONTENT)
     sealed = job_pb2.SealedJobArchive.FromString(export_job(store, "job-1"))

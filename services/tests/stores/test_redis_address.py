@@ -1,4 +1,4 @@
-"""URLs of Redis servers."""
+"""Tests parse_address: URLs of Redis servers."""
 
 import pytest
 
@@ -63,34 +63,37 @@ from remy_services.stores.redis.connection import RedisAddress, RedisTls, parse_
         ),
     ],
 )
-def test_what_a_url_says(url: str, address: RedisAddress) -> None:
+def test_valid_urls_are_parsed(url: str, address: RedisAddress) -> None:
     assert parse_address(url) == address
 
 
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("redis://", "redis:// names no host; redis://HOST:PORT would"),
+        ("redis://", "redis:// has no host; use the form redis://HOST:PORT"),
         ("redis://farm:port", "farm:port in redis://farm:port is not a host"),
         ("redis://farm:70000", "farm:70000 in redis://farm:70000 is not a host"),
-        ("redis://a,b", "redis://a,b does not name one server"),
-        ("redis://farm/0/1", "does not name one server"),
-        ("redis://farm/jobs", "names database jobs; databases of Redis are numbers"),
-        ("redis://farm?replicas=two", "replicas of redis://farm is two; a number is needed"),
-        ("redis://farm?retry_on_timeout=1", "redis://farm has no option retry_on_timeout; it has"),
-        ("redis://farm?tls_ca=x", "no option tls_ca"),
-        ("redis://farm?replicas", "the options of redis://farm are not of the form NAME=VALUE"),
+        ("redis://a,b", "redis://a,b does not name exactly one server"),
+        ("redis://farm/0/1", "does not name exactly one server"),
+        ("redis://farm/jobs", "has database 'jobs'; a Redis database is a number"),
+        ("redis://farm?replicas=two", "replicas of redis://farm is two; it must be a number"),
+        (
+            "redis://farm?retry_on_timeout=1",
+            "redis://farm has an unknown option retry_on_timeout; known options are replicas",
+        ),
+        ("redis://farm?tls_ca=x", "unknown option tls_ca"),
+        ("redis://farm?replicas", "the options of redis://farm must have the form NAME=VALUE"),
         ("redis://[::1", "[::1 in redis://[::1 is not a host"),
-        ("rediss://farm?tls_key=k", "rediss://farm has one of tls_cert and tls_key; both"),
-        ("unix://run/redis.sock", "does not name a socket; unix:///run/redis.sock would"),
-        ("unix://", "does not name a socket"),
-        ("redis+sentinel://a:1", "does not name the service that its Sentinels watch"),
-        ("rediss+sentinel://a:1", "watch; rediss+sentinel://HOST:PORT,HOST:PORT/SERVICE would"),
-        ("redis+sentinel://a/s?tls_ca=x", "no option tls_ca"),
-        ("redis+sentinel://a/s?sentinel_password=on", "is on; yes or no is needed"),
+        ("rediss://farm?tls_key=k", "rediss://farm has only one of tls_cert and tls_key; set both"),
+        ("unix://run/redis.sock", "has no socket path; use a form such as unix:///run/redis.sock"),
+        ("unix://", "has no socket path"),
+        ("redis+sentinel://a:1", "has no Sentinel service name"),
+        ("rediss+sentinel://a:1", "use the form rediss+sentinel://HOST:PORT,HOST:PORT/SERVICE"),
+        ("redis+sentinel://a/s?tls_ca=x", "unknown option tls_ca"),
+        ("redis+sentinel://a/s?sentinel_password=on", "is on; it must be yes or no"),
     ],
 )
-def test_what_a_url_may_not_say(url: str, message: str) -> None:
+def test_invalid_urls_are_refused(url: str, message: str) -> None:
     with pytest.raises(StoreError) as raised:
         parse_address(url)
 
@@ -107,8 +110,8 @@ def test_what_a_url_may_not_say(url: str, message: str) -> None:
         "redis+sentinel://me:hush@a,b/s",
     ],
 )
-def test_a_password_has_no_place_in_a_url(url: str) -> None:
-    with pytest.raises(StoreError, match="holds a password") as raised:
+def test_passwords_in_urls_are_refused(url: str) -> None:
+    with pytest.raises(StoreError, match="contains a password") as raised:
         parse_address(url)
 
     assert "hush" not in str(raised.value)

@@ -1,4 +1,4 @@
-"""What a Redis server's acknowledgements are worth: decided right, and asked for right."""
+"""Tests the durability guarantee that is derived from a Redis server's settings."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -42,7 +42,7 @@ def _of(facts: ServerFacts, *, replicas: int = 0, has_failover: bool = False) ->
         (replace(OLD, maxmemory=0, maxmemory_policy="allkeys-lru"), False),
     ],
 )
-def test_these_lose_nothing(facts: ServerFacts, waits: bool) -> None:
+def test_durable_settings(facts: ServerFacts, waits: bool) -> None:
     found = _of(facts)
 
     assert found.durability.durable
@@ -53,25 +53,28 @@ def test_these_lose_nothing(facts: ServerFacts, waits: bool) -> None:
 @pytest.mark.parametrize(
     ("facts", "why"),
     [
-        (replace(OLD, appends=False), "appendonly is no; yes is needed"),
-        (replace(NEW, appends=False), "appendonly is no; yes is needed"),
-        (replace(OLD, appendfsync="everysec"), "appendfsync is everysec; always"),
-        (replace(OLD, appendfsync=None), "appendfsync is unknown; always, or Redis 7.2"),
+        (replace(OLD, appends=False), "appendonly is no; set it to yes"),
+        (replace(NEW, appends=False), "appendonly is no; set it to yes"),
+        (replace(OLD, appendfsync="everysec"), "appendfsync is everysec; set it to always"),
+        (
+            replace(OLD, appendfsync=None),
+            "appendfsync is unknown; set it to always, or use Redis 7.2",
+        ),
         (replace(OLD, version="unstable", appendfsync="everysec"), "appendfsync is everysec"),
-        (replace(NEW, appendfsync="no"), "appendfsync is no; always is needed"),
-        (replace(OLD, pauses_fsync=True), "no-appendfsync-on-rewrite is yes; no is needed"),
-        (replace(OLD, maxmemory=1, maxmemory_policy="allkeys-lru"), "noeviction is needed"),
-        (replace(OLD, maxmemory=1, maxmemory_policy="allkeys-random"), "noeviction is needed"),
+        (replace(NEW, appendfsync="no"), "appendfsync is no; set it to always"),
+        (replace(OLD, pauses_fsync=True), "no-appendfsync-on-rewrite is yes; set it to no"),
+        (replace(OLD, maxmemory=1, maxmemory_policy="allkeys-lru"), "set it to noeviction"),
+        (replace(OLD, maxmemory=1, maxmemory_policy="allkeys-random"), "set it to noeviction"),
     ],
 )
-def test_these_may_lose_something(facts: ServerFacts, why: str) -> None:
+def test_settings_that_may_lose_writes(facts: ServerFacts, why: str) -> None:
     durability = _of(facts).durability
 
     assert not durability.durable
     assert why in durability.description
 
 
-def test_a_failover_needs_a_replica_that_has_everything() -> None:
+def test_failover_requires_replicated_writes() -> None:
     assert not _of(OLD, has_failover=True).durability.durable
     assert "replicas=1" in _of(OLD, has_failover=True).durability.description
 
@@ -108,7 +111,7 @@ def test_a_server_that_may_lose_jobs_is_refused(
             assert why in store.durability().description
 
 
-def test_a_server_that_becomes_unsafe_is_noticed(own_redis: LocalRedis) -> None:
+def test_check_detects_changed_settings(own_redis: LocalRedis) -> None:
     with closing(open_store(own_redis.url)) as store, own_redis.admin() as admin:
         admin.config_set("appendonly", "no")
 
@@ -119,7 +122,7 @@ def test_a_server_that_becomes_unsafe_is_noticed(own_redis: LocalRedis) -> None:
         store.check()
 
 
-def test_a_server_that_does_not_tell_its_settings_is_taken_for_the_worst(tmp_path: Path) -> None:
+def test_unreadable_settings_are_assumed_unsafe(tmp_path: Path) -> None:
     with LocalRedis(
         tmp_path,
         *("--appendonly", "yes", "--appendfsync", "everysec"),
@@ -136,7 +139,7 @@ def test_a_server_that_does_not_tell_its_settings_is_taken_for_the_worst(tmp_pat
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[tuple[LocalRedis, LocalRedis]]:
-    """A server and its replica, which has caught up."""
+    """A server and its replica."""
     for name in ("master", "replica"):
         (tmp_path / name).mkdir()
     at_once = ("--repl-diskless-sync-delay", "0")
@@ -161,10 +164,11 @@ def test_writes_wait_for_replicas(pair: tuple[LocalRedis, LocalRedis]) -> None:
         assert "once it is on 1 replica" in patient.durability().description
 
         replica.freeze()
-        # The second one would be refused, but what the refusal rests on is not safe yet.
-        for hasty in (one, other):
+        # The second commit would conflict, but the state that it conflicts with is not yet
+        # replicated.
+        for impatient in (one, other):
             with pytest.raises(StoreUnavailable) as raised:
-                hasty.commit("job", token, 1, Commit(b"", [b"two"]))
+                impatient.commit("job", token, 1, Commit(b"", [b"two"]))
             assert str(raised.value) == (
                 f"Redis at {master.url} did not have a write on 1 replica within 2 s"
             )

@@ -1,4 +1,4 @@
-"""What can go wrong with a Redis server, and that each of it passes."""
+"""Tests faults of a Redis server, and recovery from them."""
 
 import traceback
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ _MORE = Commit(b"new", [b"two", b"three"], b"state", 1, epochs={0: b"epoch"})
 
 @pytest.fixture
 def store(own_redis: LocalRedis) -> Iterator[RedisStore]:
-    """A store with a job at revision 1 that token 1 holds."""
+    """A store with a job at revision 1, held by token 1."""
     with closing(_open(own_redis)) as store:
         store.create("job", Commit(b"old", [b"one"]))
         assert store.acquire("job", "me") == 1
@@ -37,8 +37,8 @@ def _open(server: LocalRedis, *, answer_seconds: float = 120) -> RedisStore:
     return RedisStore(parse_address(server.url), answer_seconds=answer_seconds)
 
 
-def _refuses(store: RedisStore, message: str) -> None:
-    """It says so for every kind of write, and nothing has changed."""
+def _assert_refuses_writes(store: RedisStore, message: str) -> None:
+    """Asserts that every kind of write fails with this message."""
     calls: list[Callable[[], object]] = [
         store.check,
         lambda: store.commit("job", 1, 1, _MORE),
@@ -50,8 +50,8 @@ def _refuses(store: RedisStore, message: str) -> None:
             call()
 
 
-def _works(store: RedisStore) -> None:
-    """Nothing has changed, and it can be written to."""
+def _assert_unchanged_and_writable(store: RedisStore) -> None:
+    """Asserts that the failed writes had no effect, and that new ones succeed."""
     job = store.job("job")
     assert (job.record, job.revision, job.token) == (b"old", 1, 1)
     assert [each.job_id for each in store.jobs()] == ["job"]
@@ -61,36 +61,36 @@ def _works(store: RedisStore) -> None:
     assert len(store.snapshots("job")) == 1
 
 
-def test_out_of_memory(store: RedisStore, admin: redis.Redis) -> None:
+def test_out_of_memory_is_temporary(store: RedisStore, admin: redis.Redis) -> None:
     admin.config_set("maxmemory", "1mb")
 
-    _refuses(store, "is out of memory: it holds as much as its maxmemory allows")
+    _assert_refuses_writes(store, "is out of memory: it has reached its maxmemory limit")
     assert store.job("job").record == b"old"
     store.prune_snapshots("job", 1, keep=1)
 
     admin.config_set("maxmemory", "0")
-    _works(store)
+    _assert_unchanged_and_writable(store)
 
 
-def test_read_only(store: RedisStore, admin: redis.Redis) -> None:
+def test_a_read_only_replica_is_temporary(store: RedisStore, admin: redis.Redis) -> None:
     admin.replicaof("127.0.0.1", "1")
 
-    _refuses(store, "is a read-only replica")
+    _assert_refuses_writes(store, "is a read-only replica")
 
     admin.replicaof("no", "one")
-    _works(store)
+    _assert_unchanged_and_writable(store)
 
 
-def test_too_few_replicas(store: RedisStore, admin: redis.Redis) -> None:
+def test_too_few_replicas_are_temporary(store: RedisStore, admin: redis.Redis) -> None:
     admin.config_set("min-replicas-to-write", "1")
 
-    _refuses(store, "has fewer replicas than min-replicas-to-write")
+    _assert_refuses_writes(store, "has fewer replicas than min-replicas-to-write")
 
     admin.config_set("min-replicas-to-write", "0")
-    _works(store)
+    _assert_unchanged_and_writable(store)
 
 
-def test_a_disk_that_cannot_be_written_to(tmp_path: Path) -> None:
+def test_an_unwritable_disk_is_temporary(tmp_path: Path) -> None:
     with (
         LocalRedis(
             tmp_path,
@@ -108,41 +108,41 @@ def test_a_disk_that_cannot_be_written_to(tmp_path: Path) -> None:
         admin.bgsave()
         wait_until(lambda: admin.info("persistence")["rdb_last_bgsave_status"] == "err")
 
-        _refuses(store, "refuses writes because it cannot write to its disk")
+        _assert_refuses_writes(store, "refuses writes because it cannot write to its disk")
 
         admin.config_set("dir", str(tmp_path))
         admin.config_set("save", "")
         admin.bgsave()
         wait_until(lambda: admin.info("persistence")["rdb_last_bgsave_status"] == "ok")
-        _works(store)
+        _assert_unchanged_and_writable(store)
 
 
-def test_no_server(store: RedisStore, own_redis: LocalRedis) -> None:
+def test_a_stopped_server_is_temporary(store: RedisStore, own_redis: LocalRedis) -> None:
     own_redis.kill()
 
-    _refuses(store, f"Redis at {own_redis.url} cannot be reached")
+    _assert_refuses_writes(store, f"Redis at {own_redis.url} cannot be reached")
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
         store.jobs()
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
         open_store(own_redis.url)
 
     own_redis.start()
-    _works(store)
+    _assert_unchanged_and_writable(store)
 
 
-def test_a_lost_answer_is_found_out_by_asking_again(own_redis: LocalRedis) -> None:
+def test_a_commit_with_lost_reply_is_detected_by_a_retry(own_redis: LocalRedis) -> None:
     with (
-        closing(_open(own_redis, answer_seconds=0.1)) as hasty,
+        closing(_open(own_redis, answer_seconds=0.1)) as impatient,
         closing(_open(own_redis)) as patient,
     ):
         patient.create("job", Commit(b"old", [b"one"]))
         token = patient.acquire("job", "me")
         own_redis.freeze()
         with pytest.raises(StoreUnavailable, match=f"{own_redis.url} does not answer in time"):
-            hasty.commit("job", token, 1, _MORE)
+            impatient.commit("job", token, 1, _MORE)
         own_redis.thaw()
 
-        # The server reads what was sent to it before it was thawed.
+        # The server executes the request that was sent while it was frozen.
         wait_until(lambda: patient.job("job").revision == 3)
         with pytest.raises(Conflict) as raised:
             patient.commit("job", token, 1, _MORE)
@@ -150,19 +150,19 @@ def test_a_lost_answer_is_found_out_by_asking_again(own_redis: LocalRedis) -> No
     assert raised.value.revision == 1 + len(_MORE.events)
 
 
-def test_nothing_is_sent_twice(own_redis: LocalRedis) -> None:
+def test_requests_are_never_retried(own_redis: LocalRedis) -> None:
     with (
-        closing(_open(own_redis, answer_seconds=0.1)) as hasty,
+        closing(_open(own_redis, answer_seconds=0.1)) as impatient,
         closing(_open(own_redis)) as patient,
     ):
         patient.create("job", Commit(b"old", [b"one"]))
         own_redis.freeze()
         with pytest.raises(StoreUnavailable):
-            hasty.acquire("job", "me")
+            impatient.acquire("job", "me")
         own_redis.thaw()
         wait_until(lambda: patient.job("job").token > 0)
 
-        # Every request for a token gets the next one.
+        # Each request gets the next token, so token 2 shows that the first was sent once.
         assert patient.acquire("job", "me") == 2
 
 
@@ -174,7 +174,7 @@ def test_a_wrong_password_is_not_shown(tmp_path: Path) -> None:
             with pytest.raises(StoreUnavailable) as raised:
                 open_store(server.url, environment=environment)
             assert "secret" not in "".join(traceback.format_exception(raised.value))
-            assert str(raised.value) == f"Redis at {server.url} refuses this user and password"
+            assert str(raised.value) == f"Redis at {server.url} rejects this user and password"
 
         password_file = tmp_path / "password"
         password_file.write_text("right-secret\n")
@@ -191,12 +191,12 @@ def test_another_schema_version_is_refused(own_redis: LocalRedis, admin: redis.R
     admin.set("{remy-farm}:schema", "1")
 
     with pytest.raises(
-        StoreError, match="schema version 1, and this program reads version 2 only; finish"
+        StoreError, match="schema version 1, but this program reads version 2 only; finish"
     ):
         _open(own_redis)
 
 
-def test_stores_under_other_prefixes_do_not_meet(own_redis: LocalRedis) -> None:
+def test_prefixes_isolate_stores(own_redis: LocalRedis) -> None:
     address = parse_address(own_redis.url)
     with (
         closing(RedisStore(address, prefix="one")) as one,

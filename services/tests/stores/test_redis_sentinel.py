@@ -1,4 +1,4 @@
-"""A Redis server that a Sentinel watches, and another one that takes its place."""
+"""Tests failover by Redis Sentinel, with and without TLS."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -26,17 +26,17 @@ class _Watched:
 
 @pytest.fixture
 def watched(tmp_path: Path) -> Iterator[_Watched]:
-    """A server and its replica, by way of the Sentinel that watches them."""
-    yield from watch(tmp_path)
+    """A server and its replica, monitored by a Sentinel."""
+    yield from start_watched(tmp_path)
 
 
 @pytest.fixture
 def watched_by_tls(tmp_path: Path) -> Iterator[_Watched]:
-    """The same, and nobody of them speaks plain text."""
-    yield from watch(tmp_path, make_certificates(tmp_path))
+    """A server, its replica and a Sentinel that all use TLS only."""
+    yield from start_watched(tmp_path, make_certificates(tmp_path))
 
 
-def watch(tmp_path: Path, tls: Certificates | None = None) -> Iterator[_Watched]:
+def start_watched(tmp_path: Path, tls: Certificates | None = None) -> Iterator[_Watched]:
     settings = [*DURABLE, "--repl-diskless-sync-delay", "0"]
     if tls is not None:
         settings += [*tls.settings, "--tls-replication", "yes"]
@@ -58,7 +58,7 @@ def watch(tmp_path: Path, tls: Certificates | None = None) -> Iterator[_Watched]
 
 
 @pytest.mark.parametrize("by", ["watched", "watched_by_tls"])
-def test_what_was_acknowledged_outlives_a_failover(by: str, request: pytest.FixtureRequest) -> None:
+def test_acknowledged_commits_survive_a_failover(by: str, request: pytest.FixtureRequest) -> None:
     watched: _Watched = request.getfixturevalue(by)
     with closing(open_store(watched.url)) as store:
         store.create("job", Commit(b"record", [b"one"]))
@@ -80,17 +80,17 @@ def test_what_was_acknowledged_outlives_a_failover(by: str, request: pytest.Fixt
 
 
 def test_a_failover_that_may_lose_jobs_is_refused(watched: _Watched) -> None:
-    with pytest.raises(StoreError, match="a fail-over loses what no replica has yet"):
+    with pytest.raises(StoreError, match="a failover loses unreplicated writes"):
         open_store(watched.url.replace("?replicas=1", ""))
 
 
-def test_a_service_that_no_sentinel_knows(watched: _Watched) -> None:
-    with pytest.raises(StoreUnavailable, match="no Sentinel that answers knows a master"):
+def test_an_unknown_service_raises_store_unavailable(watched: _Watched) -> None:
+    with pytest.raises(StoreUnavailable, match="no reachable Sentinel knows a master"):
         open_store(watched.url.replace("/farm", "/other"))
 
 
-def test_sentinels_that_speak_tls_are_not_asked_in_plain_text(watched_by_tls: _Watched) -> None:
-    with pytest.raises(StoreUnavailable, match="no Sentinel that answers knows a master"):
+def test_tls_sentinels_are_not_reached_without_tls_settings(watched_by_tls: _Watched) -> None:
+    with pytest.raises(StoreUnavailable, match="no reachable Sentinel knows a master"):
         open_store(watched_by_tls.url.replace("rediss+", "redis+").partition("&")[0])
-    with pytest.raises(StoreUnavailable, match="no Sentinel that answers knows a master"):
+    with pytest.raises(StoreUnavailable, match="no reachable Sentinel knows a master"):
         open_store(watched_by_tls.url.partition("&")[0])

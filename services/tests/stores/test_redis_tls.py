@@ -1,4 +1,4 @@
-"""Redis through TLS."""
+"""Tests Redis over TLS."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -19,13 +19,13 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 @pytest.fixture
 def server(tmp_path: Path, certificates: Certificates) -> Iterator[LocalRedis]:
-    """One that asks its clients for a certificate too."""
+    """A server that requires client certificates."""
     flags = (*DURABLE, *certificates.settings, "--tls-auth-clients", "yes")
     with LocalRedis(tmp_path, *flags, listens="--tls-port") as server:
         yield server
 
 
-def test_both_sides_show_their_certificates(server: LocalRedis, certificates: Certificates) -> None:
+def test_mutual_tls_succeeds(server: LocalRedis, certificates: Certificates) -> None:
     url = (
         f"rediss://127.0.0.1:{server.port}?tls_ca={certificates.authority}"
         f"&tls_cert={certificates.certificate}&tls_key={certificates.key}"
@@ -35,7 +35,7 @@ def test_both_sides_show_their_certificates(server: LocalRedis, certificates: Ce
         assert store.job("job").record == b"record"
 
 
-def test_whoever_cannot_be_trusted_is_not(
+def test_untrusted_connections_fail(
     server: LocalRedis, certificates: Certificates, tmp_path: Path
 ) -> None:
     address = f"127.0.0.1:{server.port}"

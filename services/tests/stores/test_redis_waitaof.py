@@ -1,4 +1,4 @@
-"""Where a write is safe only when WAITAOF says so."""
+"""Tests servers on which only WAITAOF confirms that a write is durable."""
 
 import subprocess
 from contextlib import closing
@@ -12,14 +12,15 @@ from services.tests.stores.local_redis import PROGRAM, LocalRedis
 from services.tests.stores.redis_stand_in import RedisStandIn
 
 
-def test_every_write_asks_and_believes_the_answer_only(tmp_path: Path) -> None:
+def test_every_write_waits_for_waitaof(tmp_path: Path) -> None:
     with RedisStandIn(tmp_path) as server, closing(open_store(server.url)) as store:
         assert store.durability().durable
         assert "WAITAOF" in store.durability().description
 
         server.requests.clear()
         assert store.acquire("job", "me") == 2
-        # The write of its own makes the wait cover what a script that refused had read.
+        # The second EVAL is the barrier write, which extends the wait to state that the script only
+        # read.
         assert server.requests == [("EVAL",), ("EVAL",), ("WAITAOF", "1", "0", "5000")]
 
         server.on_disks = 0
@@ -45,7 +46,7 @@ def _has_waitaof() -> bool:
 
 
 @pytest.mark.skipif(not _has_waitaof(), reason=f"{PROGRAM} has no WAITAOF; Redis 7.2 does")
-def test_a_real_server_forces_it_to_the_disk(tmp_path: Path) -> None:
+def test_a_real_server_has_the_write_on_its_disk(tmp_path: Path) -> None:
     settings = ("--appendonly", "yes", "--appendfsync", "everysec")
     with (
         LocalRedis(tmp_path, *settings) as server,

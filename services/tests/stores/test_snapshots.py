@@ -1,4 +1,4 @@
-"""Snapshots that are damaged, and when old ones may go."""
+"""Tests damaged snapshots and the pruning of old ones."""
 
 from typing import Literal
 
@@ -19,7 +19,7 @@ from services.tests.stores.failing_store import READS, WRITES, FailingStore
 
 @pytest.fixture
 def token(store: CheckpointStore) -> int:
-    """Holds a job with snapshots at revisions 1 to 5."""
+    """Token of a job with snapshots at revisions 1 to 5."""
     store.create("job", Commit(b"", [b"1"], b"state 1", 3))
     token = store.acquire("job", "me")
     for revision in range(1, 5):
@@ -31,7 +31,7 @@ def _kept(store: CheckpointStore) -> list[int]:
     return [each.revision for each in store.snapshots("job")]
 
 
-def test_the_newest_is_used(store: CheckpointStore, token: int) -> None:
+def test_the_newest_snapshot_is_used(store: CheckpointStore, token: int) -> None:
     snapshot, refused = newest_snapshot(store, "job")
 
     assert snapshot is not None
@@ -39,9 +39,7 @@ def test_the_newest_is_used(store: CheckpointStore, token: int) -> None:
     assert refused == []
 
 
-def test_the_one_before_is_used_if_the_newest_is_damaged(
-    store: CheckpointStore, token: int
-) -> None:
+def test_damaged_snapshots_are_skipped(store: CheckpointStore, token: int) -> None:
     damage_snapshot(store, "job", 5)
     damage_snapshot(store, "job", 4)
 
@@ -52,14 +50,14 @@ def test_the_one_before_is_used_if_the_newest_is_damaged(
     assert refused == [
         RefusedSnapshot(
             revision,
-            f"the snapshot of revision {revision} (7 bytes) is damaged: its content and its hash "
-            "differ",
+            f"the snapshot of revision {revision} (7 bytes) is damaged: its content does not match "
+            "its hash",
         )
         for revision in (5, 4)
     ]
 
 
-def test_there_may_be_none_left(store: CheckpointStore, token: int) -> None:
+def test_no_intact_snapshot_returns_none(store: CheckpointStore, token: int) -> None:
     store.create("new", Commit(b"", [b"1"]))
     assert newest_snapshot(store, "new") == (None, [])
 
@@ -71,13 +69,15 @@ def test_there_may_be_none_left(store: CheckpointStore, token: int) -> None:
 
 
 @pytest.mark.parametrize(("keep", "kept"), [(1, [5]), (2, [5, 4]), (9, [5, 4, 3, 2, 1])])
-def test_old_ones_go(store: CheckpointStore, token: int, keep: int, kept: list[int]) -> None:
+def test_pruning_keeps_the_newest(
+    store: CheckpointStore, token: int, keep: int, kept: list[int]
+) -> None:
     assert retire_snapshots(store, "job", token, keep=keep) == []
 
     assert _kept(store) == kept
 
 
-def test_nothing_goes_while_the_newest_is_damaged(store: CheckpointStore, token: int) -> None:
+def test_nothing_is_pruned_while_the_newest_is_damaged(store: CheckpointStore, token: int) -> None:
     damage_snapshot(store, "job", 5)
 
     refused = retire_snapshots(store, "job", token, keep=1)
@@ -86,7 +86,7 @@ def test_nothing_goes_while_the_newest_is_damaged(store: CheckpointStore, token:
     assert _kept(store) == [5, 4, 3, 2, 1]
 
 
-def test_a_damaged_one_does_not_count(store: CheckpointStore, token: int) -> None:
+def test_damaged_snapshots_do_not_count_as_kept(store: CheckpointStore, token: int) -> None:
     damage_snapshot(store, "job", 4)
 
     refused = retire_snapshots(store, "job", token, keep=2)
@@ -95,7 +95,7 @@ def test_a_damaged_one_does_not_count(store: CheckpointStore, token: int) -> Non
     assert _kept(store) == [5, 4, 3]
 
 
-def test_only_the_holder_removes(store: CheckpointStore, token: int) -> None:
+def test_only_the_holder_prunes(store: CheckpointStore, token: int) -> None:
     store.acquire("job", "another")
 
     with pytest.raises(Fenced):
@@ -104,7 +104,7 @@ def test_only_the_holder_removes(store: CheckpointStore, token: int) -> None:
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_failure_at_any_call_leaves_an_intact_one(
+def test_failures_during_pruning_leave_an_intact_snapshot(
     store: CheckpointStore, token: int, when: Literal["before", "after"]
 ) -> None:
     for fail_at in (1, 2):

@@ -1,4 +1,4 @@
-"""Reading what a registry exports, as Prometheus would."""
+"""Reads a registry's exported series through the Prometheus text format."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Series = tuple[str, tuple[tuple[str, str], ...]]
 
 
 def exported(registry: CollectorRegistry) -> dict[Series, float]:
-    """Every series by its name and its labels in alphabetical order."""
+    """Returns the value of every series, by name and sorted labels."""
     text = generate_latest(registry).decode()
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
@@ -19,5 +19,5 @@ def exported(registry: CollectorRegistry) -> dict[Series, float]:
 
 
 def value(registry: CollectorRegistry, name: str, **labels: str) -> float:
-    """One series' value; raises KeyError if there is none."""
+    """Returns the value of one series; raises KeyError if it is not exported."""
     return exported(registry)[name, tuple(sorted(labels.items()))]

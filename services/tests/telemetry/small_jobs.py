@@ -1,4 +1,4 @@
-"""Jobs as a coordinator might hold them."""
+"""Jobs for tests of metrics."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def running_job(job_id: str = "j1", name: str = "wide") -> job_pb2.Job:
 
 
 def finished_job(number: int) -> job_pb2.Job:
-    """One of many; those with higher numbers ended later."""
+    """Returns a finished job. Higher numbers ended later."""
     return job_pb2.Job(
         id=f"finished-{number}",
         name="finished",

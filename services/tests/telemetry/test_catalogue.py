@@ -1,4 +1,4 @@
-"""The catalogue says what is exported, and says it by the conventions of Prometheus."""
+"""Tests that the catalogue is complete and follows the Prometheus conventions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from remy_services.telemetry.catalogue import METRICS, Kind, Metric
 from remy_services.telemetry.telemetry import Telemetry
 
 _UNITS = ("seconds", "bytes", "ratio", "info", "total")
-# What is counted in numbers of things.
+# Metrics without a unit suffix: counts, states and scores.
 _PLAIN = re.compile(
     r"jobs|job_(state|priority|score|score_standard_error|epoch|epoch_gain"
     r"|epoch_gain_standard_error|epochs_without_gain|step|rules|candidates|candidates_left|workers"
@@ -27,14 +27,14 @@ def test_names_are_unique() -> None:
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
-def test_a_metric_has_a_unit_and_a_meaning(metric: Metric) -> None:
+def test_metrics_have_a_unit_and_a_help_text(metric: Metric) -> None:
     plain = metric.name.removeprefix("remy_farm_")
     assert plain.endswith(_UNITS) or _PLAIN.fullmatch(plain)
     assert metric.help.endswith(".")
     assert list(metric.buckets) == sorted(set(metric.buckets))
 
 
-def test_what_a_coordinator_exports_is_the_catalogue() -> None:
+def test_a_coordinator_exports_exactly_the_catalogue() -> None:
     async def families() -> dict[str, tuple[str, str]]:
         telemetry = Telemetry()
         telemetry.watch(asyncio.get_running_loop(), list)
@@ -71,7 +71,7 @@ def test_what_a_coordinator_exports_is_the_catalogue() -> None:
         ("remy_farm_things", Kind.GAUGE, (1.0,)),
     ],
 )
-def test_a_metric_against_the_conventions_is_refused(
+def test_metrics_that_break_the_conventions_are_refused(
     name: str, kind: Kind, buckets: tuple[float, ...]
 ) -> None:
     with pytest.raises(ValueError, match="metric"):

@@ -1,4 +1,4 @@
-"""When certificates end."""
+"""Tests the expiry times of certificates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from remy_services.telemetry.telemetry import ends_of
+from remy_services.telemetry.telemetry import certificate_expiry_times
 
 _END = datetime.datetime(2040, 1, 2, tzinfo=datetime.UTC)
 
@@ -31,9 +31,9 @@ def certificate() -> bytes:
     return built.public_bytes(Encoding.PEM)
 
 
-def test_the_end_of_each_certificate_is_told_by_its_use(tmp_path: Path) -> None:
+def test_expiry_times_are_listed_by_use_without_unreadable_files(tmp_path: Path) -> None:
     good, empty = tmp_path / "good.pem", tmp_path / "empty.pem"
     good.write_bytes(certificate())
     empty.write_text("nothing\n")
     files = {"server": good, "client_authority": empty, "other": tmp_path / "missing.pem"}
-    assert ends_of(files) == {"server": _END.timestamp()}
+    assert certificate_expiry_times(files) == {"server": _END.timestamp()}

@@ -1,4 +1,4 @@
-"""Metrics over HTTP, read in the event loop that they belong to."""
+"""Tests the HTTP endpoint, and that metrics are read in the event loop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def get(port: int) -> str:
     return text
 
 
-def test_a_scrape_shows_the_jobs_of_a_running_loop() -> None:
+def test_a_scrape_shows_present_jobs() -> None:
     async def scraped() -> str:
         telemetry = Telemetry()
         telemetry.watch(asyncio.get_running_loop(), lambda: [running_job(name='a "b"')])
@@ -32,7 +32,7 @@ def test_a_scrape_shows_the_jobs_of_a_running_loop() -> None:
     assert "# TYPE remy_farm_job_cpu_seconds_total counter" in text
 
 
-def test_reading_happens_in_the_loop_s_own_thread() -> None:
+def test_metrics_are_read_in_the_event_loop_thread() -> None:
     threads = []
 
     def read() -> list[Sample]:
@@ -49,7 +49,7 @@ def test_reading_happens_in_the_loop_s_own_thread() -> None:
     assert threads == [threading.main_thread()]
 
 
-def test_a_port_that_is_taken_is_an_error() -> None:
+def test_a_port_in_use_raises_oserror() -> None:
     telemetry = Telemetry()
     with (
         served(telemetry.registry, "127.0.0.1", 0) as port,

@@ -1,4 +1,4 @@
-"""What a scheduler counts is exported, and where the time of its tasks went."""
+"""Tests the export of scheduler counters and of time by phase."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from remy_services.telemetry.telemetry import Telemetry
 from services.tests.telemetry.exported import Series, exported
 
 
-def busy_board() -> SimulatedFleet:
-    """Work waited for five seconds, and a worker was lost while it had some of it."""
+def busy_fleet() -> SimulatedFleet:
+    """Returns a fleet whose tasks waited 5 s for a worker, and that lost a worker with tasks."""
     fleet = SimulatedFleet(SchedulerSettings())
     fleet.submit(Share("job"), numbered_request(40, 4))
     fleet.advance()
@@ -32,7 +32,7 @@ def busy_board() -> SimulatedFleet:
 
 
 class _Fleet(ThreadPoolEvaluator):
-    """An evaluator with the scheduler of a simulated fleet."""
+    """An evaluator that reports the scheduler of a simulated fleet."""
 
     def __init__(self, fleet: SimulatedFleet) -> None:
         super().__init__(1)
@@ -43,7 +43,7 @@ class _Fleet(ThreadPoolEvaluator):
 
 
 def read(fleet: SimulatedFleet) -> dict[Series, float]:
-    """Everything that is exported of it."""
+    """Returns all series exported for a fleet."""
 
     async def scrape() -> dict[Series, float]:
         telemetry = Telemetry()
@@ -58,7 +58,7 @@ def read(fleet: SimulatedFleet) -> dict[Series, float]:
 
 
 def test_tasks_leases_and_times_are_exported() -> None:
-    fleet = busy_board()
+    fleet = busy_fleet()
     counts = fleet.scheduler.snapshot().counts
     values = read(fleet)
 
@@ -75,7 +75,7 @@ def test_tasks_leases_and_times_are_exported() -> None:
         counts.task_durations.counts
     )
     assert value("task_queue_seconds_count") == sum(counts.queue_times.counts) > 1
-    # Every task waited for as long as nobody was there.
+    # Every task waited 5 s, until the first worker joined.
     assert value("task_queue_seconds_bucket", ("le", "2.5")) == 0
     assert value("step_phase_seconds_total", ("phase", "waiting")) == pytest.approx(
         counts.queue_times.seconds
@@ -85,22 +85,22 @@ def test_tasks_leases_and_times_are_exported() -> None:
     )
 
 
-def test_reasons_are_there_before_they_happen() -> None:
+def test_known_reasons_are_exported_at_zero() -> None:
     values = read(SimulatedFleet(SchedulerSettings()))
     assert values["remy_farm_leases_ended_total", (("reason", "lost"),)] == 0
     assert values["remy_farm_worker_departures_total", (("reason", "lost"),)] == 0
-    for flaw in ("digest", "impossible"):
-        assert values["remy_farm_results_rejected_total", (("reason", flaw),)] == 0
+    for reason in ("digest", "impossible"):
+        assert values["remy_farm_results_rejected_total", (("reason", reason),)] == 0
 
 
-def test_why_workers_left_is_counted_by_what_they_said_or_did() -> None:
+def test_departures_are_counted_by_reason() -> None:
     fleet = SimulatedFleet(SchedulerSettings())
     fleet.submit(Share("wide"), numbered_request(40, 4))
     for name in ("said", "taken", "lost", "idle and lost", "powerless"):
         fleet.join(name, job_id="other" if name == "idle and lost" else "")
         fleet.advance(0.1)
-    fleet.scheduler.say_goodbye("said", "signal")
-    fleet.scheduler.say_goodbye("taken", "spot_interruption")
+    fleet.scheduler.record_goodbye("said", "signal")
+    fleet.scheduler.record_goodbye("taken", "spot_interruption")
     fleet.workers["powerless"].frozen = True
     for name in ("said", "taken", "lost", "idle and lost"):
         fleet.kill(name)
@@ -109,18 +109,18 @@ def test_why_workers_left_is_counted_by_what_they_said_or_did() -> None:
     values = read(fleet)
     for reason, times in {"signal": 1, "spot_interruption": 1, "lost": 2, "silent": 1}.items():
         assert values["remy_farm_worker_departures_total", (("reason", reason),)] == times
-    # By job: those that had tasks of it, or worked for it alone.
+    # Lost workers count for the jobs whose tasks they had, and for the job they were dedicated to.
     assert fleet.scheduler.snapshot().counts.workers_lost == {"wide": 2, "other": 1}
 
 
-def test_reasons_are_words_of_a_label() -> None:
+def test_reasons_have_underscores_in_labels() -> None:
     fleet = SimulatedFleet(SchedulerSettings())
     fleet.scheduler.snapshot().counts.leases_ended["bad result"] += 3
     assert read(fleet)["remy_farm_leases_ended_total", (("reason", "bad_result"),)] == 3
 
 
-def test_the_time_of_steps_is_known_though_nobody_scrapes() -> None:
-    fleet = busy_board()
+def test_step_seconds_are_available_without_scrapes() -> None:
+    fleet = busy_fleet()
 
     async def step_seconds() -> Mapping[str, float]:
         telemetry = Telemetry()

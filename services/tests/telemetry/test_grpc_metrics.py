@@ -1,4 +1,4 @@
-"""Calls of a real server are counted by method and code."""
+"""Tests the metrics of gRPC calls on a real server."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ class _Service(design_service_pb2_grpc.DesignServiceServicer):
             await asyncio.Event().wait()
 
 
-def counted(act: Callable[[grpc.aio.Channel], Awaitable[None]]) -> dict[tuple[str, str], float]:
-    """Calls by method and code once `act` is over and none is open."""
+def count_calls(
+    call: Callable[[grpc.aio.Channel], Awaitable[None]],
+) -> dict[tuple[str, str], float]:
+    """Runs `call` against a server; returns the calls by method and code when none is open."""
 
     async def serve() -> Telemetry:
         telemetry = Telemetry()
@@ -47,8 +49,8 @@ def counted(act: Callable[[grpc.aio.Channel], Awaitable[None]]) -> dict[tuple[st
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            await act(channel)
-        # Handlers whose callers have left are let end.
+            await call(channel)
+        # Lets the handlers of cancelled calls finish.
         await server.stop(grace=30)
         return telemetry
 
@@ -68,7 +70,7 @@ def stub(channel: grpc.aio.Channel) -> Any:
 
 
 def test_calls_are_counted_by_method_and_code(caplog: pytest.LogCaptureFixture) -> None:
-    async def act(channel: grpc.aio.Channel) -> None:
+    async def call(channel: grpc.aio.Channel) -> None:
         service = stub(channel)
         await service.GetJob(design_service_pb2.GetJobRequest(job="j"))
         await service.GetJob(design_service_pb2.GetJobRequest(job="j"))
@@ -81,7 +83,7 @@ def test_calls_are_counted_by_method_and_code(caplog: pytest.LogCaptureFixture) 
                 await getattr(service, method)(request)
         assert len([each async for each in service.WatchJob(design_service_pb2.WatchJobRequest())])
 
-    assert counted(act) == {
+    assert count_calls(call) == {
         ("GetJob", "OK"): 2,
         ("GetJob", "NOT_FOUND"): 1,
         ("DeleteJob", "UNKNOWN"): 1,
@@ -90,7 +92,7 @@ def test_calls_are_counted_by_method_and_code(caplog: pytest.LogCaptureFixture) 
     }
 
 
-def test_calls_are_there_before_the_first_one() -> None:
+def test_methods_are_exported_at_zero() -> None:
     series = exported(Telemetry().registry)
     assert not any(name == _NAME for name, _ in series)
     telemetry = Telemetry()
@@ -103,20 +105,20 @@ def test_calls_are_there_before_the_first_one() -> None:
     assert handled.items() >= {"SubmitJob": 0, "WatchJob": 0, "Work": 0}.items()
 
 
-def test_a_stream_that_its_client_leaves_is_cancelled() -> None:
-    async def act(channel: grpc.aio.Channel) -> None:
+def test_a_stream_cancelled_by_its_client_counts_as_cancelled() -> None:
+    async def call(channel: grpc.aio.Channel) -> None:
         call = stub(channel).WatchJob(design_service_pb2.WatchJobRequest(job="j"))
         await call.read()
         call.cancel()
 
-    assert counted(act) == {("WatchJob", "CANCELLED"): 1}
+    assert count_calls(call) == {("WatchJob", "CANCELLED"): 1}
 
 
-def test_names_that_a_client_makes_up_are_one_series() -> None:
-    async def act(channel: grpc.aio.Channel) -> None:
+def test_unknown_methods_share_one_series() -> None:
+    async def call(channel: grpc.aio.Channel) -> None:
         for number in range(3):
             call: Any = channel.unary_unary(f"/made.up/Method{number}")
             with pytest.raises(grpc.aio.AioRpcError):
                 await call(b"")
 
-    assert counted(act) == {("unknown", "UNIMPLEMENTED"): 3}
+    assert count_calls(call) == {("unknown", "UNIMPLEMENTED"): 3}

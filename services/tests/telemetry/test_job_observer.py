@@ -1,4 +1,4 @@
-"""What is logged of jobs, and where the seconds of their designers go."""
+"""Tests logs of job events, and the CPU time of designers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from remy_services.telemetry.telemetry import Telemetry
 from services.tests.telemetry.small_jobs import running_job
 
 
-def test_a_change_of_state_is_one_event() -> None:
+def test_a_state_change_is_logged_once() -> None:
     observer = Telemetry().observer()
     job = running_job()
     job.state = job_pb2.JOB_STATE_FAILED
@@ -29,7 +29,7 @@ def test_a_change_of_state_is_one_event() -> None:
     }
 
 
-def test_what_is_logged_within_a_step_names_it() -> None:
+def test_logs_within_a_step_have_its_job_and_number() -> None:
     observer = Telemetry().observer()
     seen = []
     with observer.step(running_job(), evaluation_pb2.EvaluationRequest()):
@@ -51,7 +51,7 @@ def test_only_milestones_of_a_search_are_logged() -> None:
     assert [event["event"] for event in events] == ["epoch finished", "design finished"]
 
 
-def test_seconds_of_designers_are_added_up() -> None:
+def test_cpu_time_of_designers_is_summed() -> None:
     telemetry = Telemetry()
     observer = telemetry.observer()
     observer.computed("j1", 0.25)

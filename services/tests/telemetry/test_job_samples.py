@@ -1,4 +1,4 @@
-"""What is exported of jobs."""
+"""Tests the metrics of jobs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def values(
     return {(sample.metric.name, sample.labels): sample.value for sample in samples}
 
 
-def test_a_running_job_shows_how_far_it_is() -> None:
+def test_running_jobs_export_their_progress() -> None:
     seen = values([running_job()])
     names = ("j1", "wide")
     assert seen["remy_farm_job_info", (*names, "ann", "", "joint", "")] == 1
@@ -40,7 +40,7 @@ def test_a_running_job_shows_how_far_it_is() -> None:
     assert seen["remy_farm_job_recoveries_total", names] == 1
 
 
-def test_what_is_not_known_is_not_exported() -> None:
+def test_unknown_values_are_not_exported() -> None:
     shown = {name for name, _ in values([running_job()])}
     assert shown.isdisjoint(
         {
@@ -60,7 +60,7 @@ def test_every_state_is_counted_even_without_jobs() -> None:
     assert set(counts.values()) == {0}
 
 
-def test_only_the_newest_finished_jobs_are_shown() -> None:
+def test_only_the_newest_finished_jobs_have_series() -> None:
     jobs = [finished_job(number) for number in range(FINISHED_JOBS_SHOWN + 30)]
     seen = values([*jobs, running_job()])
     shown = {labels[0] for name, labels in seen if name == "remy_farm_job_step"}
@@ -69,7 +69,7 @@ def test_only_the_newest_finished_jobs_are_shown() -> None:
     assert seen["remy_farm_jobs", ("SUCCEEDED",)] == len(jobs)
 
 
-def test_activity_of_a_job_is_shown_with_it() -> None:
+def test_last_result_and_checkpoint_are_exported() -> None:
     activity = JobActivity(clock=lambda: 1234.0)
     activity.taken("j1")
     activity.requested("j1")
@@ -82,7 +82,7 @@ def test_activity_of_a_job_is_shown_with_it() -> None:
     assert values([running_job()], activity)["remy_farm_job_checkpoint_bytes", names] == 77
 
 
-def test_what_becomes_of_its_workers_is_shown_with_it() -> None:
+def test_lost_workers_and_pods_are_exported() -> None:
     activity = JobActivity()
     lost = ("remy_farm_job_workers_lost_total", ("j1", "wide"))
     assert values([running_job()], activity)[lost] == 0
@@ -114,7 +114,7 @@ def test_what_becomes_of_its_workers_is_shown_with_it() -> None:
     }
 
 
-def test_the_series_of_a_deleted_job_go() -> None:
+def test_series_of_deleted_jobs_disappear() -> None:
     jobs = {job.id: job for job in (running_job("a"), running_job("b"))}
 
     async def before_and_after() -> tuple[set[Series], set[Series], Telemetry]:

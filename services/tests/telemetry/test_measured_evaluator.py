@@ -1,4 +1,4 @@
-"""A watched evaluator answers as the evaluator does, and counts every simulation once."""
+"""Tests that MeasuredEvaluator passes results through and counts each simulation once."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_every_simulation_is_counted_once() -> None:
     assert telemetry.activity.last_result("j") is not None
 
 
-def test_a_request_that_makes_no_sense_is_counted_and_refused() -> None:
+def test_failed_requests_are_counted() -> None:
     telemetry = Telemetry()
 
     async def refused() -> None:

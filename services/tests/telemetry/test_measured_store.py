@@ -1,4 +1,4 @@
-"""A watched store answers as the store does, and shows what it was asked for."""
+"""Tests that MeasuredStore passes results through and measures operations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def operations(telemetry: Telemetry, operation: str) -> float:
     return value(telemetry.registry, name, operation=operation)
 
 
-def test_answers_pass_through(store: CheckpointStore) -> None:
+def test_results_pass_through(store: CheckpointStore) -> None:
     assert store.create("j", commit()) == "j"
     token = store.acquire("j", "me")
     assert store.commit("j", token, 1, commit(b"state")) == 2
@@ -51,7 +51,7 @@ def test_answers_pass_through(store: CheckpointStore) -> None:
         store.job("j")
 
 
-def test_round_trips_and_checkpoints_are_measured(
+def test_operations_and_checkpoints_are_measured(
     store: CheckpointStore, telemetry: Telemetry
 ) -> None:
     store.create("j", commit())
@@ -71,9 +71,7 @@ def test_round_trips_and_checkpoints_are_measured(
     assert kept.size_bytes == 3000
 
 
-def test_a_coordinator_that_lost_its_job_is_seen(
-    store: CheckpointStore, telemetry: Telemetry
-) -> None:
+def test_fenced_commits_are_counted(store: CheckpointStore, telemetry: Telemetry) -> None:
     store.create("j", commit())
     old = store.acquire("j", "me")
     store.acquire("j", "another")
@@ -86,9 +84,7 @@ def test_a_coordinator_that_lost_its_job_is_seen(
     assert value(registry, "remy_farm_store_available") == 1
 
 
-def test_a_commit_that_was_made_already_is_no_loss_of_the_store(
-    store: CheckpointStore, telemetry: Telemetry
-) -> None:
+def test_repeated_commits_count_as_conflicts(store: CheckpointStore, telemetry: Telemetry) -> None:
     store.create("j", commit())
     token = store.acquire("j", "me")
     store.commit("j", token, 1, commit(b"state"))

@@ -1,4 +1,4 @@
-"""A profile names the functions that were busy, and where the time of steps went."""
+"""Tests profiles: busy functions, and time by phase of steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def a_spinning_function(stop: threading.Event) -> None:
             return
 
 
-def test_a_profile_sees_threads_that_were_there_before(tmp_path: Path) -> None:
+def test_profiles_include_threads_started_earlier(tmp_path: Path) -> None:
     stop = threading.Event()
 
     def work() -> None:
@@ -35,7 +35,7 @@ def test_a_profile_sees_threads_that_were_there_before(tmp_path: Path) -> None:
     assert "search            3.000 s   75.0 %" in text
 
 
-def test_one_profile_at_a_time(tmp_path: Path) -> None:
+def test_only_one_profile_runs_at_a_time(tmp_path: Path) -> None:
     profiler = Profiler(tmp_path, dict, seconds=0.2)
     assert profiler.start()
     assert not profiler.start()
@@ -45,7 +45,7 @@ def test_one_profile_at_a_time(tmp_path: Path) -> None:
     profiler.wait()
 
 
-def test_a_folder_that_cannot_be_written_to_ends_nothing(tmp_path: Path) -> None:
+def test_an_unwritable_folder_does_not_break_the_profiler(tmp_path: Path) -> None:
     profiler = Profiler(tmp_path / "missing", dict, seconds=0.01)
     assert profiler.start()
     profiler.wait()
@@ -53,14 +53,14 @@ def test_a_folder_that_cannot_be_written_to_ends_nothing(tmp_path: Path) -> None
     profiler.wait()
 
 
-def test_a_loop_that_is_held_up_costs_the_phases_and_not_the_profile(tmp_path: Path) -> None:
-    def held_up() -> dict[str, float]:
+def test_a_blocked_loop_leaves_out_only_the_phases(tmp_path: Path) -> None:
+    def blocked() -> dict[str, float]:
         raise TimeoutError
 
-    text = Profiler(tmp_path, held_up, seconds=0.01).take().read_text()
-    assert "is not known: the event loop was held up" in text
+    text = Profiler(tmp_path, blocked, seconds=0.01).take().read_text()
+    assert "is unknown: the event loop was blocked" in text
     assert "CPU time by thread" in text
 
 
-def test_a_report_without_steps_divides_by_nothing() -> None:
+def test_a_report_without_steps_has_zero_shares() -> None:
     assert "0.0 %" in step_report({"search": 1.0}, {"search": 1.0}, 30)

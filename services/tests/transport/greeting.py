@@ -1,4 +1,4 @@
-"""A worker's call, and the greeting that begins it."""
+"""Helpers for worker streams: the stub and the Hello message."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from remy_proto.v1 import rule_table_pb2, worker_service_pb2, worker_service_pb2
 
 
 def make_stub(channel: grpc.aio.Channel) -> Any:
-    """The generated stub, which has no types."""
+    """Returns the generated stub, which has no type hints."""
     make: Any = worker_service_pb2_grpc.WorkerServiceStub
     return make(channel)
 
 
 def hello(worker_id: str, /, **changes: Any) -> worker_service_pb2.WorkRequest:
-    """A greeting that is welcome, but for the changes."""
-    said: dict[str, Any] = {
+    """Returns a valid Hello with some fields changed."""
+    fields: dict[str, Any] = {
         "worker_id": worker_id,
         "version": "0",
         "simulator_version": version("remy-simulator"),
@@ -30,4 +30,4 @@ def hello(worker_id: str, /, **changes: Any) -> worker_service_pb2.WorkRequest:
         "threads": 1,
         **changes,
     }
-    return worker_service_pb2.WorkRequest(hello=worker_service_pb2.Hello(**said))
+    return worker_service_pb2.WorkRequest(hello=worker_service_pb2.Hello(**fields))

@@ -1,9 +1,9 @@
-"""When workers that end when there is nothing to do are told that there is nothing to do."""
+"""Tests when idle workers are told to exit."""
 
 from __future__ import annotations
 
 from remy_farm.evaluation.scheduler.workers import WorkerFacts
-from remy_services.transport.grpc import Traffic, WorkerStream, tell_the_idle
+from remy_services.transport.grpc import Traffic, WorkerStream, notify_idle_workers
 
 
 def _stream(*, exit_when_idle: bool = True, job_id: str = "") -> WorkerStream:
@@ -11,25 +11,25 @@ def _stream(*, exit_when_idle: bool = True, job_id: str = "") -> WorkerStream:
     return WorkerStream(facts, exit_when_idle, traffic=Traffic())
 
 
-def _everybody(job_id: str) -> bool:
+def _has_work(job_id: str) -> bool:
     return True
 
 
-def _nobody(job_id: str) -> bool:
+def _has_no_work(job_id: str) -> bool:
     return False
 
 
-def test_only_after_a_while_without_interruption() -> None:
+def test_workers_are_notified_after_uninterrupted_idle_time() -> None:
     stream = _stream()
     for now, is_busy in [(0.0, False), (9.0, False), (9.5, True), (10.0, False), (19.0, False)]:
-        tell_the_idle([stream], _everybody if is_busy else _nobody, 10.0, now)
-        assert not stream.told_idle
-    tell_the_idle([stream], _nobody, 10.0, 20.0)
-    assert stream.told_idle
+        notify_idle_workers([stream], _has_work if is_busy else _has_no_work, 10.0, now)
+        assert not stream.notified_idle
+    notify_idle_workers([stream], _has_no_work, 10.0, 20.0)
+    assert stream.notified_idle
 
 
-def test_each_by_its_own_job() -> None:
-    streams = [_stream(job_id="done"), _stream(job_id="going on"), _stream(exit_when_idle=False)]
+def test_idleness_is_per_job() -> None:
+    streams = [_stream(job_id="done"), _stream(job_id="running"), _stream(exit_when_idle=False)]
     for now in (0.0, 100.0):
-        tell_the_idle(streams, lambda job_id: job_id == "going on", 10.0, now)
-    assert [stream.told_idle for stream in streams] == [True, False, False]
+        notify_idle_workers(streams, lambda job_id: job_id == "running", 10.0, now)
+    assert [stream.notified_idle for stream in streams] == [True, False, False]

@@ -1,4 +1,4 @@
-"""The coordinator's end of WorkerService, against callers that keep to it and some that do not."""
+"""Tests the server side of WorkerService, with conforming and faulty workers."""
 
 from __future__ import annotations
 
@@ -25,72 +25,72 @@ from tests.waiting import wait_in_loop
 Request = worker_service_pb2.WorkRequest
 Response = worker_service_pb2.WorkResponse
 
-_PATIENCE_SECONDS = 60.0
+_TIMEOUT_SECONDS = 60.0
 _SHORT_TASKS = SchedulerSettings(longest_task_seconds=2e-3, shortest_task_seconds=1e-6)
 
 
 class Caller:
-    """A worker as the test wants it."""
+    """A scripted worker."""
 
     def __init__(self, call: Any) -> None:
         self.call = call
-        self._heard: asyncio.Queue[Response] = asyncio.Queue()
+        self._received: asyncio.Queue[Response] = asyncio.Queue()
         self.listening = asyncio.create_task(self._listen())
 
     async def _listen(self) -> None:
         with contextlib.suppress(grpc.aio.AioRpcError):
             async for response in self.call:
-                self._heard.put_nowait(response)
+                self._received.put_nowait(response)
 
-    async def say(self, **message: Any) -> None:
+    async def send(self, **message: Any) -> None:
         await self.call.write(Request(**message))
 
-    async def hear(self, kind: str) -> Any:
-        """The next message of a kind; others are passed over."""
+    async def receive(self, kind: str) -> Any:
+        """Waits for the next message of a kind, and skips others."""
         while True:
-            response = await asyncio.wait_for(self._heard.get(), _PATIENCE_SECONDS)
+            response = await asyncio.wait_for(self._received.get(), _TIMEOUT_SECONDS)
             if response.WhichOneof("message") == kind:
                 return getattr(response, kind)
 
     async def work_until(
         self, evaluation: asyncio.Task[Evaluation], shared: worker_service_pb2.SharedPart
     ) -> list[Response]:
-        """Does tasks until an evaluation ends; all that was heard meanwhile."""
-        heard = []
+        """Executes tasks until an evaluation ends; returns all received messages."""
+        received = []
         while not evaluation.done():
-            hearing = asyncio.create_task(self._heard.get())
+            receiving = asyncio.create_task(self._received.get())
             done, _ = await asyncio.wait(
-                {hearing, evaluation},
-                timeout=_PATIENCE_SECONDS,
+                {receiving, evaluation},
+                timeout=_TIMEOUT_SECONDS,
                 return_when=asyncio.FIRST_COMPLETED,
             )
             assert done
-            if hearing.done():
-                heard.append(hearing.result())
-                if heard[-1].HasField("tasks"):
-                    for task in heard[-1].tasks.tasks:
+            if receiving.done():
+                received.append(receiving.result())
+                if received[-1].HasField("tasks"):
+                    for task in received[-1].tasks.tasks:
                         await self.answer(task, shared)
             else:
-                hearing.cancel()
-        return heard
+                receiving.cancel()
+        return received
 
     async def join(self, name: str = "caller", *, credit: int = 4, **changes: Any) -> None:
         await self.call.write(hello(name, **changes))
-        await self.hear("welcome")
-        await self.say(credit={"tasks": credit})
+        await self.receive("welcome")
+        await self.send(credit={"tasks": credit})
 
     async def end(self) -> tuple[grpc.StatusCode, str]:
-        """How the coordinator ends the call."""
+        """Waits until the coordinator ends the call; returns status and message."""
         return await self.call.code(), await self.call.details()
 
     async def task(self) -> worker_service_pb2.Task:
-        """The first of the next tasks."""
-        tasks = await self.hear("tasks")
+        """Waits for tasks and returns the first."""
+        tasks = await self.receive("tasks")
         assert isinstance(tasks, worker_service_pb2.Tasks)
         return tasks.tasks[0]
 
     async def answer(self, task: worker_service_pb2.Task, shared: Any, **changes: Any) -> None:
-        """Does a task as it should be done, but for the changes of the result."""
+        """Executes a task and sends its result, with some fields changed."""
         content = _outcome(task, shared).SerializeToString()
         result = {
             "lease_id": task.lease_id,
@@ -99,7 +99,7 @@ class Caller:
             "cpu_seconds": 0.01,
             **changes,
         }
-        await self.say(result=result)
+        await self.send(result=result)
 
 
 def _outcome(task: worker_service_pb2.Task, shared: Any) -> evaluation_pb2.EvaluationOutcome:
@@ -109,7 +109,7 @@ def _outcome(task: worker_service_pb2.Task, shared: Any) -> evaluation_pb2.Evalu
 
 
 class Coordinator:
-    """A server with a fleet behind it."""
+    """A gRPC server with a WorkerFleet."""
 
     def __init__(self, fleet: WorkerFleet, port: int) -> None:
         self.fleet = fleet
@@ -147,29 +147,29 @@ def serve(
 def _request() -> evaluation_pb2.EvaluationRequest:
     request = Designer(small_joint_spec(simulated_seconds=1)).next_request()
     assert request is not None
-    # For senders' results.
+    # Without an objective, outcomes contain the results of senders.
     request.ClearField("objective")
     return request
 
 
-def test_the_last_lines_of_workers_are_kept_by_job_also_of_those_that_left() -> None:
+def test_log_lines_are_kept_by_job_after_workers_leave() -> None:
     async def test(coordinator: Coordinator) -> None:
         fleet = coordinator.fleet
         async with coordinator.call() as own, coordinator.call() as shared:
             await own.call.write(hello("own", job_id="job"))
-            assert (await own.hear("welcome")).takes_log_lines
+            assert (await own.receive("welcome")).takes_log_lines
             await shared.join("shared")
             for number in range(150):
                 line = {"unix_seconds": 100.0 + number, "level": "info", "text": f"line {number}"}
-                await own.say(log_line=line)
+                await own.send(log_line=line)
             loud = {"unix_seconds": 1e30, "level": "loud", "text": "\x1b[2J" * 999}
-            await shared.say(log_line=loud)
+            await shared.send(log_line=loud)
             await wait_in_loop(lambda: len(fleet.worker_lines("job")) == 101)
             await wait_in_loop(lambda: fleet.worker_lines("job")[-1].text == "line 149")
         strange, *lines = fleet.worker_lines("job")
         assert [each.text for each in lines] == [f"line {number}" for number in range(50, 150)]
         assert {each.worker_id for each in lines} == {"own"}
-        # It cannot steer whose terminal it is shown on.
+        # Control characters are removed, so that a line cannot manipulate a terminal.
         assert (strange.unix_seconds, strange.level, len(strange.text)) == (0.0, "info", 1000)
         assert strange.text.isprintable()
         assert fleet.worker_lines("another") == [strange]
@@ -178,7 +178,7 @@ def test_the_last_lines_of_workers_are_kept_by_job_also_of_those_that_left() -> 
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "expected"),
     [
         ({"worker_id": ""}, "worker_id is missing"),
         ({"worker_id": "x" * 201}, "at most 200 characters"),
@@ -188,13 +188,13 @@ def test_the_last_lines_of_workers_are_kept_by_job_also_of_those_that_left() -> 
         ({"threads": 1 << 20}, "it must be 1 to 4096"),
     ],
 )
-def test_a_greeting_that_makes_no_sense_is_refused(changes: dict[str, Any], words: str) -> None:
+def test_invalid_hellos_are_refused(changes: dict[str, Any], expected: str) -> None:
     async def test(coordinator: Coordinator) -> None:
         async with coordinator.call() as caller:
             await caller.call.write(hello("caller", **changes))
             code, why = await caller.end()
         assert code == grpc.StatusCode.INVALID_ARGUMENT
-        assert words in why
+        assert expected in why
 
     serve(test)
 
@@ -208,11 +208,11 @@ def test_a_greeting_that_makes_no_sense_is_refused(changes: dict[str, Any], word
         {"scale_free_digest": ""},
         {"signals_digest": ""},
         {"protocols_digest": "0" * 64},
-        # One that knows no protocols would take them for rule tables.
+        # A worker without protocols would misinterpret them as rule tables.
         {"protocols_digest": ""},
     ],
 )
-def test_a_worker_with_another_simulator_is_told_both(changes: dict[str, Any]) -> None:
+def test_workers_with_another_simulator_are_rejected(changes: dict[str, Any]) -> None:
     async def test(coordinator: Coordinator) -> None:
         async with coordinator.call() as caller:
             await caller.call.write(hello("caller", **changes))
@@ -225,17 +225,17 @@ def test_a_worker_with_another_simulator_is_told_both(changes: dict[str, Any]) -
 
 
 @pytest.mark.parametrize("message", [{"credit": {"tasks": 1}}, {"heartbeat": {}}, {}])
-def test_whoever_does_not_greet_is_sent_away(message: dict[str, Any]) -> None:
+def test_workers_without_hello_are_rejected(message: dict[str, Any]) -> None:
     async def test(coordinator: Coordinator) -> None:
         async with coordinator.call() as caller:
-            await caller.say(**message)
+            await caller.send(**message)
             code, _ = await caller.end()
         assert code == grpc.StatusCode.INVALID_ARGUMENT
 
     serve(test)
 
 
-def test_whoever_says_nothing_is_sent_away() -> None:
+def test_silent_workers_are_rejected() -> None:
     async def test(coordinator: Coordinator) -> None:
         async with coordinator.call() as caller:
             code, _ = await caller.end()
@@ -245,61 +245,63 @@ def test_whoever_says_nothing_is_sent_away() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "words"),
+    ("message", "expected"),
     [
-        ({"credit": {"tasks": 65}}, "more than 64 for each of 1 threads"),
-        ({}, "message without content"),
-        ({"hello": {"worker_id": "again"}}, "a hello after Hello"),
+        ({"credit": {"tasks": 65}}, "at most 64 per thread are allowed"),
+        ({}, "unexpected message after Hello: empty"),
+        ({"hello": {"worker_id": "again"}}, "unexpected message after Hello: hello"),
     ],
 )
-def test_whoever_talks_nonsense_later_is_sent_away(message: dict[str, Any], words: str) -> None:
+def test_invalid_messages_after_hello_end_the_stream(
+    message: dict[str, Any], expected: str
+) -> None:
     async def test(coordinator: Coordinator) -> None:
         async with coordinator.call() as caller:
             await caller.join()
-            await caller.say(**message)
+            await caller.send(**message)
             code, why = await caller.end()
         assert code == grpc.StatusCode.INVALID_ARGUMENT
-        assert words in why
+        assert expected in why
         await wait_in_loop(lambda: coordinator.fleet.status().workers == 0)
 
     serve(test)
 
 
-def test_what_tasks_share_is_sent_once_and_an_evaluation_ends_with_its_outcome() -> None:
+def test_shared_parts_are_sent_once_per_evaluation() -> None:
     async def test(coordinator: Coordinator) -> None:
         request = _request()
         async with coordinator.call() as caller:
             await caller.join(credit=1)
             evaluation = asyncio.create_task(coordinator.fleet.evaluate(Share("job"), request))
-            shared = await caller.hear("shared")
+            shared = await caller.receive("shared")
             assert hashlib.sha256(shared.request).digest() == shared.digest
             sent = evaluation_pb2.EvaluationRequest.FromString(shared.request)
             assert list(sent.tables) == list(request.tables)
-            heard = await caller.work_until(evaluation, shared)
-            # Nothing but tasks came, and none had tables.
-            assert len(heard) > 1
-            assert all(response.HasField("tasks") for response in heard)
-            assert all(response.tasks.shared_digest == shared.digest for response in heard)
-            assert not any(task.slice.tables for each in heard for task in each.tasks.tasks)
+            received = await caller.work_until(evaluation, shared)
+            # Only task messages follow, without tables.
+            assert len(received) > 1
+            assert all(response.HasField("tasks") for response in received)
+            assert all(response.tasks.shared_digest == shared.digest for response in received)
+            assert not any(task.slice.tables for each in received for task in each.tasks.tasks)
             assert evaluation.result().outcome == remy_simulator.evaluate_columns(request)
             assert evaluation.result().workers == {"caller"}
-            assert evaluation.result().cpu_seconds == pytest.approx(0.01 * len(heard))
+            assert evaluation.result().cpu_seconds == pytest.approx(0.01 * len(received))
 
     serve(test, WorkerFleetSettings(_SHORT_TASKS))
 
 
-def test_answers_to_leases_that_are_not_the_caller_s_mean_nothing() -> None:
+def test_answers_to_unknown_leases_are_ignored() -> None:
     async def test(coordinator: Coordinator) -> None:
         async with coordinator.call() as caller:
             await caller.join()
-            await caller.say(result={"lease_id": 1})
-            await caller.say(refused={"lease_id": 2, "why": "no"})
-            await caller.say(returned={"lease_ids": [3, 4]})
+            await caller.send(result={"lease_id": 1})
+            await caller.send(refused={"lease_id": 2, "why": "no"})
+            await caller.send(returned={"lease_ids": [3, 4]})
             counts = coordinator.fleet.snapshot().counts
             await wait_in_loop(lambda: counts.unknown_leases == 4)
             request = _request()
             evaluation = asyncio.create_task(coordinator.fleet.evaluate(Share("job"), request))
-            shared = await caller.hear("shared")
+            shared = await caller.receive("shared")
             await caller.answer(task := await caller.task(), shared)
             await caller.answer(task, shared)
             await caller.work_until(evaluation, shared)
@@ -308,13 +310,13 @@ def test_answers_to_leases_that_are_not_the_caller_s_mean_nothing() -> None:
     serve(test)
 
 
-def test_damaged_results_are_refused_and_their_sender_is_quarantined() -> None:
+def test_workers_with_damaged_results_are_quarantined() -> None:
     async def test(coordinator: Coordinator) -> None:
         request = _request()
         evaluation = asyncio.create_task(coordinator.fleet.evaluate(Share("job"), request))
         async with coordinator.call() as caller:
             await caller.join()
-            shared = await caller.hear("shared")
+            shared = await caller.receive("shared")
             for _ in range(3):
                 await caller.answer(await caller.task(), shared, sha256=b"\0" * 32)
             code, why = await caller.end()
@@ -332,18 +334,18 @@ def test_damaged_results_are_refused_and_their_sender_is_quarantined() -> None:
     serve(test)
 
 
-def test_callers_that_answer_a_task_differently_fail_the_job_and_are_both_named() -> None:
+def test_differing_results_fail_the_job_and_name_both_workers() -> None:
     async def test(coordinator: Coordinator) -> None:
         fleet, request = coordinator.fleet, _request()
         evaluation = asyncio.create_task(fleet.evaluate(Share("job"), request))
         async with coordinator.call() as slow, coordinator.call() as quick:
             await slow.join("slow", credit=1)
-            await slow.hear("shared")
+            await slow.receive("shared")
             late = await slow.task()
             await wait_in_loop(lambda: fleet.snapshot().counts.leases_ended["silent"] > 0)
-            # Somebody else does the task; both answers are intact, and one is wrong.
+            # Another worker does the task too; both results are intact, but one is wrong.
             await quick.join("quick")
-            shared = await quick.hear("shared")
+            shared = await quick.receive("shared")
             await quick.work_until(evaluation, shared)
             wrong = _outcome(late, shared)
             wrong.senders.delay_sum_ms = bytes(8) + wrong.senders.delay_sum_ms[8:]
@@ -360,17 +362,17 @@ def test_callers_that_answer_a_task_differently_fail_the_job_and_are_both_named(
     serve(test, WorkerFleetSettings(SchedulerSettings(lease_seconds=0.5)))
 
 
-def test_a_caller_s_second_call_takes_the_place_of_its_first() -> None:
+def test_a_second_stream_of_a_worker_replaces_the_first() -> None:
     async def test(coordinator: Coordinator) -> None:
         async with coordinator.call() as first, coordinator.call() as second:
             await first.join()
             evaluation = asyncio.create_task(coordinator.fleet.evaluate(Share("job"), _request()))
-            shared = await first.hear("shared")
+            shared = await first.receive("shared")
             late = await first.task()
             await second.join()
             assert (await first.end())[0] == grpc.StatusCode.ABORTED
             assert coordinator.fleet.status().workers == 1
-            # What the first was doing may still be answered, by the second.
+            # Tasks of the first stream can be answered on the second.
             await second.answer(late, shared)
             counts = coordinator.fleet.snapshot().counts
             await wait_in_loop(lambda: counts.tasks_done == 1)
@@ -379,7 +381,7 @@ def test_a_caller_s_second_call_takes_the_place_of_its_first() -> None:
     serve(test)
 
 
-def test_a_silent_caller_s_tasks_go_to_another_when_its_lease_ends() -> None:
+def test_tasks_of_a_silent_worker_are_reassigned_after_its_lease() -> None:
     async def test(coordinator: Coordinator) -> None:
         request = _request()
         evaluation = asyncio.create_task(coordinator.fleet.evaluate(Share("job"), request))
@@ -391,25 +393,25 @@ def test_a_silent_caller_s_tasks_go_to_another_when_its_lease_ends() -> None:
             )
             assert coordinator.fleet.snapshot().silent_workers == 1
             await other.join("other")
-            shared = await other.hear("shared")
+            shared = await other.receive("shared")
             await other.work_until(evaluation, shared)
             assert evaluation.result().outcome == remy_simulator.evaluate_columns(request)
-            # It learns what is not wanted from it any more, should it hear again.
-            assert (await silent.hear("cancelled")).lease_ids
+            # The silent worker is told which tasks are cancelled.
+            assert (await silent.receive("cancelled")).lease_ids
 
     serve(test, WorkerFleetSettings(SchedulerSettings(lease_seconds=0.5)))
 
 
-def test_what_is_withdrawn_is_cancelled_at_once() -> None:
+def test_withdrawn_tasks_are_cancelled_at_once() -> None:
     async def test(coordinator: Coordinator) -> None:
         async with coordinator.call() as caller:
             await caller.join()
             evaluation = asyncio.create_task(coordinator.fleet.evaluate(Share("job"), _request()))
             task = await caller.task()
             evaluation.cancel()
-            cancelled = await caller.hear("cancelled")
+            cancelled = await caller.receive("cancelled")
             assert task.lease_id in cancelled.lease_ids
-            await caller.say(returned={"lease_ids": list(cancelled.lease_ids)})
+            await caller.send(returned={"lease_ids": list(cancelled.lease_ids)})
             await wait_in_loop(lambda: coordinator.fleet.status().busy_workers == 0)
 
     serve(test)

@@ -1,4 +1,4 @@
-"""What a task of a joint search takes on the wire, and its result."""
+"""Tests the message sizes of tasks and results of a joint search."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from remy_simulator import PreparedRequest, RuleTable
 from remy_simulator.columns import Slice, Slicing, packed, slice_request
 
 _DESIGN = Path(__file__).parents[3] / "tests/data/remyccs-absolute/general-purpose-delta1"
-# As long as they get: a name as jobs have it, a traced step, the largest number.
+# Realistic maxima: a job id, a trace context, a large lease id.
 _SHARE = Share("general-purpose-delta1-5f2c9a", trace_parent=f"00-{'a' * 32}-{'b' * 16}-01")
 _LEASE_ID = 1 << 48
 
@@ -29,7 +29,7 @@ _MOST_BYTES_PER_PAIR = 200
 
 
 def _step(table: RuleTable | None) -> evaluation_pb2.EvaluationRequest:
-    """A step's antithetic pairs."""
+    """Returns a step's request, with antithetic pairs of perturbations."""
     designer = Designer(load_spec(_DESIGN / "spec.yaml"), first_table=table)
     scores = designer.next_request()
     assert scores is not None
@@ -42,7 +42,7 @@ def _step(table: RuleTable | None) -> evaluation_pb2.EvaluationRequest:
 
 
 async def _messages(step: evaluation_pb2.EvaluationRequest, pairs: int) -> Traffic:
-    """What a worker is sent that gets its first task of so many pairs."""
+    """Returns the traffic of a worker's first task with this many pairs."""
     fleet = WorkerFleet()
     stream = WorkerStream(WorkerFacts("worker", 1), False, fleet.traffic)
     part = Slice(range(2), range(pairs))
@@ -60,21 +60,21 @@ def _result_bytes(step: evaluation_pb2.EvaluationRequest, pairs: int) -> int:
 
 
 def _bytes_per_pair(step: evaluation_pb2.EvaluationRequest, pairs: int) -> float:
-    """Both ways."""
+    """Returns the bytes of task and result per pair."""
     traffic = asyncio.run(_messages(step, pairs))
     return (traffic.task_bytes + _result_bytes(step, pairs)) / pairs
 
 
 @pytest.mark.parametrize("pairs", [4, 16])
-def test_a_perturbation_pair_is_short_both_ways(pairs: int) -> None:
+def test_messages_per_perturbation_pair_are_small(pairs: int) -> None:
     assert _bytes_per_pair(_step(None), pairs) < _MOST_BYTES_PER_PAIR
 
 
-def test_it_is_as_short_for_a_table_of_many_rules() -> None:
+def test_message_size_hardly_depends_on_the_number_of_rules() -> None:
     large = read_remycc(_DESIGN / "remycc.json").table
     one, many = _step(None), _step(large)
     assert len(many.tables[0].nodes) > 50 * len(one.tables[0].nodes)
-    # A bit a rule and specimen tells which rules were used.
+    # The result has one bit per rule for its use.
     masks = len(many.tables[0].nodes) / 8
     assert _bytes_per_pair(many, 16) < _bytes_per_pair(one, 16) + masks
     assert _bytes_per_pair(many, 16) < _MOST_BYTES_PER_PAIR

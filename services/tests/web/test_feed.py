@@ -1,4 +1,4 @@
-"""The feed tells what a screen shows first, and knows it already where a browser is expected."""
+"""Tests the order of the feed's first updates, and its cache for returning browsers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEADLINE_SECONDS = 60
 
 
 class ScriptedClient:
-    """A coordinator with many jobs, which says when it was asked for the newest and for all."""
+    """A client with many jobs, which signals requests for the newest jobs and for all jobs."""
 
     def __init__(self) -> None:
         self.newest_asked = threading.Semaphore(0)
@@ -65,36 +65,34 @@ def feed(client: ScriptedClient) -> Iterator[JobFeed]:
     feed.close()
 
 
-def _told(feed: JobFeed) -> queue.Queue[Tree]:
-    told: queue.Queue[Tree] = queue.Queue()
-    feed.listen(told.put)
-    return told
+def _listen(feed: JobFeed) -> queue.Queue[Tree]:
+    updates: queue.Queue[Tree] = queue.Queue()
+    feed.listen(updates.put)
+    return updates
 
 
 def _is_screenful(update: dict[str, Any]) -> bool:
     return bool(update.get("more")) and 0 < len(update["rows"]) < JOBS
 
 
-def test_who_is_not_expected_is_told_the_newest_and_then_all(
-    feed: JobFeed, client: ScriptedClient
-) -> None:
-    told = _told(feed)
-    assert _is_screenful(told.get(timeout=_DEADLINE_SECONDS))
+def test_a_listener_gets_the_newest_jobs_then_all(feed: JobFeed, client: ScriptedClient) -> None:
+    updates = _listen(feed)
+    assert _is_screenful(updates.get(timeout=_DEADLINE_SECONDS))
     client.may_answer_all.set()
-    assert len(told.get(timeout=_DEADLINE_SECONDS)["rows"]) == JOBS
+    assert len(updates.get(timeout=_DEADLINE_SECONDS)["rows"]) == JOBS
 
 
-def test_who_is_expected_is_told_at_once_what_is_known(
+def test_an_expected_listener_gets_known_jobs_at_once(
     feed: JobFeed, client: ScriptedClient
 ) -> None:
     feed.expect()
     assert client.newest_asked.acquire(timeout=_DEADLINE_SECONDS)
-    early = _told(feed)
+    early = _listen(feed)
     assert _is_screenful(early.get(timeout=_DEADLINE_SECONDS))
     client.may_answer_all.set()
     assert len(early.get(timeout=_DEADLINE_SECONDS)["rows"]) == JOBS
-    # By now nothing has to be asked for: the newest again come first, and in their order.
-    late = _told(feed)
+    # All jobs are known now: the newest come first, in order, without another request.
+    late = _listen(feed)
     first, rest = late.get_nowait(), late.get_nowait()
     assert _is_screenful(first)
     assert [row["id"] for row in first["rows"]] == [f"job-{i}" for i in range(len(first["rows"]))]
@@ -102,31 +100,31 @@ def test_who_is_expected_is_told_at_once_what_is_known(
     assert not client.newest_asked.acquire(blocking=False)
 
 
-def test_what_is_known_first_can_be_waited_for(feed: JobFeed, client: ScriptedClient) -> None:
+def test_first_waits_for_the_newest_jobs(feed: JobFeed, client: ScriptedClient) -> None:
     feed.expect()
     newest = feed.first(_DEADLINE_SECONDS)
     assert newest is not None
     assert _is_screenful(newest)
-    told = _told(feed)
+    updates = _listen(feed)
     client.may_answer_all.set()
-    assert len(told.get(timeout=_DEADLINE_SECONDS)["rows"]) < JOBS
-    assert len(told.get(timeout=_DEADLINE_SECONDS)["rows"]) == JOBS
+    assert len(updates.get(timeout=_DEADLINE_SECONDS)["rows"]) < JOBS
+    assert len(updates.get(timeout=_DEADLINE_SECONDS)["rows"]) == JOBS
     assert feed.first(0) == newest
 
 
-def test_nothing_is_known_where_nobody_asks_or_the_coordinator_does_not_answer(
+def test_first_returns_none_without_listeners_or_answer(
     feed: JobFeed, client: ScriptedClient
 ) -> None:
     assert feed.first(0) is None
     client.error = ServiceError("gone", grpc.StatusCode.UNAVAILABLE)
     feed.expect()
     assert feed.first(_DEADLINE_SECONDS) is None
-    told = _told(feed)
-    assert told.get(timeout=_DEADLINE_SECONDS)["kind"] in ("lost", "refused")
+    updates = _listen(feed)
+    assert updates.get(timeout=_DEADLINE_SECONDS)["kind"] in ("lost", "refused")
 
 
 @pytest.mark.parametrize("away_seconds", [5.0, 300.0])
-def test_who_comes_back_soon_begins_with_what_was_known(
+def test_a_returning_listener_gets_cached_jobs_first(
     client: ScriptedClient, away_seconds: float
 ) -> None:
     now = 0.0
@@ -143,19 +141,19 @@ def test_who_comes_back_soon_begins_with_what_was_known(
     newest = feed.first(0)
     assert newest is not None
     assert _is_screenful(newest)
-    told = _told(feed)
-    assert told.get_nowait() == newest
-    assert len(told.get_nowait()["rows"]) == JOBS
-    # And hears what has changed since.
+    updates = _listen(feed)
+    assert updates.get_nowait() == newest
+    assert len(updates.get_nowait()["rows"]) == JOBS
+    # Then it gets the changes.
     client.change(0)
-    changed = told.get(timeout=_DEADLINE_SECONDS)
+    changed = updates.get(timeout=_DEADLINE_SECONDS)
     assert changed["kind"] == "changed"
     assert [row["id"] for row in changed["rows"]] == ["job-0"]
     assert not client.newest_asked.acquire(blocking=False)
     feed.close()
 
 
-def test_what_is_known_is_forgotten_when_nobody_is_expected_any_more(
+def test_the_cache_expires_without_listeners(
     client: ScriptedClient,
 ) -> None:
     now = 0.0

@@ -17,7 +17,7 @@ import tenacity
 import remy_simulator
 from remy_proto.completion import complete
 from remy_proto.v1 import rule_table_pb2, worker_service_pb2, worker_service_pb2_grpc
-from remy_rpc.channel import PLAIN_AT_TLS, open_channel, speaks_tls
+from remy_rpc.channel import PLAINTEXT_TO_TLS, open_channel, speaks_tls
 from remy_rpc.retry import RetryPolicy
 from remy_rpc.settings import call_metadata
 from remy_simulator import InvalidRequest
@@ -306,7 +306,7 @@ class Worker:
             and settings.tls is None
             and speaks_tls(settings.coordinator)
         ):
-            return PLAIN_AT_TLS
+            return PLAINTEXT_TO_TLS
         return why
 
     def _drain(self) -> None:

@@ -30,7 +30,7 @@ from remy_farm.specification.distributions import is_varied, quantile
 from remy_farm.specification.models import fixed_tables
 from remy_farm.specification.reading import Tree, read_yaml
 from remy_farm.specification.senders import SenderSpec
-from remy_farm.specification.writing import as_yaml, message_tree
+from remy_farm.specification.writing import as_yaml, message_dict
 from remy_laboratory.studies.reading import Fields
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import columns
@@ -339,7 +339,7 @@ def attack_yaml(
             {
                 "name": each.name,
                 "loss": None if each.loss is None else each.loss.mean,
-                "network": message_tree(each.network),
+                "network": message_dict(each.network),
             }
             for each in result.networks
         ],

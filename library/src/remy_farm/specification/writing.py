@@ -63,7 +63,7 @@ def to_yaml(spec: spec_pb2.DesignSpec) -> str:
     The settings of search modes and rules that the specification does not use are left out if they
     have their defaults.
     """
-    tree: Any = message_tree(spec)
+    tree: Any = message_dict(spec)
     for mode in MODES:
         settings = mode.settings(spec.search)
         if mode.number != spec.search.mode and not _differences(settings, spec.edition, {}):
@@ -144,7 +144,7 @@ _Dumper.add_representer(_Inline, _represent_inline)
 _Dumper.add_representer(list, _represent_list)
 
 
-def message_tree(message: Message, depth: int = 0) -> Tree:
+def message_dict(message: Message, depth: int = 0) -> Tree:
     """Converts a message to a tree that reads back as the same message."""
     tree: dict[str, Tree] = {}
     for field in fields_of(message):
@@ -161,7 +161,7 @@ def _is_small(tree: Tree) -> bool:
 
 def _value_tree(depth: int, field: FieldDescriptor, value: Any) -> Tree:
     if is_submessage(field):
-        return message_tree(value, depth + 1)
+        return message_dict(value, depth + 1)
     if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
         return short_name(enum_of(field).values_by_number[value])
     if isinstance(value, float) and abs(value) <= _LARGEST_EXACT_INTEGER:

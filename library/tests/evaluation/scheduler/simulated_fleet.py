@@ -99,7 +99,7 @@ class SimulatedFleet:
 
     def leave(self, name: str) -> None:
         """Lets the worker say goodbye, answer all of its tasks but the first, and leave."""
-        self.scheduler.say_goodbye(name)
+        self.scheduler.record_goodbye(name)
         for lease_id in list(self.workers[name].tasks)[1:]:
             self.answer(name, lease_id)
         self.kill(name)

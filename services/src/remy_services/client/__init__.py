@@ -1,8 +1,8 @@
-"""What a program needs to talk to a coordinator: address, TLS, token, deadlines, retries.
+"""Client of a coordinator: settings, TLS, tokens, deadlines and retries.
 
-`settings_of` puts together how to reach it, a `Connection` carries the calls, `DesignClient` has a
-method for each request, `watch_job` follows a job through lost connections, and `doctor`
-says what is in the way.
+`load_settings` determines how to connect, `Connection` makes calls with retries, `DesignClient` has
+a method per request, `watch_job` follows a job across reconnects, and `diagnose` finds connection
+problems.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from remy_proto.exports import lazy_exports
 if TYPE_CHECKING:
     from remy_services.client.connection import Connection as Connection
     from remy_services.client.design_client import FINAL_STATES as FINAL_STATES
-    from remy_services.client.design_client import MOST_ARCHIVE_BYTES as MOST_ARCHIVE_BYTES
+    from remy_services.client.design_client import MAX_ARCHIVE_BYTES as MAX_ARCHIVE_BYTES
     from remy_services.client.design_client import DesignClient as DesignClient
     from remy_services.client.design_client import export_job as export_job
     from remy_services.client.design_client import import_job as import_job
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from remy_services.client.doctor import diagnose as diagnose
     from remy_services.client.settings import PATIENCE_SECONDS as PATIENCE_SECONDS
     from remy_services.client.settings import ConnectionSettings as ConnectionSettings
-    from remy_services.client.settings import Given as Given
-    from remy_services.client.settings import found_settings as found_settings
+    from remy_services.client.settings import SettingsSource as SettingsSource
+    from remy_services.client.settings import load_settings as load_settings
     from remy_services.client.status import Refused as Refused
     from remy_services.client.status import ServiceError as ServiceError
     from remy_services.client.status import Unreachable as Unreachable

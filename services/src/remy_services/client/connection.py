@@ -1,4 +1,4 @@
-"""Calls to a coordinator: with the token, a deadline, and another attempt where it was away."""
+"""Calls to a coordinator, with token, deadline and retries."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from remy_rpc.settings import call_metadata
 from remy_rpc.wire_format import (
     WIRE_FORMAT,
     WIRE_FORMAT_METADATA,
-    told_wire_format,
+    peer_wire_format,
 )
 from remy_services.client.settings import PATIENCE_SECONDS, ConnectionSettings
 from remy_services.client.status import (
     ServiceError,
-    is_unanswered,
-    older_service,
+    is_transport_failure,
+    older_coordinator_error,
     service_error,
 )
 
@@ -32,14 +32,15 @@ DEADLINE_SECONDS = 30.0
 _Response = TypeVar("_Response")
 
 
-def say_nothing(_: str) -> None:
-    """For who does not want to hear of trouble that passes."""
+def ignore_message(_: str) -> None:
+    """Ignores a message. Default for `on_trouble`."""
 
 
 class Connection:
-    """A channel to a coordinator that connects when it is first used.
+    """A lazily connected channel to a coordinator.
 
-    `on_trouble` is told in one sentence that a request is going to be repeated, once a request.
+    `patience_seconds` limits the retries of a request. `on_trouble` gets one sentence before the
+    first retry of each request.
     """
 
     def __init__(
@@ -49,12 +50,12 @@ class Connection:
         deadline_seconds: float = DEADLINE_SECONDS,
         patience_seconds: float = PATIENCE_SECONDS,
         retry: RetryPolicy | None = None,
-        on_trouble: Callable[[str], None] = say_nothing,
+        on_trouble: Callable[[str], None] = ignore_message,
     ) -> None:
         self.address = settings.address
         self.deadline_seconds = deadline_seconds
         self.patience_seconds = patience_seconds
-        self._retry = retry or RetryPolicy()
+        self._policy = retry or RetryPolicy()
         self._is_plain = settings.tls is None
         self._metadata = (*call_metadata(settings.token), *WIRE_FORMAT_METADATA)
         self._on_trouble = on_trouble
@@ -68,41 +69,47 @@ class Connection:
         self.close()
 
     def close(self) -> None:
-        """Ends all calls."""
+        """Closes the channel and cancels its calls."""
         self._channel.close()
 
     def call(self, method: str, request: Message) -> Any:
-        """The response to a request that may be sent more than once. Raises ServiceError."""
-        return self.repeat(lambda: self.call_once(method, request))
+        """Sends an idempotent request, with retries; returns its response. Raises ServiceError."""
+        return self.retry(lambda: self.call_once(method, request))
 
-    def repeat(self, attempt: Callable[[], _Response]) -> _Response:
-        """What `attempt` returns, which is called again, for as long as there is patience, when the
-        coordinator is away or asks for that. Raises ServiceError."""
+    def retry(self, attempt: Callable[[], _Response]) -> _Response:
+        """Calls `attempt` with retries of retryable errors, for up to `patience_seconds`.
 
-        def tell(state: tenacity.RetryCallState) -> None:
+        Raises ServiceError.
+        """
+
+        def report(state: tenacity.RetryCallState) -> None:
             trouble = failure_of(state)
             if state.attempt_number == 1 and isinstance(trouble, ServiceError):
                 self._on_trouble(f"{trouble.message}; trying again")
 
-        for each in self.retrying(timeout_seconds=self.patience_seconds, before_sleep=tell):
+        for each in self.retrying(timeout_seconds=self.patience_seconds, before_sleep=report):
             with each:
                 try:
                     return attempt()
                 except ServiceError as trouble:
                     trouble.is_repeated = each.retry_state.attempt_number > 1
                     raise
-        raise AssertionError("the last attempt raises what went wrong")
+        raise AssertionError("the last attempt raises its error")
 
     def retrying(self, **options: Any) -> tenacity.Retrying:
-        """Attempts for as long as the coordinator is away. See RetryPolicy.retrying."""
-        return self._retry.retrying(
-            lambda error: isinstance(error, ServiceError) and error.is_passing,
+        """Returns an iterator of attempts that retries retryable errors.
+
+        See RetryPolicy.retrying.
+        """
+        return self._policy.retrying(
+            lambda error: isinstance(error, ServiceError) and error.is_retryable,
             hint_seconds=lambda error: getattr(error, "retry_seconds", None),
             **options,
         )
 
     def call_once(self, method: str, request: Any, *, deadline_seconds: float | None = None) -> Any:
-        """The response to a request, or to a stream of them, that is sent once.
+        """Sends a request, or a stream of requests, without retries; returns the response.
+
 
         Raises ServiceError.
         """
@@ -113,12 +120,13 @@ class Connection:
             )
         except grpc.RpcError as error:
             raise self.error(error) from None
-        if told_wire_format(call.initial_metadata()) != str(WIRE_FORMAT):
-            raise older_service(self.address, is_done=True)
+        if peer_wire_format(call.initial_metadata()) != str(WIRE_FORMAT):
+            raise older_coordinator_error(self.address, is_done=True)
         return complete(response)
 
     def stream(self, method: str, request: Message, *, deadline_seconds: float | None) -> Any:
-        """The stream of responses to a request; it may be iterated over and cancelled.
+        """Starts a call with a stream of responses, which can be iterated and cancelled.
+
 
         Iterating raises grpc.RpcError.
         """
@@ -126,17 +134,19 @@ class Connection:
         return call(request, timeout=deadline_seconds, metadata=self._metadata)
 
     def error(self, error: grpc.RpcError) -> ServiceError:
-        """What went wrong with a call, as one sentence."""
+        """Converts the error of a call to a ServiceError."""
         assert isinstance(error, grpc.Call)
-        # An older coordinator refuses, for another reason, what it does not understand.
+        # A coordinator with an older wire format fails with INVALID_ARGUMENT and sends no version.
         if (
             error.code() == grpc.StatusCode.INVALID_ARGUMENT
-            and told_wire_format(error.initial_metadata()) is None
+            and peer_wire_format(error.initial_metadata()) is None
         ):
-            return older_service(self.address, is_done=False)
+            return older_coordinator_error(self.address, is_done=False)
         return service_error(
             error,
             self.address,
             deadline_seconds=self.deadline_seconds,
-            is_plain_at_tls=self._is_plain and is_unanswered(error) and speaks_tls(self.address),
+            is_plaintext_to_tls=self._is_plain
+            and is_transport_failure(error)
+            and speaks_tls(self.address),
         )

@@ -1,4 +1,4 @@
-"""The requests of DesignService as functions, and jobs moved as files, in parts."""
+"""Requests of DesignService as methods, and transfers of job archives and link traces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from remy_services.client.status import Refused, ServerFailed
 FINAL_STATES: Final = frozenset(
     {job_pb2.JOB_STATE_CANCELLED, job_pb2.JOB_STATE_SUCCEEDED, job_pb2.JOB_STATE_FAILED}
 )
-MOST_ARCHIVE_BYTES: Final = 1 << 30
+MAX_ARCHIVE_BYTES: Final = 1 << 30
 
 _Making = TypeVar("_Making", messages.SubmitJobRequest, messages.ForkJobRequest)
 _Response = TypeVar("_Response", bound=Message)
@@ -30,28 +30,30 @@ _TRANSFER_SECONDS = 600.0
 
 
 class DesignClient:
-    """What can be asked of a coordinator. A job is named by its id, its name or how its id begins,
-    where that is unambiguous.
+    """Requests to a coordinator.
 
-    Every method raises ServiceError. All requests may be repeated: what makes a job carries an id
-    of its own, so that a repeat makes nothing new.
+    A job is named by its id, its unique name or a unique prefix of its id. Every method raises
+    ServiceError. All requests are idempotent: those that create a job carry a request id.
     """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
 
     def submit(self, request: messages.SubmitJobRequest) -> job_pb2.Job:
-        """Stores a new job, unless the request is only to be checked."""
-        return self._job("SubmitJob", _repeatable(request))
+        """Creates a job, unless the request only asks for validation."""
+        return self._job("SubmitJob", _with_request_id(request))
 
     def fork(self, request: messages.ForkJobRequest) -> job_pb2.Job:
-        """A new job that begins with the table of another's epoch."""
-        return self._job("ForkJob", _repeatable(request))
+        """Creates a job that starts from the table of another job's epoch."""
+        return self._job("ForkJob", _with_request_id(request))
 
     def submit_evaluation(
         self, head: messages.SubmitEvaluationRequest, requests: Sequence[bytes]
     ) -> job_pb2.Job:
-        """Stores a new job that has serialized requests evaluated; `head` has an id of its own."""
+        """Creates a job that evaluates serialized requests.
+
+        `head` must have a client request id.
+        """
 
         def stream() -> Iterator[messages.SubmitEvaluationRequest]:
             for number, request in enumerate(requests):
@@ -62,28 +64,28 @@ class DesignClient:
                 yield message
 
         call = self.connection.call_once
-        job: job_pb2.Job = self.connection.repeat(
+        job: job_pb2.Job = self.connection.retry(
             lambda: call("SubmitEvaluation", stream(), deadline_seconds=_TRANSFER_SECONDS)
         ).job
         return job
 
     def outcome(self, job: str, part: int) -> evaluation_pb2.EvaluationOutcome:
-        """What a part of an evaluation job came to."""
+        """Returns the outcome of one part of an evaluation job."""
         request = messages.ReadEvaluationRequest(job=job, part=part)
         return evaluation_pb2.EvaluationOutcome.FromString(
-            _received(self.connection, "ReadEvaluation", request, "piece")
+            _download(self.connection, "ReadEvaluation", request, "piece")
         )
 
     def get(self, job: str) -> job_pb2.Job:
-        """The job as it is now, with its specification."""
+        """Returns the job with its specification."""
         return self._job("GetJob", messages.GetJobRequest(job=job))
 
     def list(self, request: messages.ListJobsRequest) -> messages.ListJobsResponse:
-        """One page of jobs, newest first."""
+        """Returns one page of jobs, newest first."""
         return self._call(messages.ListJobsResponse, "ListJobs", request)
 
     def list_all(self, request: messages.ListJobsRequest) -> Iterator[job_pb2.Job]:
-        """The jobs of all pages."""
+        """Yields the jobs of all pages."""
         page = messages.ListJobsRequest()
         page.CopyFrom(request)
         page.page_size = _PAGE_SIZE
@@ -95,15 +97,15 @@ class DesignClient:
             page.page_token = response.next_page_token
 
     def pause(self, job: str) -> job_pb2.Job:
-        """Has a job keep what it has and evaluate nothing."""
+        """Pauses a job after a checkpoint."""
         return self._job("PauseJob", messages.PauseJobRequest(job=job))
 
     def resume(self, job: str) -> job_pb2.Job:
-        """Has a paused job go on."""
+        """Resumes a paused job."""
         return self._job("ResumeJob", messages.ResumeJobRequest(job=job))
 
     def cancel(self, job: str) -> job_pb2.Job:
-        """Ends a job; its best table stays."""
+        """Cancels a job; its best table is kept."""
         return self._job("CancelJob", messages.CancelJobRequest(job=job))
 
     def extend(
@@ -114,15 +116,17 @@ class DesignClient:
         joint_steps: int | None,
         priority: int | None = None,
     ) -> job_pb2.Job:
-        """Changes a job's budgets (new stop rules in place of the old) or priority; None leaves
-        them."""
+        """Changes a job's budgets or priority; None leaves a value unchanged.
+
+        `stop` replaces all stop rules.
+        """
         request = messages.ExtendJobRequest(
             job=job, stop=stop, joint_steps=joint_steps, priority=priority
         )
         return self._job("ExtendJob", request)
 
     def delete(self, job: str) -> None:
-        """Removes a job that is in a final state or paused, with everything stored of it."""
+        """Deletes a final or paused job with all its data."""
         try:
             self.connection.call("DeleteJob", messages.DeleteJobRequest(job=job))
         except Refused as error:
@@ -137,25 +141,28 @@ class DesignClient:
         file_format: messages.RemyCCFormat,
         table: str | None = None,
     ) -> messages.GetRemyCCResponse:
-        """A job's table at an epoch, or the best so far, as a file whose digest was checked; of
-        several the one called `table`, or the first."""
+        """Downloads a job's table as a file, and verifies its hash.
+
+        `epoch` None means the best table so far; `table` None means the first of several tables.
+        """
         request = messages.GetRemyCCRequest(job=job, epoch=epoch, format=file_format, table=table)
         response: messages.GetRemyCCResponse = self.connection.call("GetRemyCC", request)
         if hashlib.sha256(response.content).digest() != response.sha256:
             raise ServerFailed(
-                f"the RemyCC of {job} arrived damaged: its SHA-256 is not the coordinator's",
+                f"the downloaded RemyCC of {job} is corrupt: its SHA-256 differs from the "
+                "coordinator's",
                 grpc.StatusCode.DATA_LOSS,
             )
         return response
 
     def epochs(self, job: str) -> Sequence[job_pb2.JobEpoch]:
-        """A job's epochs in order, without their tables."""
+        """Returns a job's epochs in order, without their tables."""
         return self._call(
             messages.ListEpochsResponse, "ListEpochs", messages.ListEpochsRequest(job=job)
         ).epochs
 
     def worker_lines(self, job: str) -> Sequence[messages.WorkerLine]:
-        """The last lines that a job's workers have reported of their logs, oldest first."""
+        """Returns the latest log lines of a job's workers, oldest first."""
         return self._call(
             messages.ListWorkerLinesResponse,
             "ListWorkerLines",
@@ -163,13 +170,13 @@ class DesignClient:
         ).lines
 
     def compare(self, jobs: Sequence[str]) -> messages.CompareJobsResponse:
-        """Jobs side by side."""
+        """Returns several jobs and the settings in which they differ."""
         return self._call(
             messages.CompareJobsResponse, "CompareJobs", messages.CompareJobsRequest(jobs=jobs)
         )
 
     def server_info(self) -> messages.GetServerInfoResponse:
-        """What serves there, and how it is set up."""
+        """Returns the coordinator's versions, store, evaluators and the caller's role."""
         return self._call(
             messages.GetServerInfoResponse, "GetServerInfo", messages.GetServerInfoRequest()
         )
@@ -184,16 +191,16 @@ class DesignClient:
         return job
 
 
-def _repeatable(request: _Making) -> _Making:
-    """The request with an id, so that a repeat of it makes nothing new."""
-    repeatable = type(request)()
-    repeatable.CopyFrom(request)
-    repeatable.client_request_id = request.client_request_id or str(uuid.uuid4())
-    return repeatable
+def _with_request_id(request: _Making) -> _Making:
+    """Returns a copy of the request with a client request id, which makes it idempotent."""
+    copy = type(request)()
+    copy.CopyFrom(request)
+    copy.client_request_id = request.client_request_id or str(uuid.uuid4())
+    return copy
 
 
-def _received(connection: Connection, method: str, request: Message, field: str) -> bytes:
-    """What a stream of responses holds in this field. Raises ServiceError."""
+def _download(connection: Connection, method: str, request: Message, field: str) -> bytes:
+    """Concatenates this field over a stream of responses, with retries. Raises ServiceError."""
 
     def receive() -> bytes:
         stream = connection.stream(method, request, deadline_seconds=_TRANSFER_SECONDS)
@@ -202,27 +209,28 @@ def _received(connection: Connection, method: str, request: Message, field: str)
         except grpc.RpcError as error:
             raise connection.error(error) from None
 
-    return connection.repeat(receive)
+    return connection.retry(receive)
 
 
 def export_job(connection: Connection, job: str) -> bytes:
-    """A job's archive, as a serialized SealedJobArchive whose digest was checked.
+    """Downloads a job's archive, as a serialized SealedJobArchive, and verifies its hash.
+
 
     Raises ServiceError.
     """
-    content = _received(connection, "ExportJob", messages.ExportJobRequest(job=job), "part")
+    content = _download(connection, "ExportJob", messages.ExportJobRequest(job=job), "part")
     problem = archive_problem(content)
     if problem is not None:
         raise ServerFailed(
-            f"the archive of {job} arrived damaged: it {problem}", grpc.StatusCode.DATA_LOSS
+            f"the downloaded archive of {job} is corrupt: it {problem}", grpc.StatusCode.DATA_LOSS
         )
     return content
 
 
 def import_job(connection: Connection, content: bytes, *, source: str) -> job_pb2.Job:
-    """Stores an exported job; `source` names the archive. Is not repeated.
+    """Imports an exported job, without retries; `source` names the archive in errors.
 
-    Raises FileError for what is no archive, and ServiceError.
+    Raises FileError for an invalid archive, and ServiceError.
     """
     problem = archive_problem(content)
     if problem is not None:
@@ -234,18 +242,18 @@ def import_job(connection: Connection, content: bytes, *, source: str) -> job_pb
 
 
 def upload_trace(connection: Connection, opportunities_us: bytes) -> None:
-    """Has the coordinator keep a recording that a specification names. Raises ServiceError."""
-    connection.repeat(
+    """Uploads a link trace that a specification names. Raises ServiceError."""
+    connection.retry(
         lambda: connection.call_once(
             "UploadTrace",
-            (messages.UploadTraceRequest(part=part) for part in _cut(opportunities_us)),
+            (messages.UploadTraceRequest(part=part) for part in _split(opportunities_us)),
             deadline_seconds=_TRANSFER_SECONDS,
         )
     )
 
 
 def archive_problem(content: bytes) -> str | None:
-    """What is wrong with an archive, to follow its name; None if nothing shows from outside."""
+    """Returns a clause about why the archive is invalid, or None if its checksum is right."""
     try:
         sealed = job_pb2.SealedJobArchive.FromString(content)
     except DecodeError:
@@ -253,15 +261,15 @@ def archive_problem(content: bytes) -> str | None:
     if not sealed.archive:
         return "is not an exported job"
     if hashlib.sha256(sealed.archive).digest() != sealed.sha256:
-        return "is damaged: its SHA-256 is not the one that it was written with"
+        return "is corrupt: its content does not match its SHA-256"
     return None
 
 
 def _parts(content: bytes) -> Iterator[messages.ImportJobRequest]:
-    for part in _cut(content):
+    for part in _split(content):
         yield messages.ImportJobRequest(part=part)
 
 
-def _cut(content: bytes) -> Iterator[bytes]:
+def _split(content: bytes) -> Iterator[bytes]:
     for start in range(0, len(content), _PART_BYTES):
         yield content[start : start + _PART_BYTES]

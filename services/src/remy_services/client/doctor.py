@@ -1,4 +1,4 @@
-"""Finding out why a coordinator cannot be reached or used, and what to do about it."""
+"""Diagnoses why a coordinator cannot be reached or used, with advice."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from remy_services.client.status import NotAllowed, ServiceError
 
 _MOST_SKEW_SECONDS = 5.0
 _EXPIRES_SOON = timedelta(days=14)
-# What begins every HTTP/2 connection, with an empty SETTINGS frame. A server that wants a
-# certificate of the client says so only after the handshake, when it is spoken to.
-_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+# HTTP/2 connection preface with an empty SETTINGS frame. With TLS 1.3 a server rejects a missing
+# client certificate only after the handshake, on the first data.
+_HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 
 
 class Check(StrEnum):
-    """What is checked, in this order."""
+    """Checks, in order."""
 
     SETTINGS = "settings"
     ADDRESS = "address"
@@ -43,19 +43,19 @@ class Check(StrEnum):
 
 
 class Verdict(StrEnum):
-    """How it is."""
+    """Result of a check."""
 
     OK = "OK"
-    #: Works, and may not be what was meant or not work for long.
+    #: Works, but may be unintended or fail soon.
     WARNING = "warning"
     PROBLEM = "problem"
-    #: An earlier problem is in the way.
+    #: Not checked because of an earlier problem.
     SKIPPED = "skipped"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of a diagnosis: what was found, one clause, and what to do if there is something."""
+    """One line of a diagnosis: a clause about the result, and advice if there is something to do."""
 
     check: Check
     verdict: Verdict
@@ -66,12 +66,12 @@ class Finding:
 def diagnose(
     settings: ConnectionSettings, own: GetServerInfoResponse, *, timeout_seconds: float = 10.0
 ) -> Iterator[Finding]:
-    """The findings as they are made; what rests on something that failed is skipped.
+    """Yields findings as the checks complete; checks that depend on a failed one are skipped.
 
-    `own` holds this side's version and simulator.
+    `own` describes this client's version and simulator.
     """
     done = {Check.SETTINGS}
-    for finding in _findings(settings, own, timeout_seconds):
+    for finding in _run_checks(settings, own, timeout_seconds):
         done.add(finding.check)
         yield finding
     for check in Check:
@@ -79,109 +79,117 @@ def diagnose(
             yield Finding(check, Verdict.SKIPPED, "not checked because of the above")
 
 
-def _findings(
+def _run_checks(
     settings: ConnectionSettings, own: GetServerInfoResponse, timeout_seconds: float
 ) -> Iterator[Finding]:
-    yield (found := check_address(settings.address, timeout_seconds=timeout_seconds))
-    if found.verdict == Verdict.PROBLEM:
+    yield (finding := check_address(settings.address, timeout_seconds=timeout_seconds))
+    if finding.verdict == Verdict.PROBLEM:
         return
-    yield (found := check_tls(settings, datetime.now(UTC), timeout_seconds=timeout_seconds))
-    if found.verdict == Verdict.PROBLEM:
+    yield (finding := check_tls(settings, datetime.now(UTC), timeout_seconds=timeout_seconds))
+    if finding.verdict == Verdict.PROBLEM:
         return
     token = settings.token
     if token and (path := Path(token.source)).is_file() and path.stat().st_mode & 0o77:
-        text = f"{path} is open to other users of this machine"
-        yield _found(Check.TOKEN, text, f"chmod 600 {path}", Verdict.WARNING)
-    asked = time.time()
+        text = f"{path} is readable by other users of this machine"
+        yield _finding(Check.TOKEN, text, f"chmod 600 {path}", Verdict.WARNING)
+    sent = time.time()
     try:
         with Connection(settings, deadline_seconds=timeout_seconds) as connection:
             info = connection.call_once("GetServerInfo", GetServerInfoRequest())
     except SettingsError as error:
-        yield _found(Check.COORDINATOR, str(error), "put that right")
+        yield _finding(Check.COORDINATOR, str(error), "correct the setting")
     except NotAllowed as error:
-        yield _found(Check.COORDINATOR, "a coordinator answers")
+        yield _finding(Check.COORDINATOR, "a coordinator answers")
         text = error.message + (f"; it came from {token.source}" if token else ", and none is set")
-        advice = "ask who runs the farm for one with the role you need, and give it by --token-file"
-        yield _found(Check.TOKEN, text, advice)
+        advice = (
+            "ask the farm's operator for a token with the required role, and pass it with "
+            "--token-file"
+        )
+        yield _finding(Check.TOKEN, text, advice)
     except ServiceError as error:
-        yield _found(Check.COORDINATOR, error.message, "look at the coordinator's log")
+        yield _finding(Check.COORDINATOR, error.message, "look at the coordinator's log")
     else:
-        yield _found(Check.COORDINATOR, f"{info.coordinator or 'a coordinator'} answers")
-        yield from check_answer(info, own, asked_unix_seconds=asked, heard_unix_seconds=time.time())
+        yield _finding(Check.COORDINATOR, f"{info.coordinator or 'a coordinator'} answers")
+        yield from check_answer(
+            info, own, sent_unix_seconds=sent, received_unix_seconds=time.time()
+        )
 
 
-def _found(
+def _finding(
     check: Check, text: str, advice: str = "", verdict: Verdict = Verdict.PROBLEM
 ) -> Finding:
-    """All is well where there is nothing to do."""
+    """Builds a finding, which is OK if there is no advice."""
     return Finding(check, verdict if advice else Verdict.OK, text, advice)
 
 
 def check_address(address: Address, *, timeout_seconds: float) -> Finding:
-    """Whether anybody listens: connects and hangs up."""
+    """Checks that a TCP connection to the address succeeds."""
     advice = "check --coordinator, REMY_FARM_COORDINATOR and the configuration file"
     try:
         socket.create_connection((address.host, address.port), timeout_seconds).close()
-        return _found(Check.ADDRESS, f"something listens at {address}")
+        return _finding(Check.ADDRESS, f"something listens at {address}")
     except ConnectionRefusedError:
-        text = f"nobody listens at {address}"
+        text = f"connection to {address} refused"
         advice = f"start the coordinator there ('remy-farm coordinator'), or {advice}"
     except socket.gaierror:
-        text = f"the name {address.host} is not known"
+        text = f"the host name {address.host} cannot be resolved"
     except OSError as error:
         text = f"{address} cannot be reached: {error.strerror or error}"
-    return _found(Check.ADDRESS, text, advice)
+    return _finding(Check.ADDRESS, text, advice)
 
 
 def check_tls(settings: ConnectionSettings, now: datetime, *, timeout_seconds: float) -> Finding:
-    """Whether both sides agree on TLS and know each other. `now` is aware of its time zone."""
+    """Checks the TLS settings, certificates and handshake. `now` must be timezone-aware."""
     where, tls = (settings.address.host, settings.address.port), settings.tls
     if tls is None and speaks_tls(settings.address, timeout_seconds=timeout_seconds):
-        text = f"what listens at {settings.address} speaks TLS"
-        text += ", and this client is set to plain text"
-        advice = "name the authority of its certificate with --tls-ca, and drop --insecure"
-        return _found(Check.TLS, text, advice)
+        text = f"the server at {settings.address} uses TLS"
+        text += ", but this client is set to plain text"
+        advice = "pass the CA of its certificate with --tls-ca, and remove --insecure"
+        return _finding(Check.TLS, text, advice)
     if tls is None:
         if settings.address.is_loopback:
-            return _found(Check.TLS, "plain text, which does not leave this machine")
-        text = "plain text: whoever is in between sees your token and your jobs"
-        advice = "give the coordinator a certificate, and drop --insecure here"
-        return _found(Check.TLS, text, advice, Verdict.WARNING)
-    advice = "each must be a PEM file without a password, and the key that of the certificate"
+            return _finding(Check.TLS, "plain text, within this machine only")
+        text = "plain text: your token and jobs are visible on the network"
+        advice = "configure a certificate on the coordinator, and remove --insecure here"
+        return _finding(Check.TLS, text, advice, Verdict.WARNING)
+    advice = "each must be a PEM file without a password, and the key must match the certificate"
     for path in (tls.ca, tls.cert, tls.key):
-        # It would be waited for, by a library that nothing interrupts.
+        # The TLS library would block on a pipe and could not be interrupted.
         if isinstance(path, Path) and path.is_fifo():
-            return _found(Check.TLS, f"{path} is a pipe, which cannot be looked at twice", advice)
+            return _finding(Check.TLS, f"{path} is a pipe, which cannot be read twice", advice)
     try:
         context = ssl.create_default_context(cafile=tls.ca)
         context.set_alpn_protocols(["h2"])
         if tls.cert is not None and tls.key is not None:
-            # A key that needs a password would be asked for on the terminal.
+            # An empty password prevents a prompt on the terminal.
             context.load_cert_chain(tls.cert, tls.key, password="")
     except (OSError, ValueError) as error:
         text = f"the files of the --tls flags cannot be used ({_reason(error)})"
-        return _found(Check.TLS, text, advice)
+        return _finding(Check.TLS, text, advice)
     try:
         pem = ssl.get_server_certificate(where, timeout=timeout_seconds)
     except OSError:
-        text = f"what listens at {settings.address} does not speak TLS"
-        advice = "check the address; if plain text is meant, say so with --insecure"
-        return _found(Check.TLS, text, advice)
+        text = f"the server at {settings.address} does not use TLS"
+        advice = "check the address; for plain text, pass --insecure"
+        return _finding(Check.TLS, text, advice)
     certificate = x509.load_pem_x509_certificate(pem.encode())
     begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
-    name, names = tls.server_name or where[0], "no name at all"
+    name, names = tls.server_name or where[0], "no name"
     with contextlib.suppress(x509.ExtensionNotFound):
         kind = x509.SubjectAlternativeName
         found = certificate.extensions.get_extension_for_class(kind).value
         names = ", ".join(str(each.value) for each in found)
-    text, advice = "the coordinator's certificate", "set this machine's clock, or have it renewed"
+    text, advice = (
+        "the coordinator's certificate",
+        "correct this machine's clock, or renew the certificate",
+    )
     try:
         with (
             socket.create_connection(where, timeout_seconds) as raw,
             context.wrap_socket(raw, server_hostname=name) as secure,
         ):
-            secure.sendall(_GREETING)
-            objection = "" if secure.recv(1) else "connection closed"
+            secure.sendall(_HTTP2_PREFACE)
+            rejection = "" if secure.recv(1) else "connection closed"
     except ssl.SSLCertVerificationError as error:
         if ends < now:
             text += f" has expired ({ends:%Y-%m-%d %H:%M UTC})"
@@ -189,32 +197,32 @@ def check_tls(settings: ConnectionSettings, now: datetime, *, timeout_seconds: f
             text += f" is not valid before {begins:%Y-%m-%d %H:%M UTC}"
         elif "not valid for" in error.verify_message:
             text += f" is for {names}, not for {name}"
-            advice = "use one of these names in --coordinator, or give it as --tls-server-name"
+            advice = "use one of these names in --coordinator or --tls-server-name"
         else:
-            asked = f"in {tls.ca}" if isinstance(tls.ca, Path) else "that this machine trusts"
-            text += f" is not signed by any of those {asked} ({error.verify_message})"
-            advice = "name the authority that signed it with --tls-ca"
-        return _found(Check.TLS, text, advice)
+            trusted = f"in {tls.ca}" if isinstance(tls.ca, Path) else "that this machine trusts"
+            text += f" is not signed by a CA {trusted} ({error.verify_message})"
+            advice = "pass the CA that signed it with --tls-ca"
+        return _finding(Check.TLS, text, advice)
     except OSError as error:
-        objection = _reason(error)
+        rejection = _reason(error)
     own = tls.cert
-    if objection and not isinstance(own, Path):
-        text = f"the coordinator wants to see a certificate of this client ({objection})"
-        return _found(Check.TLS, text, "give one with --tls-cert and --tls-key")
-    if objection and isinstance(own, Path):
+    if rejection and not isinstance(own, Path):
+        text = f"the coordinator requires a client certificate ({rejection})"
+        return _finding(Check.TLS, text, "pass one with --tls-cert and --tls-key")
+    if rejection and isinstance(own, Path):
         until = x509.load_pem_x509_certificate(own.read_bytes()).not_valid_after_utc
-        text = f"the coordinator does not accept the certificate in {own} ({objection}), "
+        text = f"the coordinator rejects the certificate in {own} ({rejection}), "
         text += f"which is valid until {until:%Y-%m-%d %H:%M UTC}"
-        advice = "have it renewed, or signed by the authority that the coordinator trusts"
-        return _found(Check.TLS, text, advice)
+        advice = "renew it, or have it signed by a CA that the coordinator trusts"
+        return _finding(Check.TLS, text, advice)
     text = f"the certificate is for {names}, until {ends:%Y-%m-%d %H:%M UTC}"
     if ends < now + _EXPIRES_SOON:
-        return _found(Check.TLS, text, "have it renewed", Verdict.WARNING)
-    return _found(Check.TLS, text)
+        return _finding(Check.TLS, text, "renew it", Verdict.WARNING)
+    return _finding(Check.TLS, text)
 
 
 def _reason(error: Exception) -> str:
-    """In OpenSSL's words, as in "certificate required"."""
+    """Returns OpenSSL's reason, such as "certificate required"."""
     reason = getattr(error, "reason", None) or "connection closed"
     return str(reason).rpartition("ALERT_")[2].lower().replace("_", " ")
 
@@ -223,65 +231,69 @@ def check_answer(
     info: GetServerInfoResponse,
     own: GetServerInfoResponse,
     *,
-    asked_unix_seconds: float,
-    heard_unix_seconds: float,
+    sent_unix_seconds: float,
+    received_unix_seconds: float,
 ) -> Iterator[Finding]:
-    """What a coordinator says of itself, beside what this side would say."""
+    """Checks the coordinator's server info: role, store, workers, versions and clock."""
     who = f"you are {info.caller or 'nobody in particular'}, role {info.role or 'none'}"
     if info.role in ("submitter", "admin"):
-        yield _found(Check.TOKEN, who)
+        yield _finding(Check.TOKEN, who)
     else:
         text = f"{who}, which may not submit or change jobs"
         advice = "ask for a token with the role submitter if you need to"
-        yield _found(Check.TOKEN, text, advice, Verdict.WARNING)
+        yield _finding(Check.TOKEN, text, advice, Verdict.WARNING)
 
     store, name = info.store, f"{info.store.kind} {info.store.version}".strip()
     if not store.available:
-        text = f"{name} cannot be written to ({store.trouble or 'no reason given'}); jobs wait"
-        yield _found(Check.STORE, text, "put that right; the coordinator goes on by itself")
+        text = f"{name} does not accept writes ({store.trouble or 'no reason given'}); jobs wait"
+        yield _finding(
+            Check.STORE, text, "repair the store; the coordinator then continues by itself"
+        )
     elif not store.durable:
         text = f"{name} may lose acknowledged work: {store.durability}"
-        advice = "have it write before it answers (Redis: appendonly yes, appendfsync always)"
-        yield _found(Check.STORE, text, advice)
+        advice = "make its writes durable (Redis: appendonly yes, appendfsync always)"
+        yield _finding(Check.STORE, text, advice)
     else:
-        yield _found(Check.STORE, f"{name}: {store.durability}")
+        yield _finding(Check.STORE, f"{name}: {store.durability}")
 
     fleet = info.evaluators
     if fleet.quarantined_workers:
-        text = f"{fleet.quarantined_workers} of the workers gave wrong results and get no tasks"
-        advice = "look for their names in the coordinator's log, and replace those machines"
-        yield _found(Check.WORKERS, text, advice)
+        text = f"{fleet.quarantined_workers} workers are quarantined because of wrong results"
+        advice = "find their names in the coordinator's log, and replace those machines"
+        yield _finding(Check.WORKERS, text, advice)
     elif fleet.kind == "local":
-        text = f"the coordinator evaluates by itself, threads: {fleet.threads}"
-        yield _found(Check.WORKERS, text)
+        text = f"the coordinator evaluates locally, threads: {fleet.threads}"
+        yield _finding(Check.WORKERS, text)
     elif not fleet.workers:
         text = f"no worker is connected; {fleet.tasks_waiting} tasks wait"
-        yield _found(Check.WORKERS, text, "start one: remy-farm worker --coordinator HOST:PORT")
+        yield _finding(Check.WORKERS, text, "start one: remy-farm worker --coordinator HOST:PORT")
     else:
         busy = f"connected: {fleet.workers}, busy: {fleet.busy_workers}"
-        yield _found(Check.WORKERS, f"{busy}, threads of all: {fleet.threads}")
+        yield _finding(Check.WORKERS, f"{busy}, total threads: {fleet.threads}")
 
     theirs, ours = info.simulator_version or "unknown", own.simulator_version
     same = "install the same version of remy-farm on both sides"
     digests = ("simulator_digest", "scale_free_digest", "protocols_digest")
     if any(getattr(info, name) not in ("", getattr(own, name)) for name in digests):
-        text = f"the coordinator's simulator ({theirs}) gives other results than this one ({ours})"
-        yield _found(Check.VERSIONS, f"{text}: RemyCCs and scores differ", same)
+        text = (
+            f"the coordinator's simulator ({theirs}) gives different results than this one ({ours})"
+        )
+        yield _finding(Check.VERSIONS, f"{text}: RemyCCs and scores differ", same)
     elif theirs != ours:
         text = f"the coordinator's simulator is {theirs}, this one is {ours}"
-        yield _found(Check.VERSIONS, text, same, Verdict.WARNING)
+        yield _finding(Check.VERSIONS, text, same, Verdict.WARNING)
     elif info.version != own.version:
         text = f"the coordinator is {info.version or 'unknown'}, this client is {own.version}"
-        yield _found(Check.VERSIONS, text, same, Verdict.WARNING)
+        yield _finding(Check.VERSIONS, text, same, Verdict.WARNING)
     else:
         text = f"remy-farm {own.version} and simulator {ours} on both sides"
-        yield _found(Check.VERSIONS, text)
+        yield _finding(Check.VERSIONS, text)
 
-    uncertain = (heard_unix_seconds - asked_unix_seconds) / 2
-    skew = info.unix_seconds - (asked_unix_seconds + uncertain)
+    uncertain = (received_unix_seconds - sent_unix_seconds) / 2
+    skew = info.unix_seconds - (sent_unix_seconds + uncertain)
     if abs(skew) <= _MOST_SKEW_SECONDS + uncertain:
-        yield _found(Check.CLOCK, f"within {_MOST_SKEW_SECONDS:g} s of the coordinator's")
+        yield _finding(Check.CLOCK, f"within {_MOST_SKEW_SECONDS:g} s of the coordinator's")
     else:
         direction = "ahead of" if skew > 0 else "behind"
         text = f"the coordinator's clock is {abs(skew):.0f} s {direction} this machine's"
-        yield _found(Check.CLOCK, text, "have both machines set their clocks by NTP")
+        yield _finding(Check.CLOCK, text, "synchronize both clocks with NTP")

@@ -1,4 +1,4 @@
-"""Jobs of a coordinator for programs and notebooks: submitted, watched, changed, their tables."""
+"""Client and Job: a coordinator's jobs for programs and notebooks."""
 
 from __future__ import annotations
 
@@ -17,13 +17,18 @@ from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2
 from remy_services.client.connection import Connection
 from remy_services.client.design_client import DesignClient, upload_trace
-from remy_services.client.settings import PATIENCE_SECONDS, TOKEN_VARIABLE, Given, found_settings
+from remy_services.client.settings import (
+    PATIENCE_SECONDS,
+    TOKEN_VARIABLE,
+    SettingsSource,
+    load_settings,
+)
 from remy_services.client.watching import watch_job
-from remy_services.jobs.wording import state_name
+from remy_services.jobs.formatting import state_name
 
 
 class Client:
-    """A coordinator, and the jobs that it has. Every method raises ServiceError."""
+    """A coordinator and its jobs. Every method raises ServiceError."""
 
     def __init__(
         self,
@@ -36,19 +41,20 @@ class Client:
         insecure: bool | None = None,
         patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
-        """A client that connects when it first asks for something.
+        """Creates a client that connects on first use.
 
-        What is not given is as the command line has it: by variables such as REMY_FARM_COORDINATOR
-        and REMY_FARM_TOKEN, and by the user's configuration file (docs/reference/command-line.md).
+        Arguments that are None come from environment variables such as REMY_FARM_COORDINATOR and
+        REMY_FARM_TOKEN, and from the user's configuration file (docs/reference/command-line.md).
 
         Args:
-            coordinator: Its address, as "localhost:50051".
-            token: Says who asks.
-            tls_ca: A PEM file of the authorities that may have signed its certificate.
-            tls_cert: A PEM file with this client's certificate, where it asks for one.
-            tls_key: The certificate's key.
-            insecure: Whether to talk in plain text to another machine.
-            patience_seconds: For how long a request is repeated while it is away, s.
+            coordinator: The coordinator's address, such as "localhost:50051".
+            token: The token that identifies the caller.
+            tls_ca: PEM file of the CAs that may have signed the coordinator's certificate.
+            tls_cert: PEM file of this client's certificate, if the coordinator requires one.
+            tls_key: PEM file of the client certificate's key.
+            insecure: Whether to allow plain text to another machine.
+            patience_seconds: Time for which requests are retried while the coordinator is
+            unavailable.
 
         Raises:
             SettingsError: The settings contradict each other, or a file cannot be read.
@@ -64,7 +70,7 @@ class Client:
             for name, text in given.items()
         }
         environment = {**os.environ, **({TOKEN_VARIABLE: token} if token is not None else {})}
-        settings = found_settings(Given(insecure=insecure, **texts), environment)
+        settings = load_settings(SettingsSource(insecure=insecure, **texts), environment)
         self.requests = DesignClient(Connection(settings, patience_seconds=patience_seconds))
 
     def __enter__(self) -> Self:
@@ -74,23 +80,23 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Closes the connection."""
         self.requests.connection.close()
 
     def submit(
         self, spec: Spec, *, name: str | None = None, priority: int = 0, weight: float | None = None
     ) -> Job:
-        """Submits a design to the coordinator; the result is that of `remy_farm.design`.
+        """Submits a design. The result equals that of `remy_farm.design`.
+
 
         Args:
-            spec: What is designed; recordings that it names are sent along.
-            name: The job's, in place of the specification's.
+            spec: The specification. Link traces that it names are uploaded.
+            name: Name of the job; None uses the specification's name.
             priority: Jobs of higher priority run first.
-            weight: Its share of the evaluators among running jobs of equal priority; 1 unless
-                given.
+            weight: Share of the evaluators among running jobs of equal priority; 1 if None.
 
         Returns:
-            The job. A submission that meets a coordinator which restarts makes one job.
+            The job. Retries during a restart of the coordinator create only one job.
         """
         message = spec.message
         for recording in link_traces(message):
@@ -101,11 +107,11 @@ class Client:
         return Job(self, self.requests.submit(request))
 
     def job(self, job: str) -> Job:
-        """A job by its id, its name or how its id begins, where that is unambiguous."""
+        """Returns the job with this id, unique name or unique id prefix."""
         return Job(self, self.requests.get(job))
 
     def jobs(self) -> list[Job]:
-        """All jobs, the newest first."""
+        """Returns all jobs, newest first."""
         return [Job(self, each) for each in self.requests.list_all(messages.ListJobsRequest())]
 
     def __repr__(self) -> str:
@@ -113,27 +119,26 @@ class Client:
 
 
 class Job(Tabular):
-    """One job of a coordinator, as it was when it was last asked. Every method raises
-    ServiceError."""
+    """A coordinator's job, in the state of the last request. Every method raises ServiceError."""
 
     def __init__(self, client: Client, message: job_pb2.Job) -> None:
-        """The job that the coordinator describes in a message; `Client` makes them."""
+        """Wraps the coordinator's message. Jobs are created by `Client`."""
         self._client = client
         self._message = message
 
     @property
     def id(self) -> str:
-        """The coordinator's identifier of the job."""
+        """The job's id."""
         return self._message.id
 
     @property
     def name(self) -> str:
-        """The name that its specification gives it."""
+        """The job's name."""
         return self._message.name
 
     @property
     def state(self) -> str:
-        """The state when it was last asked, as "running" or "succeeded"."""
+        """The job's state at the last request, such as "running" or "succeeded"."""
         return state_name(self._message.state)
 
     @property
@@ -142,21 +147,22 @@ class Job(Tabular):
         return Spec.of_message(self.refresh()._message.spec)
 
     def refresh(self) -> Self:
-        """Asks how the job is now."""
-        return self._became(self._client.requests.get(self.id))
+        """Updates the job from the coordinator."""
+        return self._update(self._client.requests.get(self.id))
 
     def watch(self, *, progress: bool | None = None) -> Self:
-        """Waits until the job has ended, through restarts of the coordinator.
+        """Waits until the job has ended, across restarts of the coordinator.
+
 
         Args:
-            progress: Whether a line on standard error shows how far it is; where that is a terminal
-                or a notebook unless given.
+            progress: Whether to show a progress line on standard error. None shows it in terminals
+                and notebooks.
         """
         line = progress_line(self.name, progress)
         try:
             for update in watch_job(self._client.requests.connection, self.id):
                 if isinstance(update, job_pb2.Job):
-                    self._became(update)
+                    self._update(update)
                     if line is not None:
                         line.show(update.progress)
         finally:
@@ -165,11 +171,12 @@ class Job(Tabular):
         return self
 
     def table(self, *, epoch: int | None = None, name: str | None = None) -> Table:
-        """The best table so far.
+        """Downloads the best table so far.
+
 
         Args:
-            epoch: That of this epoch in its place.
-            name: Which of several that are designed together; the first unless given.
+            epoch: Downloads the table of this epoch instead.
+            name: Name of one of several tables designed together; None means the first.
         """
         response = self._client.requests.remycc(
             self.id, epoch=epoch, file_format=messages.REMY_CC_FORMAT_JSON, table=name
@@ -177,7 +184,7 @@ class Job(Tabular):
         return Table(RemyCC.from_message(from_json(response.content)), name or self.name)
 
     def rows(self) -> Rows:
-        """A row for each epoch: its step, its rules, and what it scored on validation specimens."""
+        """Returns a row per epoch: step, rules, and score on validation specimens."""
         kinds = {
             "epoch": int,
             "step": int,
@@ -203,29 +210,28 @@ class Job(Tabular):
         return rows_of(kinds, rows)
 
     def fork(self, settings: Mapping[str, Any] | None = None, *, name: str = "") -> Job:
-        """A new job that begins with this one's best table, for other `settings` by path."""
-        told = [f"{path}={json.dumps(value)}" for path, value in (settings or {}).items()]
-        request = messages.ForkJobRequest(job=self.id, name=name, settings=told)
+        """Creates a job that starts from this job's best table, with changed `settings` by path."""
+        changes = [f"{path}={json.dumps(value)}" for path, value in (settings or {}).items()]
+        request = messages.ForkJobRequest(job=self.id, name=name, settings=changes)
         return Job(self._client, self._client.requests.fork(request))
 
     def pause(self) -> Self:
-        """Pauses it: it keeps its state, and evaluates nothing until it is resumed."""
-        return self._became(self._client.requests.pause(self.id))
+        """Pauses the job after a checkpoint, until it is resumed."""
+        return self._update(self._client.requests.pause(self.id))
 
     def resume(self) -> Self:
-        """Resumes it after a pause."""
-        return self._became(self._client.requests.resume(self.id))
+        """Resumes the job after a pause."""
+        return self._update(self._client.requests.resume(self.id))
 
     def cancel(self) -> Self:
-        """Ends it; its best table stays."""
-        return self._became(self._client.requests.cancel(self.id))
+        """Cancels the job; its best table is kept."""
+        return self._update(self._client.requests.cancel(self.id))
 
     def delete(self) -> None:
-        """Removes it from the coordinator, with its history and tables, once it has ended or is
-        paused."""
+        """Deletes the job with its history and tables. It must be final or paused."""
         self._client.requests.delete(self.id)
 
-    def _became(self, message: job_pb2.Job) -> Self:
+    def _update(self, message: job_pb2.Job) -> Self:
         self._message = message
         return self
 

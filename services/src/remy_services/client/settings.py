@@ -1,4 +1,4 @@
-"""How to reach a coordinator: flags before the environment, before the configuration file."""
+"""Connection settings: flags take precedence over the environment, then the configuration file."""
 
 from __future__ import annotations
 
@@ -34,37 +34,38 @@ _MOST_CONFIGURATION_BYTES = 64 << 10
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one source says of the connection; None where it says nothing.
+class SettingsSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Connection settings from one source; None where the source sets nothing.
 
-    Certificates, authorities and keys are paths of PEM files.
+    Certificates, CAs and keys are paths of PEM files.
     """
 
     coordinator: _Text | None = None
-    #: Of the authorities that may have signed the coordinator's certificate.
+    #: CAs that may have signed the coordinator's certificate.
     tls_ca: _Text | None = None
-    #: Of this client, where the coordinator asks for one.
+    #: Client certificate, if the coordinator requires one.
     tls_cert: _Text | None = None
     tls_key: _Text | None = None
-    #: The name in the coordinator's certificate, where it is reached by another.
+    #: Name in the coordinator's certificate, if it differs from the address.
     tls_server_name: _Text | None = None
     insecure: bool | None = None
     token_file: _Text | None = None
     token: _Text | None = None
 
     def __repr__(self) -> str:
-        told = msgspec.structs.asdict(self)
-        return f"Given({', '.join(f'{key}={told[key]!r}' for key in told if key != 'token')})"
+        values = msgspec.structs.asdict(self)
+        shown = ", ".join(f"{key}={value!r}" for key, value in values.items() if key != "token")
+        return f"SettingsSource({shown})"
 
     @property
     def tls_files(self) -> TlsFiles:
-        """What it says that only TLS has a use for."""
+        """The TLS settings."""
         paths = (self.tls_ca, self.tls_cert, self.tls_key)
         ca, cert, key = (None if path is None else Path(path) for path in paths)
         return TlsFiles(ca, cert, key, self.tls_server_name)
 
-    def over(self, other: Given) -> Given:
-        """This one, with the other's values where it says nothing."""
+    def or_else(self, other: SettingsSource) -> SettingsSource:
+        """Returns these settings, with values of `other` where they are None."""
         mine = msgspec.structs.asdict(self)
         return msgspec.structs.replace(
             other, **{name: value for name, value in mine.items() if value is not None}
@@ -73,30 +74,30 @@ class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 @dataclass(frozen=True)
 class ConnectionSettings:
-    """Everything that is needed to reach a coordinator."""
+    """Address, TLS settings and token of a coordinator."""
 
     address: Address = field(default_factory=Address)
-    #: None: in plain text.
+    #: None means plain text.
     tls: TlsFiles | None = None
     token: Token | None = None
 
 
-def settings_of(
-    given: Given, environment: Mapping[str, str], file: Given, *, file_name: str
+def combine_settings(
+    given: SettingsSource, environment: Mapping[str, str], file: SettingsSource, *, file_name: str
 ) -> ConnectionSettings:
-    """The settings that flags, environment (for the token) and configuration file amount to.
+    """Combines flags, environment (for the token) and configuration file.
 
-    The file describes one coordinator: where flags name another one, nothing of the file holds, so
-    that its token goes to nobody else. Outside of this machine everything goes through TLS unless
-    `insecure` is set. Raises SettingsError.
+    The file describes one coordinator. If flags name another address, the file is ignored, so that
+    its token is not sent elsewhere. Other machines require TLS unless `insecure` is set. Raises
+    SettingsError.
     """
     its_address = Address() if file.coordinator is None else parse_address(file.coordinator)
     address = its_address if given.coordinator is None else parse_address(given.coordinator)
     if address != its_address:
-        file = Given()
+        file = SettingsSource()
     if not given.tls_files.is_empty and not given.insecure:
         file = msgspec.structs.replace(file, insecure=None)
-    merged = given if given.insecure else given.over(file)
+    merged = given if given.insecure else given.or_else(file)
     return ConnectionSettings(
         address,
         tls_settings(merged.tls_files, insecure=bool(merged.insecure), coordinator=address),
@@ -104,18 +105,19 @@ def settings_of(
     )
 
 
-def found_settings(given: Given, environment: Mapping[str, str]) -> ConnectionSettings:
-    """What is given, the environment and the user's configuration file amount to.
+def load_settings(given: SettingsSource, environment: Mapping[str, str]) -> ConnectionSettings:
+    """Combines given settings with the environment and the user's configuration file.
+
 
     Raises SettingsError.
     """
     path = configuration_path(environment)
     file = read_configuration(path, required=bool(environment.get(CONFIGURATION_VARIABLE)))
-    return settings_of(given, environment, file, file_name=str(path))
+    return combine_settings(given, environment, file, file_name=str(path))
 
 
 def _token(
-    given: Given, environment: Mapping[str, str], file: Given, file_name: str
+    given: SettingsSource, environment: Mapping[str, str], file: SettingsSource, file_name: str
 ) -> Token | None:
     if given.token_file is not None:
         return read_token_file(Path(given.token_file))
@@ -129,25 +131,24 @@ def _token(
 
 
 def configuration_path(environment: Mapping[str, str]) -> Path:
-    """Where the file is: $REMY_FARM_CONFIG, or remy-farm/config.yaml among the user's settings."""
+    """Returns $REMY_FARM_CONFIG, or remy-farm/config.yaml in the user's configuration folder."""
     if environment.get(CONFIGURATION_VARIABLE):
         return Path(environment[CONFIGURATION_VARIABLE])
     home = environment.get("XDG_CONFIG_HOME") or str(Path("~/.config").expanduser())
     return Path(home, "remy-farm", "config.yaml")
 
 
-def read_configuration(path: Path, *, required: bool = False) -> Given:
-    """What the file says, a YAML mapping with the keys of `Given`; nothing, if there is none and
-    none is required.
+def read_configuration(path: Path, *, required: bool = False) -> SettingsSource:
+    """Reads a configuration file: a YAML mapping with the fields of `SettingsSource`.
 
-    Paths in it are relative to its folder. A file that holds a token and that others may read is
-    refused. Raises SettingsError.
+    A missing file is empty unless `required`. Paths are relative to the file. A file that contains
+    a token and is readable by other users is refused. Raises SettingsError.
     """
     if not required and not path.exists():
-        return Given()
+        return SettingsSource()
     try:
         tree = read_yaml(read_file(path, limit=_MOST_CONFIGURATION_BYTES).decode(), str(path))
-        given = Given() if tree is None else msgspec.convert(tree, Given)
+        given = SettingsSource() if tree is None else msgspec.convert(tree, SettingsSource)
     except (FileError, SpecError) as error:
         raise SettingsError(str(error)) from error
     except UnicodeDecodeError as error:
@@ -156,22 +157,22 @@ def read_configuration(path: Path, *, required: bool = False) -> Given:
         raise SettingsError(_explained(str(error), path)) from error
     if given.token is not None and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise SettingsError(
-            f"{path} holds a token and is open to other users; run: chmod 600 {path}"
+            f"{path} contains a token and is readable by other users; run: chmod 600 {path}"
         )
     files = ("tls_ca", "tls_cert", "tls_key", "token_file")
-    told = {name: getattr(given, name) for name in files if getattr(given, name) is not None}
-    beside = {name: os.fspath(path.parent / Path(told[name]).expanduser()) for name in told}
+    values = {name: getattr(given, name) for name in files if getattr(given, name) is not None}
+    beside = {name: os.fspath(path.parent / Path(values[name]).expanduser()) for name in values}
     return msgspec.structs.replace(given, **beside)
 
 
 def _explained(problem: str, path: Path) -> str:
-    """What msgspec has against a configuration file, for people."""
-    known = ", ".join(Given.__struct_fields__)
+    """Rewrites msgspec's error about a configuration file for users."""
+    known = ", ".join(SettingsSource.__struct_fields__)
     unknown = re.search(r"unknown field `(.*)`", problem, re.DOTALL)
     if unknown is not None:
-        return f"{path}: {unknown[1][:60]!r} is not a known key; known are {known}"
+        return f"{path}: {unknown[1][:60]!r} is not a known key; known keys are {known}"
     key = re.search(r"`\$\.(\w+)`$", problem)
     if key is None:
         return f"{path} must be a mapping with the keys {known}"
-    wanted = "true or false" if key[1] == "insecure" else "a text that is not empty"
+    wanted = "true or false" if key[1] == "insecure" else "a non-empty string"
     return f"{path}: {key[1]} must be {wanted}"

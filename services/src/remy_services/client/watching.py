@@ -1,4 +1,4 @@
-"""Watching a job through everything that may happen to the connection."""
+"""Watches a job across lost connections."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from remy_services.client.connection import Connection
 from remy_services.client.design_client import FINAL_STATES
 from remy_services.client.status import ServerFailed, ServiceError
 
-# Where a stream ends before the job does, nothing says how long to wait.
+# Wait before the stream is reopened if it ends before the job without an error.
 _SECONDS_AFTER_EARLY_END = 1.0
 
 
-class GapInHistory(Exception):
-    """An entry was left out; the message says which."""
+class HistoryGap(Exception):
+    """A history event is missing. The message says which."""
 
 
 class HistoryCursor:
-    """Knows how far a job's history has been seen, so that no entry is lost or repeated."""
+    """Position in a job's history, which detects repeated and missing events."""
 
     def __init__(self, after_revision: int = 0) -> None:
-        #: Of the last entry that was taken.
+        #: Revision of the last accepted event.
         self.revision = after_revision
 
-    def take(self, event: job_pb2.JobEvent) -> bool:
-        """Whether the entry is the next one; an entry that was seen before is not.
+    def accept(self, event: job_pb2.JobEvent) -> bool:
+        """Returns True for the next event, False for one that was already seen.
 
-        Raises GapInHistory if there must have been another in between.
+        Raises HistoryGap if events are missing.
         """
         if event.revision <= self.revision:
             return False
         if event.revision != self.revision + 1:
-            raise GapInHistory(
-                f"entry {event.revision} of the job's history followed entry {self.revision}"
+            raise HistoryGap(
+                f"event {event.revision} of the job's history followed event {self.revision}"
             )
         self.revision = event.revision
         return True
@@ -48,45 +48,45 @@ class HistoryCursor:
 
 @dataclass(frozen=True)
 class ConnectionLost:
-    """The coordinator has gone away; the watch goes on when it is back."""
+    """The connection was lost; the watch continues when the coordinator is back."""
 
-    #: One sentence.
+    #: The error, in one sentence.
     why: str
 
 
 @dataclass(frozen=True)
 class ConnectionBack:
-    """The first sign of the coordinator after it was gone."""
+    """The connection has been restored."""
 
 
 Update = job_pb2.Job | job_pb2.JobEvent | ConnectionLost | ConnectionBack
 
 
 def watch_job(connection: Connection, job: str, *, after_revision: int = 0) -> Iterator[Update]:
-    """A job's history after a revision, every entry once and in order, and how far the job is.
+    """Yields a job's history events after a revision, in order and exactly once, and its progress.
 
-    Ends when the job is in a final state, which the last Job that is yielded shows. A coordinator
-    that goes away is waited for without end, if it has been there once. Raises ServiceError.
+    Ends with the Job in its final state. After the first successful connection, lost connections
+    are retried forever. Raises ServiceError.
     """
     watch = _Watch(connection, job, after_revision)
     for attempt in connection.retrying(stop=watch.stop, sleep=watch.sleep_in_next_attempt):
         with attempt:
             for update in watch.run():
                 if not isinstance(update, ConnectionLost):
-                    # It has been heard of: the waits begin anew.
+                    # The coordinator answered, so the backoff restarts.
                     attempt.retry_state.attempt_number = 1
                 yield update
 
 
 class _Watch:
-    """What outlasts a single connection."""
+    """State of a watch across connections."""
 
     def __init__(self, connection: Connection, job: str, after_revision: int) -> None:
         self._connection = connection
-        # Replaced by the id, which stays unambiguous.
+        # Replaced by the job's id with the first response, because names can become ambiguous.
         self._job = job
         self._cursor = HistoryCursor(after_revision)
-        self._was_heard = False
+        self._has_connected = False
         self._is_lost = False
         self._is_final = False
         self._trouble: ServiceError | None = None
@@ -94,15 +94,15 @@ class _Watch:
         self._give_up = tenacity.stop_before_delay(connection.patience_seconds)
 
     def stop(self, state: tenacity.RetryCallState) -> bool:
-        """Whether to give up; never, once the coordinator has been there."""
-        return not self._was_heard and self._give_up(state)
+        """Returns whether to give up; never after the first successful connection."""
+        return not self._has_connected and self._give_up(state)
 
     def sleep_in_next_attempt(self, seconds: float) -> None:
-        """Before that the loss of the connection is to be told."""
+        """Delays the sleep until ConnectionLost has been yielded."""
         self._sleep_seconds = seconds
 
     def run(self) -> Iterator[Update]:
-        """The updates of one connection after another, until one breaks. Raises ServiceError."""
+        """Yields updates until a connection breaks, which raises ServiceError."""
         if self._trouble is not None:
             if not self._is_lost:
                 self._is_lost = True
@@ -113,7 +113,7 @@ class _Watch:
             stream = self._connection.stream("WatchJob", request, deadline_seconds=None)
             try:
                 for response in stream:
-                    yield from self._take(response)
+                    yield from self._handle_response(response)
             except grpc.RpcError as error:
                 self._trouble = self._connection.error(error)
                 raise self._trouble from None
@@ -123,9 +123,9 @@ class _Watch:
                 return
             time.sleep(_SECONDS_AFTER_EARLY_END)
 
-    def _take(self, response: messages.WatchJobResponse) -> Iterator[Update]:
+    def _handle_response(self, response: messages.WatchJobResponse) -> Iterator[Update]:
         complete(response)
-        self._was_heard = True
+        self._has_connected = True
         if self._is_lost:
             self._is_lost = False
             yield ConnectionBack()
@@ -138,10 +138,10 @@ class _Watch:
 
     def _is_next(self, event: job_pb2.JobEvent) -> bool:
         try:
-            return self._cursor.take(event)
-        except GapInHistory as error:
+            return self._cursor.accept(event)
+        except HistoryGap as error:
             address = self._connection.address
             raise ServerFailed(
-                f"the coordinator at {address} left something out: {error}",
+                f"the coordinator at {address} skipped history events: {error}",
                 grpc.StatusCode.DATA_LOSS,
             ) from error

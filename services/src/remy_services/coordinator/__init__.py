@@ -1,4 +1,4 @@
-"""The design service: jobs driven through their lives, and the gRPC server in front of them."""
+"""Coordinator: runs jobs and serves the gRPC API."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from remy_services.coordinator.farm import CallLimits as CallLimits
     from remy_services.coordinator.farm import FarmSettings as FarmSettings
     from remy_services.coordinator.instrumentation import ExportSettings as ExportSettings
-    from remy_services.coordinator.instrumentation import exported as exported
+    from remy_services.coordinator.instrumentation import telemetry_export as telemetry_export
     from remy_services.coordinator.server import ServerSettings as ServerSettings
     from remy_services.coordinator.server import serve as serve
     from remy_services.coordinator.tls import ServerTls as ServerTls

@@ -1,4 +1,4 @@
-"""Access: tokens, roles, and what each may call."""
+"""Access control: tokens, roles, and the methods that each role may call."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from remy_services.coordinator.refusals import CallRefused
 
 
 class Role(StrEnum):
-    """What a token is good for."""
+    """Role of a token."""
 
-    #: Sees all jobs.
+    #: May read all jobs.
     VIEWER = "viewer"
-    #: Also submits jobs, and changes its own.
+    #: May also submit jobs, and change its own.
     SUBMITTER = "submitter"
-    #: Also changes the jobs of others.
+    #: May also change the jobs of others.
     ADMIN = "admin"
-    #: Evaluates; sees no jobs.
+    #: May evaluate tasks only; may not read jobs.
     WORKER = "worker"
 
 
 _VIEWERS: Final = frozenset({Role.VIEWER, Role.SUBMITTER, Role.ADMIN})
 _SUBMITTERS: Final = frozenset({Role.SUBMITTER, Role.ADMIN})
 _WORKERS: Final = frozenset({Role.WORKER, Role.ADMIN})
-#: A method that anybody may call, without a token.
+#: Methods with this value need no token.
 OPEN: Final[frozenset[Role]] = frozenset()
 
 DESIGN_SERVICE: Final = "/remy_farm.v1.DesignService/"
@@ -53,15 +53,15 @@ _CHANGING: Final = (
     "SubmitEvaluation",
 )
 
-#: Who may call each method of each service; what is not listed, nobody may call. Whose job may be
-#: changed is another question, which the methods ask themselves.
+#: Roles that may call each method. Unlisted methods are refused. Whether the caller may change a
+#: #: particular job is checked by the handler.
 METHOD_ROLES: Final[Mapping[str, frozenset[Role]]] = MappingProxyType(
     {
         **{DESIGN_SERVICE + method: _VIEWERS for method in _READING},
         **{DESIGN_SERVICE + method: _SUBMITTERS for method in _CHANGING},
         "/remy_farm.v1.WorkerService/Work": _WORKERS,
         "/remy_farm.v1.WorkerService/ReadTrace": _WORKERS,
-        # Whoever runs the coordinator has no token at hand, and learns nothing of its jobs.
+        # Health probes have no token, and the health service reveals nothing about jobs.
         "/grpc.health.v1.Health/Check": OPEN,
         "/grpc.health.v1.Health/List": OPEN,
         "/grpc.health.v1.Health/Watch": OPEN,
@@ -72,9 +72,9 @@ METHOD_ROLES: Final[Mapping[str, frozenset[Role]]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Caller:
-    """Somebody who was let in."""
+    """An authenticated caller."""
 
-    #: Owns the jobs that it submits.
+    #: Becomes the owner of submitted jobs.
     name: str
     role: Role
 
@@ -83,12 +83,12 @@ _caller: ContextVar[Caller] = ContextVar("caller")
 
 
 def set_caller(caller: Caller) -> None:
-    """For the rest of this call."""
+    """Sets the caller of the current call."""
     _caller.set(caller)
 
 
 def current_caller() -> Caller:
-    """Who makes this call. Raises LookupError in a call that is open to everybody."""
+    """Returns the caller of the current call. Raises LookupError in methods without tokens."""
     return _caller.get()
 
 
@@ -100,25 +100,26 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _NAME = re.compile(r"[A-Za-z0-9._@+-]{1,100}")
 
 
-#: The SHA-256 of a token, and whose it is.
+#: The SHA-256 of a token, and its caller.
 _Entry = tuple[bytes, Caller]
 
 
 class Tokens:
-    """Who has which token, known by hash alone."""
+    """Maps tokens to callers. Only hashes of tokens are kept."""
 
     def __init__(self, entries: tuple[_Entry, ...], paths: tuple[Path, ...]) -> None:
         self._entries = entries
-        #: The files that they come from.
+        #: The files that the tokens were read from.
         self.paths = paths
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Tokens:
-        """The tokens in a YAML or JSON file, and in the files that it names.
+        """Reads the tokens of a YAML or JSON file, and of the token files that it names.
+
 
         The file holds a mapping with the key `tokens`: a list of mappings with `name`, `role`, and
-        either `sha256` (of the token, in hexadecimal) or `file` (which holds the token alone, and
-        is looked for beside this file). Raises FileError.
+        either `sha256` (hash of the token, in hexadecimal) or `file` (path of a file with only the
+        token, relative to this file). Raises FileError.
         """
         source = Path(path)
         entries, paths = [], [source]
@@ -127,13 +128,13 @@ class Tokens:
             entries.append(entry)
             paths += [token_file] if token_file is not None else []
         if len({digest for digest, _ in entries}) < len(entries):
-            raise FileError(f"{source} has one token for several names; each needs its own")
+            raise FileError(f"{source} gives several names the same token; each needs its own")
         return cls(tuple(entries), tuple(paths))
 
-    def caller_with(self, token: str) -> Caller | None:
-        """Whose token it is; None if it is nobody's.
+    def find_caller(self, token: str) -> Caller | None:
+        """Returns the caller with this token, or None.
 
-        Takes the same time whichever it is: hashes are compared, and all of them.
+        Takes constant time: all hashes are compared, each in constant time.
         """
         digest = hashlib.sha256(token.encode()).digest()
         found = None
@@ -158,11 +159,11 @@ def _entries(path: Path) -> list[Tree]:
 
 def _entry(path: Path, place: str, tree: Tree) -> tuple[_Entry, Path | None]:
     if not isinstance(tree, dict) or not set(tree) <= set(_KEYS):
-        raise FileError(f"{path}: {place} must be a mapping with keys out of {', '.join(_KEYS)}")
+        raise FileError(f"{path}: {place} must be a mapping with keys from {', '.join(_KEYS)}")
     name, role = tree.get("name"), tree.get("role")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise FileError(
-            f"{path}: {place}.name must be 1 to 100 letters, digits and characters out of . _ @ + -"
+            f"{path}: {place}.name must be 1 to 100 letters, digits or the characters . _ @ + -"
         )
     if role not in tuple(Role):
         raise FileError(f"{path}: {place}.role must be one of {', '.join(Role)}")
@@ -182,47 +183,54 @@ def _token_in(path: Path) -> bytes:
     token = read_file(path, limit=_MOST_TOKEN_BYTES).strip()
     if len(token) < _SHORTEST_TOKEN or not token.isascii() or len(token.split()) != 1:
         raise FileError(
-            f"{path} must hold a token: at least {_SHORTEST_TOKEN} ASCII characters without spaces"
+            f"{path} must contain a token: at least {_SHORTEST_TOKEN} ASCII characters without "
+            "spaces"
         )
     return token
 
 
 _SCHEME = "bearer "
-#: Whoever calls where no tokens are asked for.
+#: The caller of a server without tokens.
 LOCAL = Caller("local", Role.ADMIN)
 
 
 @dataclass
 class Authorizer:
-    """Knows the tokens of the moment; None: everybody may do everything."""
+    """Authenticates and authorizes calls.
+
+    Without tokens (None), every caller is an administrator.
+    """
 
     tokens: Tokens | None
 
-    def admit(self, method: str, metadata: Iterable[tuple[str, str | bytes]]) -> Caller | None:
-        """Who calls this method; None if it is open to anybody. Raises CallRefused."""
+    def authorize(self, method: str, metadata: Iterable[tuple[str, str | bytes]]) -> Caller | None:
+        """Returns the caller of a method, or None for a method without token.
+
+        Raises CallRefused.
+        """
         roles = METHOD_ROLES.get(method)
         if roles is OPEN:
             return None
-        caller = LOCAL if self.tokens is None else _caller_of(self.tokens, metadata)
+        caller = LOCAL if self.tokens is None else _authenticate(self.tokens, metadata)
         if roles is None:
             raise CallRefused(grpc.StatusCode.UNIMPLEMENTED, "this server has no such method")
         if caller.role not in roles:
             raise CallRefused(
                 grpc.StatusCode.PERMISSION_DENIED,
-                f"{method.rpartition('/')[2]} is not for {caller.name}, whose role is "
-                f"{caller.role}; it needs one of {', '.join(sorted(roles))}",
+                f"{caller.name} has role {caller.role}, but {method.rpartition('/')[2]} requires "
+                f"one of {', '.join(sorted(roles))}",
             )
         return caller
 
 
-def _caller_of(tokens: Tokens, metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
+def _authenticate(tokens: Tokens, metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
     given = [value for key, value in metadata if key == "authorization"]
     if len(given) != 1 or not isinstance(given[0], str):
         raise _not_authenticated("the call carries no token")
     scheme, token = given[0][: len(_SCHEME)], given[0][len(_SCHEME) :]
-    caller = tokens.caller_with(token.strip()) if scheme.lower() == _SCHEME else None
+    caller = tokens.find_caller(token.strip()) if scheme.lower() == _SCHEME else None
     if caller is None:
-        raise _not_authenticated("the call's token is not known here")
+        raise _not_authenticated("the call's token is not valid on this farm")
     return caller
 
 

@@ -1,4 +1,4 @@
-"""Checkpointing: a job's designer in the snapshots of a store, and the sink that keeps it there."""
+"""Checkpointing: restores a job's designer from store snapshots and commits its progress."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from remy_farm.driver.pareto import throughput_delay
 from remy_farm.evaluation.interface import Evaluation, EvaluationProgress, OnProgress
 from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2, spec_pb2
 from remy_services.coordinator.job_handle import SCHEMA_VERSION, Edit, Environment, JobHandle
-from remy_services.jobs.progress import RateMeter, cost, follow, measure
+from remy_services.jobs.progress import RateMeter, cost, update_from_designer, update_from_events
 from remy_services.jobs.states import CANCELLED, CANCELLING, PAUSED, PENDING, SUCCEEDED, Draft
 from remy_services.stores.contract import RefusedSnapshot, Snapshot, StoreError, retire_snapshots
 from remy_simulator import RuleTable
@@ -23,36 +23,36 @@ from remy_simulator.messages import from_native, to_native
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What all jobs of a coordinator have in common."""
+    """Settings shared by all job runs of a coordinator."""
 
-    #: A job's state is committed at most once in this time, and whenever the job's state changes.
+    #: Minimum interval between checkpoint commits. State changes are committed at once.
     checkpoint_seconds: float = 1.0
-    #: Snapshots that are kept of each job.
+    #: Number of snapshots kept per job.
     snapshots_kept: int = 2
-    #: Packets that one job may simulate; None: any number.
+    #: Maximum number of packets that a job may simulate; None for no limit.
     maximum_packets: int | None = None
-    #: For the estimated cost of a job; None: there is none.
+    #: Price used to estimate a job's cost; None disables the estimate.
     price_per_cpu_hour: float | None = None
 
 
 class SnapshotsLost(Exception):
-    """None of a job's snapshots can be used. One sentence for people."""
+    """A started job has no usable snapshot. The message is one sentence for users."""
 
 
-def designer_of(
+def restore_designer(
     record: job_pb2.JobRecord, snapshot: Snapshot | None, refused: Sequence[RefusedSnapshot]
 ) -> Designer:
-    """The designer that the newest intact snapshot holds; a new one for a job that never had any.
+    """Restores the designer from the newest intact snapshot, or creates one for a new job.
 
-    `refused` are the snapshots that are newer and not intact. Raises SnapshotsLost,
-    OtherVersionError for a snapshot that another version made, or DesignerError.
+    `refused` are newer snapshots that are damaged. Raises SnapshotsLost, OtherVersionError for a
+    snapshot of another version, or DesignerError.
     """
     first = first_table(record)
     if snapshot is None:
         if not refused and not record.job.HasField("start_time"):
             return Designer(record.job.spec, first_table=first)
-        reasons = "; ".join(each.why for each in refused) or "the store holds none"
-        raise SnapshotsLost(f"the job cannot go on without a snapshot: {reasons}")
+        reasons = "; ".join(each.why for each in refused) or "the store has no snapshot"
+        raise SnapshotsLost(f"the job cannot continue without a snapshot: {reasons}")
     if snapshot.schema_version != SCHEMA_VERSION:
         raise OtherVersionError(
             f"the snapshot has schema version {snapshot.schema_version}; this program reads "
@@ -67,48 +67,48 @@ def designer_of(
 
 
 def first_table(record: job_pb2.JobRecord) -> RuleTable | None:
-    """The table that the job's design began with; None if it was the search's own."""
+    """Returns the table with which the design started, or None for the search's default."""
     return to_native(record.first_table) if record.HasField("first_table") else None
 
 
 class LiveProgress:
-    """The running step, rates, clocks, and the guesses that are made of them."""
+    """Progress of the running step: rates, clocks, and estimates of cost and remaining time."""
 
     def __init__(self, before: progress_pb2.JobProgress, price_per_cpu_hour: float | None) -> None:
-        #: None while there is no designer yet.
+        #: None until the designer has been restored.
         self.session: DesignSession | None = None
         self._price = price_per_cpu_hour
         self._meter = RateMeter(time.monotonic(), before.evaluations, before.simulated_packets)
         self._evaluations = before.evaluations
         self._packets = before.simulated_packets
         self._candidates = 0
-        self._share_of_step = 0.0
+        self._step_fraction = 0.0
 
-    def began(self, request: evaluation_pb2.EvaluationRequest, designer: Designer) -> None:
-        """The evaluation of a request has begun."""
+    def start_request(self, request: evaluation_pb2.EvaluationRequest, designer: Designer) -> None:
+        """Records that the evaluation of a request has started."""
         self._evaluations, self._packets = designer.evaluations, designer.simulated_packets
         self._candidates = len(request.candidates)
-        self._share_of_step = 0.0
+        self._step_fraction = 0.0
 
-    def reported(self, done: EvaluationProgress) -> None:
-        """So much of it is done."""
-        self._share_of_step = done.simulations_done / max(done.simulations, 1)
-        self._meter.reached(
+    def report(self, done: EvaluationProgress) -> None:
+        """Records how much of the evaluation is done."""
+        self._step_fraction = done.simulations_done / max(done.simulations, 1)
+        self._meter.record_totals(
             time.monotonic(),
             self._evaluations + done.simulations_done,
             self._packets + done.simulated_packets,
         )
 
-    def evaluated(self, evaluation: Evaluation) -> None:
-        """All of it is done."""
-        self._meter.worked(time.monotonic(), evaluation.workers)
+    def finish_request(self, evaluation: Evaluation) -> None:
+        """Records which workers took part in a finished evaluation."""
+        self._meter.record_workers(time.monotonic(), evaluation.workers)
 
     def write(self, progress: progress_pb2.JobProgress, stop: spec_pb2.Stop) -> None:
-        """Sets what is known now, and a guess at the time left where there is anything to go by."""
+        """Fills in the live fields, including the estimated time left if it can be estimated."""
         now = time.monotonic()
         rates = self._meter.rates(now)
         progress.candidates = self._candidates
-        progress.candidates_done = int(self._share_of_step * self._candidates)
+        progress.candidates_done = int(self._step_fraction * self._candidates)
         progress.evaluations_per_second = rates.evaluations
         progress.packets_per_second = rates.packets
         progress.workers = self._meter.workers(now)
@@ -118,7 +118,7 @@ class LiveProgress:
             progress.wall_seconds = elapsed.wall_seconds
         if self._price is not None:
             progress.estimated_cost = cost(progress.cpu_seconds, self._price)
-        left = None if self.session is None else self.session.eta_seconds(stop, self._share_of_step)
+        left = None if self.session is None else self.session.eta_seconds(stop, self._step_fraction)
         if left is None:
             progress.ClearField("eta_seconds")
         else:
@@ -126,14 +126,17 @@ class LiveProgress:
 
 
 class BudgetsChanged(Exception):
-    """The job was extended while its design came to its end."""
+    """The job's budgets changed while its last step was being committed."""
 
 
-def finished(
+def finish_edit(
     reason: progress_pb2.StopReason, spec: spec_pb2.DesignSpec, replayable_spec: spec_pb2.DesignSpec
 ) -> Edit:
-    """The design that went by `spec` is finished, and is made anywhere by `replayable_spec`. Raises
-    BudgetsChanged if the job does not go by `spec` any more."""
+    """Returns the edit that ends a design run with `spec`.
+
+    `replayable_spec` holds the worker schedule that reproduces the design. The edit raises
+    BudgetsChanged if the job's specification is no longer `spec`.
+    """
 
     def edit(draft: Draft) -> None:
         if draft.job.state != CANCELLING and draft.job.spec != spec:
@@ -145,8 +148,8 @@ def finished(
     return edit
 
 
-def suspended(why: str) -> Edit:
-    """The run ends before the design does: as was asked for, or to wait for another turn."""
+def suspend_edit(why: str) -> Edit:
+    """Returns the edit that ends a run early: paused, cancelled, or back in the queue."""
 
     def edit(draft: Draft) -> None:
         match draft.job.state:
@@ -161,9 +164,10 @@ def suspended(why: str) -> Edit:
 
 
 class StoreCheckpointer:
-    """Keeps a session's design as a job in a store. See `Sink`.
+    """Commits a design session to its job in the store. See `Sink`.
 
-    Commits go on beside the next step; one at a time, at most one in `checkpoint_seconds`.
+    A commit runs concurrently with the next step. At most one runs at a time and per
+    `checkpoint_seconds`.
     """
 
     def __init__(
@@ -179,22 +183,23 @@ class StoreCheckpointer:
         why_suspended: Callable[[], str],
         on_failure: Callable[[], None],
     ) -> None:
-        """`last_sequence` is that of the last progress event in the job's history: a designer that
-        an older snapshot was taken of makes those after it again, and they are not told twice.
+        """Attaches to the session's events.
 
-        `refused` are the revisions of damaged snapshots that the history tells of; `why_suspended`
-        is a sentence for people. `on_failure` is called when a commit beside the steps has failed
-        for good; `on_step` raises what went wrong.
+        `last_sequence` is the last progress event in the job's history. A designer restored from an
+        older snapshot repeats events up to it, and these are not committed again.
+        `refused` are the revisions of damaged snapshots that are already in the history.
+        `why_suspended` returns the reason shown to users. `on_failure` is called when a background
+        commit has failed permanently; the next `on_step` raises its error.
         """
         self._environment = environment
         self._handle = handle
         self._session = session
-        session.on_events = self._take
+        session.on_events = self._on_events
         self._live = live
         live.session = session
         self._settings = settings
         self._last_sequence = last_sequence
-        self._told_of = set(refused)
+        self._recorded_refusals = set(refused)
         self._why_suspended = why_suspended
         self._on_failure = on_failure
         self._progress = progress_pb2.JobProgress()
@@ -207,22 +212,22 @@ class StoreCheckpointer:
 
     @property
     def spec(self) -> spec_pb2.DesignSpec:
-        """As it was last committed."""
+        """The specification as last committed."""
         return self._handle.job.spec
 
     @contextmanager
     def step(self, request: evaluation_pb2.EvaluationRequest) -> Iterator[OnProgress]:
         with self._environment.observer.step(self._handle.job, request):
-            self._live.began(request, self._session.designer)
-            yield self._live.reported
+            self._live.start_request(request, self._session.designer)
+            yield self._live.report
 
     async def on_step(self, evaluation: Evaluation) -> None:
-        """Has the step committed when it is time.
+        """Starts a commit if one is due.
 
-        Returns at once, unless a commit takes so long that the next one is due: then waits for it,
-        so that no more than that can be lost. Raises what became of it.
+        Waits for the running commit only if the next one is overdue, which bounds the loss in a
+        crash. Raises the error of a failed commit.
         """
-        self._live.evaluated(evaluation)
+        self._live.finish_request(evaluation)
         task = self._task
         if task is not None:
             if not task.done():
@@ -233,28 +238,28 @@ class StoreCheckpointer:
                 self._task = None
                 task.result()
         if self._task is None and self._events:
-            self._task = asyncio.create_task(self._save_while_there_is_news())
+            self._task = asyncio.create_task(self._save_pending_events())
             self._task.add_done_callback(self._ended)
 
     async def finish(self, reason: progress_pb2.StopReason, spec: spec_pb2.DesignSpec) -> bool:
-        """Commits the end of the design; False if it was extended meanwhile."""
+        """Commits the end of the design; returns False if the job was extended meanwhile."""
         try:
-            await self.save(finished(reason, spec, self._session.designer.replayable_spec))
+            await self.save(finish_edit(reason, spec, self._session.designer.replayable_spec))
         except BudgetsChanged:
             return False
         return True
 
     async def suspend(self) -> None:
-        """Commits what there is, and the state that the job waits or ends in."""
-        await self.save(suspended(self._why_suspended()))
+        """Commits all pending progress and the state after suspension."""
+        await self.save(suspend_edit(self._why_suspended()))
 
     async def save(self, edit: Edit) -> None:
-        """Commits everything now, together with a change. What `edit` raises comes out."""
+        """Commits all pending progress together with `edit`, and passes on its exceptions."""
         async with self._one_at_a_time:
             await self._save(edit)
 
     async def close(self) -> None:
-        """Begins no more commits."""
+        """Cancels the background commit."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -264,7 +269,7 @@ class StoreCheckpointer:
         if not task.cancelled() and task.exception() is not None:
             self._on_failure()
 
-    async def _save_while_there_is_news(self) -> None:
+    async def _save_pending_events(self) -> None:
         while self._events:
             due = self._last_saved + self._settings.checkpoint_seconds
             await asyncio.sleep(due - time.monotonic())
@@ -276,30 +281,30 @@ class StoreCheckpointer:
         progress = progress_pb2.JobProgress()
 
         def take() -> tuple[list[progress_pb2.ProgressEvent], list[job_pb2.JobEpoch], bytes]:
-            # Complete up to the designer's present state, but for what only a clock knows.
+            # Consistent with the designer's present state, except for wall-clock fields.
             progress.CopyFrom(self._progress)
-            measure(progress, self._session.designer)
+            update_from_designer(progress, self._session.designer)
             return [*self._events], [*self._epochs], self._session.designer.checkpoint()
 
         events, epochs, snapshot = await self._session.compute(take)
 
-        def whole(draft: Draft) -> None:
+        def apply(draft: Draft) -> None:
             recoveries = draft.job.progress.recoveries
             draft.job.progress.CopyFrom(progress)
             draft.job.progress.recoveries = recoveries
             self._live.write(draft.job.progress, draft.job.spec.stop)
-            draft.made_progress(events)
+            draft.add_progress_events(events)
             draft.snapshot, draft.epochs = snapshot, epochs
             edit(draft)
 
-        await self._handle.change(whole)
+        await self._handle.change(apply)
         del self._events[: len(events)]
         del self._epochs[: len(epochs)]
         self._last_saved = time.monotonic()
         await self._retire()
 
     async def _retire(self) -> None:
-        """Old snapshots go once the new one has been read back and is what was committed."""
+        """Prunes old snapshots after reading back the new one and checking its hash."""
         environment, token = self._environment, self._handle.token
         if token is None:
             return
@@ -312,18 +317,18 @@ class StoreCheckpointer:
                 keep=self._settings.snapshots_kept,
             )
         except StoreError:
-            # The next commit will find out what it means, and snapshots can wait.
+            # Pruning can wait; if the error persists, the next commit reports it.
             return
-        news = [each for each in damaged if each.revision not in self._told_of]
-        self._told_of.update(each.revision for each in news)
+        damaged = [each for each in damaged if each.revision not in self._recorded_refusals]
+        self._recorded_refusals.update(each.revision for each in damaged)
 
-        def tell(draft: Draft) -> None:
-            for each in news:
-                draft.refused_snapshot(each.revision, each.why)
+        def record_damage(draft: Draft) -> None:
+            for each in damaged:
+                draft.record_damaged_snapshot(each.revision, each.why)
 
-        await self._handle.change(tell)
+        await self._handle.change(record_damage)
 
-    def _take(
+    def _on_events(
         self,
         events: Sequence[progress_pb2.ProgressEvent],
         request: evaluation_pb2.EvaluationRequest | None,
@@ -331,7 +336,7 @@ class StoreCheckpointer:
     ) -> None:
         for event in events:
             if event.HasField("epoch_finished"):
-                # Epochs end with a validation.
+                # An epoch ends with a validation, which has a request and an outcome.
                 assert request is not None
                 assert outcome is not None
                 first, *others = map(from_native, self._session.designer.tables.values())
@@ -345,5 +350,5 @@ class StoreCheckpointer:
                         measured=throughput_delay(request, outcome),
                     )
                 )
-        follow(self._progress, events)
+        update_from_events(self._progress, events)
         self._events += [event for event in events if event.sequence > self._last_sequence]

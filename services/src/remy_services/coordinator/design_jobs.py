@@ -1,4 +1,4 @@
-"""DesignJobs of a farm's namespace, and the farm's jobs, kept alike by one controller."""
+"""Kubernetes controller that synchronizes DesignJob objects with the farm's jobs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from remy_services.coordinator.handlers import changes, queries
 from remy_services.coordinator.job_handle import JobHandle
 from remy_services.coordinator.maintenance import BackgroundTask
 from remy_services.coordinator.middleware import refusal_of
-from remy_services.coordinator.refusals import CallRefused, bad_field
+from remy_services.coordinator.refusals import CallRefused, invalid_field
 from remy_services.jobs.states import FINAL
 from remy_services.kubernetes.cluster import Cluster, Gone, KubernetesCluster, Listed
 from remy_services.kubernetes.design_jobs import (
@@ -50,21 +50,21 @@ from remy_services.stores.recordings import put_recording
 
 _log = structlog.get_logger()
 
-#: How often the jobs are looked at when no object has changed.
+#: Interval between reconciliations when no object has changed.
 _LOOK_SECONDS: Final = 1.0
-#: Longer than a store takes that is well.
+#: Timeout of a call to the farm; a healthy store is much faster.
 _CALL_SECONDS: Final = 10.0
 _RETRY_SECONDS: Final = 5.0
-#: Of a ConfigMap, with room for what is around it.
+#: Limit of a result ConfigMap's contents; the rest of a MiB is left for its metadata.
 _MOST_BYTES: Final = 1_000_000
 _LONGEST_REFUSAL: Final = 1000
-#: Of all files that a specification names; a ConfigMap has a MiB at most.
+#: Limit of all files that a specification names; each ConfigMap has at most 1 MiB.
 _MOST_FILES_BYTES: Final = 8 << 20
-#: How it names them.
+#: Form of a file name in a specification: CONFIGMAP/KEY.
 _FILE: Final = re.compile(
     r"(?P<config_map>[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)/(?P<key>[-._a-zA-Z0-9]{1,253})"
 )
-#: Owns what is submitted; no name of a token has a slash.
+#: Prefix of job owners. Token names have no slash, so it cannot be a user.
 _OWNER: Final = "kubernetes/"
 
 _CALLS: Final[Mapping[type, Callable[[Farm, Any], Awaitable[Any]]]] = {
@@ -76,37 +76,40 @@ _CALLS: Final[Mapping[type, Callable[[Farm, Any], Awaitable[Any]]]] = {
 
 
 class DesignJobController(BackgroundTask):
-    """Carries out what `reconcile_objects` decides. To be used in the farm's event loop."""
+    """Executes the actions of `reconcile_objects`. Runs in the farm's event loop."""
 
     def __init__(self, farm: Farm, cluster: Cluster | None = None) -> None:
         self._farm = farm
         self._cluster = cluster or KubernetesCluster(None)
-        #: By unique id; None before they were listed.
+        #: Observed objects by uid; None before the first list.
         self._objects: dict[str, Mapping[str, Any]] | None = None
-        #: The versions that were written here, and not heard of yet: what is held is older.
+        #: Resource versions that this controller wrote and has not yet observed, by uid. The
+        #: observed #: object is older until then.
         self._written: dict[str, str] = {}
         self._known: dict[str, Known] = {}
-        self._waits: dict[str, Backoff] = {}
+        self._backoffs: dict[str, Backoff] = {}
         self._changed = asyncio.Event()
 
     async def _run(self) -> None:
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._forever(self._watch))
-                group.create_task(self._forever(self._work))
+                group.create_task(self._run_forever(self._watch))
+                group.create_task(self._run_forever(self._work))
         finally:
             await self._cluster.close()
 
-    async def _forever(self, what: Callable[[], Awaitable[None]]) -> None:
-        told = ""
+    async def _run_forever(self, loop: Callable[[], Awaitable[None]]) -> None:
+        last_error = ""
         while True:
             try:
-                await what()
+                await loop()
             except KubernetesError as trouble:
-                if told != (told := str(trouble)):
-                    _log.warning("nothing is heard of design jobs", why=told)
+                if last_error != (last_error := str(trouble)):
+                    _log.warning(
+                        "the design-job controller lost the Kubernetes API", why=last_error
+                    )
             except Exception as error:
-                _log.error("design jobs are looked at anew", exc_info=error)
+                _log.error("the design-job controller failed and is restarted", exc_info=error)
             await asyncio.sleep(_RETRY_SECONDS)
 
     async def _watch(self) -> None:
@@ -135,23 +138,29 @@ class DesignJobController(BackgroundTask):
     async def _step(self, objects: Mapping[str, Mapping[str, Any]]) -> None:
         farm, now = self._farm, time.time()
         self._known = {uid: each for uid, each in self._known.items() if uid in objects}
-        self._waits = {uid: each for uid, each in self._waits.items() if now < each.until + 60}
+        self._backoffs = {
+            uid: each for uid, each in self._backoffs.items() if now < each.until + 60
+        }
         jobs = {handle.job_id: self._shown(handle) for handle in farm.catalogue}
         seen = [observed_design_job(each) for each in objects.values()]
-        stuck = set(self._written)
+        blocked = set(self._written)
         for action in reconcile_objects(seen, jobs, self._known, now):
-            wait = self._waits.get(action.uid)
-            if action.uid in stuck or (wait is not None and now < wait.until):
+            wait = self._backoffs.get(action.uid)
+            if action.uid in blocked or (wait is not None and now < wait.until):
                 continue
             try:
                 if not await self._act(action):
-                    stuck.add(action.uid)
-                self._waits.pop(action.uid, None)
+                    blocked.add(action.uid)
+                self._backoffs.pop(action.uid, None)
             except (KubernetesError, CallRefused) as trouble:
-                stuck.add(action.uid)
-                self._waits[action.uid] = Backoff.after(wait, str(trouble), now)
+                blocked.add(action.uid)
+                self._backoffs[action.uid] = Backoff.after(wait, str(trouble), now)
                 if wait is None or wait.why != str(trouble):
-                    _log.warning("a design job waits", uid=action.uid, why=str(trouble))
+                    _log.warning(
+                        "an action on a design job failed and will be retried",
+                        uid=action.uid,
+                        why=str(trouble),
+                    )
 
     def _shown(self, handle: JobHandle) -> job_pb2.Job | None:
         if handle.job.state in FINAL:
@@ -159,10 +168,13 @@ class DesignJobController(BackgroundTask):
         return None if handle.token is None else self._farm.shown(handle)
 
     async def _act(self, action: ObjectAction) -> bool:
-        """Whether it was made; what is raised may pass."""
+        """Executes an action; returns False if it was refused permanently.
+
+        Raises retryable errors.
+        """
         match action:
             case ApplyObject():
-                self._wrote(await self._cluster.apply(action.manifest, action.manager))
+                self._record_written(await self._cluster.apply(action.manifest, action.manager))
                 if "status" in action.manifest:
                     self._remember(action.uid, written_at=time.time())
             case ChangeSpec():
@@ -170,7 +182,7 @@ class DesignJobController(BackgroundTask):
                 seen = observed_design_job(changed)
                 status = {**action.status, "observedGeneration": seen.generation}
                 manifest = seen.manifest(f"{KIND}/status", status=status)
-                self._wrote(await self._cluster.apply(manifest, MANAGER))
+                self._record_written(await self._cluster.apply(manifest, MANAGER))
             case RemoveObject():
                 await self._cluster.remove(action.name, KIND)
             case Ask():
@@ -181,17 +193,20 @@ class DesignJobController(BackgroundTask):
                 self._changed.set()
         return True
 
-    def _wrote(self, found: Mapping[str, Any]) -> None:
+    def _record_written(self, found: Mapping[str, Any]) -> None:
         uid, version = found["metadata"]["uid"], found["metadata"]["resourceVersion"]
-        held = (self._objects or {}).get(uid)
-        if held is not None and held["metadata"]["resourceVersion"] != version:
+        observed = (self._objects or {}).get(uid)
+        if observed is not None and observed["metadata"]["resourceVersion"] != version:
             self._written[uid] = version
 
-    def _remember(self, uid: str, **what: Any) -> None:
-        self._known[uid] = replace(self._known.get(uid, Known()), **what)
+    def _remember(self, uid: str, **changes: Any) -> None:
+        self._known[uid] = replace(self._known.get(uid, Known()), **changes)
 
     async def _ask(self, action: Ask) -> bool:
-        """Whether the farm does it; why it never will is remembered."""
+        """Sends a request to the farm.
+
+        Returns False, and remembers why, if the farm refuses it permanently.
+        """
         farm, request = self._farm, action.request
         assert self._objects is not None
         namespace = self._objects[action.uid]["metadata"]["namespace"]
@@ -220,24 +235,32 @@ class DesignJobController(BackgroundTask):
         return True
 
     async def _enclose(self, request: messages.SubmitJobRequest, namespace: str) -> None:
-        """Reads the files that a specification names, which are keys of ConfigMaps, and keeps the
-        recordings among them. Raises CallRefused, SpecError, KubernetesError or StoreError."""
-        said = spec_pb2.DesignSpec()
-        # What is wrong with it is told of with all else.
-        fill(said, json.loads(request.spec_text))
+        """Replaces the file names in a specification by the contents of ConfigMap keys.
+
+        Stores the link traces among them. Raises CallRefused, SpecError, KubernetesError or
+        StoreError.
+        """
+        named_spec = spec_pb2.DesignSpec()
+        # Errors are ignored here, because the submission reports all of them.
+        fill(named_spec, json.loads(request.spec_text))
         contents: dict[str, bytes] = {}
-        for name in named_files(said):
+        for name in named_files(named_spec):
             if not (parts := _FILE.fullmatch(name)):
-                raise bad_field("design", f"names the file {name!r}, but must name CONFIGMAP/KEY")
+                raise invalid_field(
+                    "design", f"names the file {name!r}, but must name CONFIGMAP/KEY"
+                )
             config_map, key = parts["config_map"], parts["key"]
             found = await self._cluster.config_map(config_map) or {}
             if key not in found:
-                lacks = f"the namespace {namespace} has no ConfigMap {config_map} with that key"
-                raise bad_field("design", f"names the file {name!r}, but {lacks}")
+                problem = f"the namespace {namespace} has no ConfigMap {config_map} with that key"
+                raise invalid_field("design", f"names the file {name!r}, but {problem}")
             contents[name] = found[key]
             if sum(map(len, contents.values())) > _MOST_FILES_BYTES:
-                most = f"{_MOST_FILES_BYTES} bytes are allowed; `remy-farm submit` takes more"
-                raise bad_field("design", f"names files that are too large: at most {most}")
+                most = (
+                    f"{_MOST_FILES_BYTES} bytes are allowed; use `remy-farm submit`, which allows "
+                    "more"
+                )
+                raise invalid_field("design", f"names files that are too large: at most {most}")
         if not contents:
             return
         recordings: list[LinkTrace] = []
@@ -252,7 +275,7 @@ class DesignJobController(BackgroundTask):
         request.spec.CopyFrom(spec)
 
     async def _publish(self, action: Publish) -> Mapping[str, Any]:
-        """What is published of a job that has ended, as it stands in the object's status."""
+        """Publishes an ended job's results in a ConfigMap; returns the status field `result`."""
         farm, job, seen = self._farm, action.job, action.seen
         result: dict[str, Any] = {"revision": job.revision}
         try:
@@ -263,7 +286,7 @@ class DesignJobController(BackgroundTask):
         except Exception as error:
             return {**result, "message": str(refusal_of(error, "Publish"))}
         binary = {}
-        with contextlib.suppress(CallRefused):  # Not every table can be a .dna file.
+        with contextlib.suppress(CallRefused):  # Not every table has a .dna form.
             dna = await queries.get_remycc(
                 farm, messages.GetRemyCCRequest(job=job.id, format=messages.REMY_CC_FORMAT_DNA)
             )
@@ -272,7 +295,10 @@ class DesignJobController(BackgroundTask):
         data = {"remycc.json": table.content.decode(), "scores.json": scores}
         size = sum(len(each) for each in (*data.values(), *binary.values()))
         if size > _MOST_BYTES:
-            why = f"{size} bytes are more than a ConfigMap holds; `remy-farm fetch` has the table"
+            why = (
+                f"{size} bytes exceed the size of a ConfigMap; download the table with `remy-farm "
+                "fetch`"
+            )
             return {**result, "message": why}
         name = f"{seen.name[:240]}-result"
         await self._cluster.apply(

@@ -1,4 +1,4 @@
-"""A coordinator without its server: jobs, who evaluates for them, and when they run."""
+"""The coordinator's state without its gRPC server: job catalogue, scheduler and evaluator."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ import structlog
 from remy_farm.evaluation.interface import SharedEvaluator
 from remy_proto.v1 import job_pb2, spec_pb2
 from remy_services.coordinator.checkpointing import RunSettings
-from remy_services.coordinator.evaluation_run import EvaluationRun, KeptParts
+from remy_services.coordinator.evaluation_run import EvaluatedParts, EvaluationRun
 from remy_services.coordinator.job_handle import (
     Edit,
     Environment,
     JobHandle,
-    commit_of,
-    until_available,
+    retry_until_available,
+    to_commit,
 )
 from remy_services.coordinator.job_run import DesignJobRun, JobRun
-from remy_services.coordinator.refusals import RequestIdTaken, bad_field
-from remy_services.jobs.progress import QueueLimits, whose_turn
-from remy_services.jobs.requests import NoSuchJob, find_job, named_recordings, new_job_id
+from remy_services.coordinator.refusals import RequestIdTaken, invalid_field
+from remy_services.jobs.progress import QueueLimits, select_running_jobs
+from remy_services.jobs.requests import NoSuchJob, find_job, new_job_id, referenced_traces
 from remy_services.jobs.states import (
     ACTIVE,
     FINAL,
@@ -46,45 +46,46 @@ from remy_services.telemetry.samples import WorkerPods
 
 @dataclass(frozen=True)
 class CallLimits:
-    """What callers may ask for at most."""
+    """Limits on the size and number of calls."""
 
-    #: Of a specification's text, in bytes.
+    #: Largest specification text, in bytes.
     spec_bytes: int = 256 << 10
-    #: Streams that are open at once: watches and transfers of jobs.
+    #: Maximum number of open streams (job watches and transfers).
     open_streams: int = 1000
-    #: Of an archive that is imported, in bytes.
+    #: Largest imported job archive, in bytes.
     archive_bytes: int = 256 << 20
-    #: Of the requests of an evaluation job, in bytes.
+    #: Largest total size of an evaluation job's requests, in bytes.
     evaluation_bytes: int = 64 << 20
 
 
 @dataclass(frozen=True)
 class FarmSettings:
-    """What jobs and calls are held to."""
+    """Settings of a farm: runs, queue, call limits and retention."""
 
     runs: RunSettings = field(default_factory=RunSettings)
     jobs: QueueLimits = field(default_factory=lambda: QueueLimits(100, 100))
     calls: CallLimits = field(default_factory=CallLimits)
-    #: How long the store keeps jobs that have ended; then the mirror alone does. None: for ever.
+    #: Seconds after its end at which a job is removed from the store and kept in the mirror
+    #: only. None keeps jobs forever.
     retention_seconds: float | None = None
-    #: How long the store keeps recordings of links that no job names.
+    #: Seconds for which the store keeps link traces that no job references.
     trace_retention_seconds: float = 3600.0
-    #: How often the store is asked whether it can be written to.
+    #: Interval between checks that the store accepts writes, in seconds.
     store_check_seconds: float = 5.0
 
 
 _log = structlog.get_logger()
 
 _RANDOM_BYTES = 8
-# What other coordinators do shows within about this time.
+# Minimum interval between reloads of the job list, which show the writes of other coordinators.
 _REFRESH_SECONDS = 2.0
 
 
 class Catalogue:
-    """Jobs by id. The store is read whole at the beginning, and again now and then."""
+    """In-memory index of jobs by id, reloaded from the store at startup and on demand."""
 
     def __init__(self, environment: Environment, on_taken: Callable[[], None]) -> None:
-        """`on_taken` is told when a job was found that nobody had taken."""
+        """`on_taken` is called after this coordinator has acquired a job that had no owner."""
         self._environment = environment
         self._on_taken = on_taken
         self._handles: dict[str, JobHandle] = {}
@@ -96,27 +97,31 @@ class Catalogue:
         return iter(list(self._handles.values()))
 
     async def load(self, on_trouble: Callable[[str], None]) -> None:
-        """Reads the store, and takes all jobs that are not finished from whoever had them.
+        """Reads all jobs and acquires the unfinished ones from their previous coordinator.
 
-        Waits for as long as the store is not available, and tells why.
+        Retries while the store is unavailable; `on_trouble` gets the reason of each failure.
         """
         store, threads = self._environment.store, self._environment.threads
-        stored = await until_available(lambda: threads.store(store.jobs), on_trouble=on_trouble)
+        stored = await retry_until_available(
+            lambda: threads.store(store.jobs), on_trouble=on_trouble
+        )
         for each in stored:
             if is_recording(each.job_id):
                 continue
             handle = JobHandle(self._environment, each)
             if handle.job.state not in FINAL:
-                await until_available(handle.hold, on_trouble=on_trouble)
+                await retry_until_available(handle.acquire, on_trouble=on_trouble)
                 await handle.change(after_crash)
             self._handles[each.job_id] = handle
         self._refreshed = time.monotonic()
 
     async def find(self, name: str) -> JobHandle:
-        """The job of this id or name. Raises NoSuchJob, AmbiguousName or StoreUnavailable,
-        and CallRefused if it is not given."""
+        """Returns the job with this id or name.
+
+        Raises NoSuchJob, AmbiguousName, StoreUnavailable, or CallRefused if `name` is empty.
+        """
         if not name:
-            raise bad_field("job", "must be given: the id of a job, or its name")
+            raise invalid_field("job", "is required: the id or the name of a job")
         try:
             return self._handles[self._id_of(name)]
         except NoSuchJob:
@@ -125,11 +130,12 @@ class Catalogue:
             return self._handles[self._id_of(name)]
         except NoSuchJob as error:
             backup = self._environment.backup
-            place = None if backup is None else await backup.place(name)
+            place = None if backup is None else await backup.archive_location(name)
             if place is None:
                 raise
             raise NoSuchJob(
-                f"{error} in the store any more, but {place} has it; import-job takes it up again"
+                f"{error} in the store, but {place} has an archive of it; import-job restores the "
+                "job"
             ) from error
 
     async def submit(
@@ -138,12 +144,13 @@ class Catalogue:
         request_key: str | None,
         parts: Sequence[job_pb2.JobEpoch] = (),
     ) -> tuple[JobHandle, bool]:
-        """A new job, and True; or the one that a request of this key made before, and False.
-        `parts` are what an evaluation job asks for.
+        """Creates a job and returns (handle, True), or (existing handle, False) for a repeated
+        request.
 
-        Sets what the record lacks: id, time and state. One that has an id is made once: the job of
-        that id is returned if there is one. Raises RequestIdTaken if the request of this key was
-        another one, and StoreUnavailable.
+        The record gets its id, creation time and initial state here. If the record already has an
+        id, an existing job with that id is returned. `parts` are the requests of an evaluation job.
+        Raises RequestIdTaken if `request_key` was used for a different request, and
+        StoreUnavailable.
         """
         store, threads = self._environment.store, self._environment.threads
         while True:
@@ -151,7 +158,7 @@ class Catalogue:
             draft.epochs = parts
             try:
                 job_id = await threads.store(
-                    store.create, draft.job.id, commit_of(draft), request_key=request_key
+                    store.create, draft.job.id, to_commit(draft), request_key=request_key
                 )
             except JobExists:
                 if not record.job.id:
@@ -164,16 +171,20 @@ class Catalogue:
         check_same_request(handle, record.request_sha256)
         return handle, job_id == draft.job.id
 
-    def made_by(self, owner: str, request_id: str) -> JobHandle | None:
-        """The job that an owner's request of this id made; None if it is not known here."""
+    def find_by_request_id(self, owner: str, request_id: str) -> JobHandle | None:
+        """Returns the job created by this owner's request id, or None if this coordinator knows
+        none.
+        """
         for handle in self:
             if handle.record.client_request_id == request_id and handle.job.owner == owner:
                 return handle
         return None
 
-    def evaluated_parts(self) -> KeptParts:
-        """What evaluation jobs have had evaluated; not of those that were brought here: what they
-        hold nobody here has seen."""
+    def evaluated_parts(self) -> EvaluatedParts:
+        """Returns the finished parts of evaluation jobs, by request hash.
+
+        Imported jobs are left out, because this farm did not compute their outcomes.
+        """
         return {
             part.sha256: (handle.job_id, number)
             for handle in self
@@ -182,16 +193,16 @@ class Catalogue:
         }
 
     def remove(self, job_id: str) -> None:
-        """The job was deleted."""
+        """Drops a job that was deleted from the store."""
         self._handles.pop(job_id, None)
 
     def refresh_soon(self) -> None:
-        """Looks at what other coordinators have done, unless that was a moment ago."""
+        """Starts a reload in the background, unless the last one is less than 2 s old."""
         if self._refresh is None and time.monotonic() - self._refreshed >= _REFRESH_SECONDS:
             self._refresh = asyncio.create_task(self._refresh_quietly())
 
     async def refresh(self) -> None:
-        """Reads the store whole. Raises StoreUnavailable."""
+        """Reloads all jobs from the store. Raises StoreUnavailable."""
         environment = self._environment
         entries = await environment.threads.store(environment.store.jobs)
         stored = [each for each in entries if not is_recording(each.job_id)]
@@ -207,7 +218,7 @@ class Catalogue:
                 await self._add(each)
 
     async def close(self) -> None:
-        """Gives up whatever the store does not take."""
+        """Cancels pending commits and the running reload."""
         if self._refresh is not None:
             self._refresh.cancel()
         await asyncio.gather(*(handle.close() for handle in self))
@@ -218,10 +229,10 @@ class Catalogue:
                 return
             now = self._environment.clock().seconds
             handle = JobHandle(self._environment, stored, arrived_seconds=now)
-            # Submitted here, or by a coordinator that ended before it could take its job.
+            # The job is new, or its coordinator ended before it could acquire the job.
             is_free = stored.token == 0 and handle.job.state not in FINAL
             if is_free:
-                await handle.hold()
+                await handle.acquire()
             self._handles[stored.job_id] = handle
         if is_free:
             self._on_taken()
@@ -231,7 +242,7 @@ class Catalogue:
             with contextlib.suppress(StoreUnavailable):
                 await self.refresh()
         except Exception as error:
-            _log.error("the list of jobs could not be read again", exc_info=error)
+            _log.error("the job list could not be reloaded", exc_info=error)
         finally:
             self._refresh = None
 
@@ -256,17 +267,17 @@ def check_same_request(handle: JobHandle, request_sha256: bytes) -> None:
     """Raises RequestIdTaken unless the job was made by a request of this hash."""
     if handle.record.request_sha256 != request_sha256:
         raise RequestIdTaken(
-            f"client_request_id {handle.record.client_request_id!r} made job {handle.job_id} by "
-            f"another request; every request needs an id of its own"
+            f"client_request_id {handle.record.client_request_id!r} was used for a different "
+            f"request, which created job {handle.job_id}; give each request its own id"
         )
 
 
 _CONTENDING = frozenset({PENDING, RECOVERING, SCHEDULING, RUNNING})
-_GAVE_WAY = "gave way to a job of higher priority, and waits for its turn"
+_PREEMPTED = "preempted by a job of higher priority; waits for a free slot"
 
 
 class Scheduler:
-    """Runs begin, give way and end as jobs come, change and go."""
+    """Starts, preempts and stops job runs according to priority and queue limits."""
 
     def __init__(
         self,
@@ -287,40 +298,45 @@ class Scheduler:
 
     @property
     def running(self) -> int:
-        """Jobs that are at work."""
+        """Number of running jobs."""
         return len(self._runs)
 
     def running_of(self, owner: str) -> int:
-        """Those of one owner."""
+        """Counts the running jobs of one owner."""
         return sum(
             handle.job.owner == owner for handle in self._catalogue if handle.job_id in self._runs
         )
 
     def run_of(self, job_id: str) -> JobRun | None:
-        """The job's run; None if it is not at work here."""
+        """Returns the job's run, or None if the job is not running here."""
         return self._runs.get(job_id)
 
-    def look(self) -> None:
-        """A job has come, changed or gone."""
+    def reschedule(self) -> None:
+        """Applies the queue policy again.
+
+        To be called after any job was added, changed or removed.
+        """
         for each in self._runs.values():
-            each.look()
+            each.notify_changed()
         if self._is_closing:
             return
         contenders = (handle.job for handle in self._catalogue if _contends(handle))
-        turns = whose_turn(contenders, self._runs, self.limits)
+        turns = select_running_jobs(contenders, self._runs, self.limits)
         for handle in self._catalogue:
             run = self._runs.get(handle.job_id)
             if run is None and handle.job_id in turns:
                 self._begin(handle)
             elif run is not None and handle.job_id not in turns and _contends(handle):
-                run.leave(_GAVE_WAY)
+                run.request_suspend(_PREEMPTED)
 
     async def close(self, why: str, timeout_seconds: float) -> None:
-        """Has all runs keep what they have and end; those that cannot in time are cut off, which
-        costs no more than a crash."""
+        """Suspends all runs and waits for them.
+
+        Runs that take longer than the timeout are cancelled; they lose as much as in a crash.
+        """
         self._is_closing = True
         for run in self._runs.values():
-            run.leave(why)
+            run.request_suspend(why)
         tasks = set(self._tasks.values())
         if tasks:
             await asyncio.wait(tasks, timeout=timeout_seconds)
@@ -344,97 +360,98 @@ class Scheduler:
         finally:
             del self._runs[handle.job_id]
             del self._tasks[handle.job_id]
-            self.look()
+            self.reschedule()
 
 
 def _contends(handle: JobHandle) -> bool:
     return handle.token is not None and handle.job.state in _CONTENDING
 
 
-_LOOK_AROUND_SECONDS = 30.0
-# A sweep reads the store whole.
-_LOOKS_PER_SWEEP = 20
+_MAINTENANCE_SECONDS = 30.0
+# Sweeping unused traces reads the whole store, so it runs only every so many rounds.
+_ROUNDS_PER_SWEEP = 20
 
 
 class Farm:
-    """What calls are answered from."""
+    """A coordinator's jobs, scheduler and evaluator, as its call handlers see them."""
 
     def __init__(
         self, environment: Environment, evaluator: SharedEvaluator, settings: FarmSettings
     ) -> None:
-        """The farm does not close the evaluator."""
+        """The caller keeps ownership of the evaluator and closes it."""
         self.environment = environment
         self.evaluator = evaluator
         self.settings = settings
-        #: Why jobs cannot be asked for at present; empty if they can.
-        self.not_ready = "the jobs are being read from the store"
-        #: Watches and transfers that are being answered.
+        #: Why jobs cannot be read yet; empty once they can.
+        self.not_ready = "the jobs are being loaded from the store"
+        #: Number of open watch and transfer streams.
         self.open_streams = 0
-        #: Why nothing may be changed any more; empty while it may.
+        #: Why changes are refused during shutdown; empty while they are accepted.
         self.closing = ""
-        #: What there is to say of the workers that were started for jobs, by the jobs' ids.
-        self.said_of_workers: Mapping[str, str] = {}
+        #: Status sentence about the Kubernetes workers of each job, by job id.
+        self.worker_status: Mapping[str, str] = {}
         self.worker_pods: Mapping[str, WorkerPods] = {}
-        #: What of a specification this farm cannot do, in one sentence; None if it can do all.
-        self.objection: Callable[[spec_pb2.DesignSpec], str | None] = lambda _: None
-        self._looking_around: asyncio.Task[None] | None = None
+        #: Says in one sentence which part of a specification this farm does not support;
+        #: returns None if the whole specification is supported.
+        self.unsupported_reason: Callable[[spec_pb2.DesignSpec], str | None] = lambda _: None
+        self._maintenance: asyncio.Task[None] | None = None
         self._sweep = UnusedRecordings(environment.store, settings.trace_retention_seconds)
-        self.catalogue = Catalogue(environment, lambda: self.scheduler.look())
+        self.catalogue = Catalogue(environment, lambda: self.scheduler.reschedule())
         self.scheduler = Scheduler(
             environment, self.catalogue, evaluator, settings.runs, settings.jobs
         )
 
     async def load(self) -> None:
-        """Takes up the jobs in the store, and has them run. Waits for the store."""
-        await self.catalogue.load(self._in_trouble)
+        """Loads the jobs and starts the scheduler. Waits until the store is available."""
+        await self.catalogue.load(self._on_store_trouble)
         self.not_ready = ""
-        self.scheduler.look()
-        self._looking_around = asyncio.create_task(self._look_around())
+        self.scheduler.reschedule()
+        self._maintenance = asyncio.create_task(self._maintain())
 
     async def change(self, handle: JobHandle, edit: Edit) -> None:
-        """Changes a job for somebody, and has that take effect.
+        """Commits a change of a job that a caller asked for, then reschedules.
 
-        What `edit` raises comes out. Raises JobLost for a job that another coordinator is at work
-        on, StoreInTrouble and StoreError.
+        Exceptions of `edit` are passed on. Raises JobLost for a job that another coordinator runs,
+        StoreDegraded and StoreError.
         """
         if handle.token is None and handle.job.state in FINAL:
-            await handle.hold()
-        await handle.change_soon(edit)
-        self.scheduler.look()
+            await handle.acquire()
+        await handle.try_change(edit)
+        self.scheduler.reschedule()
 
     async def delete(self, handle: JobHandle) -> None:
-        """Removes a job. Raises JobLost or StoreError."""
+        """Deletes a job from the store. Raises JobLost or StoreError."""
         if handle.token is None and handle.job.state in FINAL:
-            await handle.hold()
+            await handle.acquire()
         await handle.delete()
         self.catalogue.remove(handle.job_id)
-        self.scheduler.look()
+        self.scheduler.reschedule()
 
     def shown(self, handle: JobHandle, *, with_spec: bool = True) -> job_pb2.Job:
-        """The job as it is committed, with what is known of it at this moment."""
+        """Returns the committed job, with its live progress and status message filled in."""
         job = job_pb2.Job()
         job.CopyFrom(handle.job)
         if not with_spec:
             job.ClearField("spec")
             if job.HasField("evaluation"):
                 del job.evaluation.parts[:]
-        # A run that is ending has committed all that there is to say.
+        # In a final or waiting state the committed progress is complete.
         run = self.scheduler.run_of(handle.job_id) if job.state in ACTIVE else None
         if run is not None:
             run.write_live(job.progress)
         if handle.trouble:
             job.status_message = f"waits for the store: {handle.trouble}"
-        elif run is not None and job.state not in FINAL and job.id in self.said_of_workers:
-            job.status_message = self.said_of_workers[job.id]
+        elif run is not None and job.state not in FINAL and job.id in self.worker_status:
+            job.status_message = self.worker_status[job.id]
         elif run is not None and self.evaluator.status().threads == 0:
-            job.status_message = "waits for workers: none is connected"
+            job.status_message = "waits for workers: no worker is connected"
         elif handle.token is not None and job.state == PENDING and not job.status_message:
-            job.status_message = self._why_it_waits(job.owner)
+            job.status_message = self._queue_reason(job.owner)
         return job
 
     def has_work(self, job_id: str) -> bool:
-        """Whether a job, or any if `job_id` is empty, may still have something to evaluate."""
-        # Workers that come back before the jobs are read have not been forgotten.
+        """Returns whether this job may still need evaluations. An empty `job_id` means any job."""
+        # Workers that reconnect while jobs are still loading must not be told to exit.
         return bool(self.not_ready) or any(
             handle.token is not None and handle.job.state in WAITING | ACTIVE
             for handle in self.catalogue
@@ -442,17 +459,20 @@ class Farm:
         )
 
     async def close(self, why: str, timeout_seconds: float) -> None:
-        """Has all jobs keep what they have. `why` is for people."""
+        """Suspends all jobs and refuses further changes, with the sentence `why`."""
         self.closing = why
         for handle in self.catalogue:
             handle.feed.wake()
-        if self._looking_around is not None:
-            self._looking_around.cancel()
+        if self._maintenance is not None:
+            self._maintenance.cancel()
         await self.scheduler.close(why, timeout_seconds)
         await self.catalogue.close()
 
     async def retire_old_jobs(self) -> None:
-        """Jobs that ended long ago leave the store for the mirror. Raises StoreError."""
+        """Removes jobs past their retention from the store, once the mirror has them.
+
+        Raises StoreError.
+        """
         backup, limit = self.environment.backup, self.settings.retention_seconds
         if backup is None or limit is None:
             return
@@ -465,31 +485,34 @@ class Farm:
                 _log.info("job retired", job_id=handle.job_id, problem=problem or "")
 
     async def sweep_traces(self) -> None:
-        """Recordings that no job has named for long leave the store. Raises StoreError."""
-        needed = {each for handle in self.catalogue for each in named_recordings(handle.job)}
+        """Deletes link traces that no job has referenced for the retention time.
+
+        Raises StoreError.
+        """
+        needed = {each for handle in self.catalogue for each in referenced_traces(handle.job)}
         now = self.environment.clock().seconds
         await self.environment.threads.store(self._sweep.sweep, needed, now)
 
-    async def _look_around(self) -> None:
-        """Finds jobs whose coordinator ended before it could take them, and what is of no use."""
+    async def _maintain(self) -> None:
+        """Periodically acquires orphaned jobs, and removes expired jobs and unused traces."""
         for number in itertools.count(1):
-            await asyncio.sleep(_LOOK_AROUND_SECONDS)
+            await asyncio.sleep(_MAINTENANCE_SECONDS)
             self.catalogue.refresh_soon()
             try:
                 await self.retire_old_jobs()
-                if number % _LOOKS_PER_SWEEP == 0:
+                if number % _ROUNDS_PER_SWEEP == 0:
                     await self.sweep_traces()
             except StoreError as error:
-                _log.warning("what is of no use stays for now", why=str(error))
+                _log.warning("expired jobs and unused traces were not removed", why=str(error))
 
-    def _in_trouble(self, why: str) -> None:
-        self.not_ready = f"the jobs cannot be read from the store: {why}"
+    def _on_store_trouble(self, why: str) -> None:
+        self.not_ready = f"the jobs cannot be loaded from the store: {why}"
 
-    def _why_it_waits(self, owner: str) -> str:
+    def _queue_reason(self, owner: str) -> str:
         limits = self.scheduler.limits
         if self.scheduler.running >= limits.running_jobs:
-            return f"waits for its turn: as many jobs run as may at once ({limits.running_jobs})"
+            return f"queued: the limit of {limits.running_jobs} running jobs is reached"
         most = limits.running_jobs_per_owner
         if self.scheduler.running_of(owner) >= most:
-            return f"waits for its turn: {owner} runs as many jobs as one may at once ({most})"
+            return f"queued: {owner} has reached the limit of {most} running jobs per owner"
         return ""

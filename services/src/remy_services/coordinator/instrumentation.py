@@ -1,5 +1,5 @@
-"""Instrumentation: what is put around the parts of a coordinator, and the metrics, traces and
-profiles that it lets people see while it serves."""
+"""Instrumentation: wrappers around a coordinator's parts, and the export of metrics, traces and
+profiles."""
 
 from __future__ import annotations
 
@@ -24,21 +24,24 @@ from remy_services.coordinator.tls import ServerTls
 from remy_services.jobs.states import FINAL, JobObserver
 from remy_services.stores.contract import CheckpointStore
 from remy_services.telemetry.profiling import Profiler
-from remy_services.telemetry.telemetry import Telemetry, ends_of, in_loop, served
+from remy_services.telemetry.telemetry import Telemetry, certificate_expiry_times, in_loop, served
 
 
 @dataclass(frozen=True)
 class Instrumentation:
-    """By default nothing is. What wraps a part has the same interface, and answers as it does."""
+    """Wrappers around a coordinator's parts, which keep their interface.
+
+    The defaults wrap nothing.
+    """
 
     observer: JobObserver = field(default_factory=JobObserver)
     store: Callable[[CheckpointStore], CheckpointStore] = lambda store: store
     evaluator: Callable[[SharedEvaluator], SharedEvaluator] = lambda evaluator: evaluator
-    #: Of all calls, before our own.
+    #: gRPC interceptors, called before the coordinator's own.
     interceptors: tuple[grpc.aio.ServerInterceptor, ...] = ()
-    #: Is told of the farm, in the event loop, before any of its jobs is read.
+    #: Called with the farm, in the event loop, before its jobs are loaded.
     on_farm: Callable[[Farm], None] = lambda _farm: None
-    #: Measures how long designs run.
+    #: Measures the wall-clock time that designs run.
     clock: Clock = time.monotonic
 
 
@@ -47,28 +50,28 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class ExportSettings:
-    """Where to show it."""
+    """Settings of the telemetry export."""
 
-    #: Of metrics, in plain text; None: they are not served.
+    #: Address of the plaintext metrics endpoint; None disables it.
     metrics_listen: Address | None = None
-    #: For profiles, which SIGUSR2 asks for.
+    #: Folder for the profiles that SIGUSR2 starts.
     profile_folder: Path = field(default_factory=Path.cwd)
     profile_seconds: float = 30.0
-    #: Whose certificates are watched.
+    #: TLS files whose expiry is exported; None if there is no TLS.
     tls: ServerTls | None = None
 
 
 @contextmanager
-def exported(settings: ExportSettings) -> Iterator[Instrumentation]:
-    """What to serve with so that the coordinator can be seen while this lasts.
+def telemetry_export(settings: ExportSettings) -> Iterator[Instrumentation]:
+    """Exports metrics, traces and profiles while the context is open; yields the instrumentation.
 
-    To be entered in the main thread, once in the life of a process.
+    To be entered in the main thread, once per process.
     """
     telemetry = Telemetry()
     with ExitStack() as ending:
         ending.enter_context(traces("remy-farm-coordinator"))
 
-        def show(farm: Farm) -> None:
+        def start(farm: Farm) -> None:
             loop = asyncio.get_running_loop()
             profiler = Profiler(
                 settings.profile_folder,
@@ -79,7 +82,7 @@ def exported(settings: ExportSettings) -> Iterator[Instrumentation]:
             telemetry.watch(
                 loop,
                 lambda: _jobs_now(farm),
-                certificate_ends=lambda: ends_of(_certificates(settings.tls)),
+                certificate_expiry=lambda: certificate_expiry_times(_certificates(settings.tls)),
                 worker_pods=lambda: farm.worker_pods,
                 mirror=lambda: _mirror_now(farm),
             )
@@ -91,7 +94,7 @@ def exported(settings: ExportSettings) -> Iterator[Instrumentation]:
             store=telemetry.store,
             evaluator=telemetry.evaluator,
             interceptors=(telemetry.interceptor(),),
-            on_farm=show,
+            on_farm=start,
         )
 
 
@@ -100,13 +103,13 @@ def _serve(telemetry: Telemetry, address: Address, ending: ExitStack) -> None:
         port = ending.enter_context(served(telemetry.registry, address.host, address.port))
     except OSError as error:
         raise SettingsError(
-            f"cannot serve metrics on {address}; is it in use, or not of this machine?"
+            f"cannot serve metrics on {address}: the port is in use or the address is not local"
         ) from error
     _log.info("serving metrics", address=str(replace(address, port=port)))
 
 
 def _jobs_now(farm: Farm) -> Iterator[job_pb2.Job]:
-    """Every job, and how far those are that are not finished."""
+    """Yields every job, with live progress for unfinished ones."""
     for handle in farm.catalogue:
         yield handle.job if handle.job.state in FINAL else farm.shown(handle)
 

@@ -1,4 +1,4 @@
-"""Job handles: a job's last committed record, its changes in order, and who watches it."""
+"""Job handle: a job's last committed record, serialized commits, and its event feed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from remy_proto.completion import complete
 from remy_proto.v1 import job_pb2
 from remy_rpc.retry import failure_of
 from remy_services.coordinator.maintenance import BackupWriter, Threads
-from remy_services.coordinator.refusals import JobLost, StoreInTrouble
+from remy_services.coordinator.refusals import JobLost, StoreDegraded
 from remy_services.jobs.states import FINAL, Draft, JobObserver
 from remy_services.stores.contract import (
     CheckpointStore,
@@ -32,7 +32,7 @@ from remy_services.stores.contract import (
 
 
 def now() -> Timestamp:
-    """The time of this machine's clock."""
+    """Returns the wall-clock time."""
     timestamp = Timestamp()
     timestamp.FromNanoseconds(time.time_ns())
     return timestamp
@@ -40,18 +40,20 @@ def now() -> Timestamp:
 
 _Result = TypeVar("_Result")
 
-_FIRST_WAIT_SECONDS = 0.1
-_LONGEST_WAIT_SECONDS = 5.0
+_MIN_BACKOFF_SECONDS = 0.1
+_MAX_BACKOFF_SECONDS = 5.0
 
 
-async def until_available(
+async def retry_until_available(
     call: Callable[[], Awaitable[_Result]], *, on_trouble: Callable[[str], None]
 ) -> _Result:
-    """The result of `call`, which is repeated for as long as it raises StoreUnavailable, after
-    waits that grow. `on_trouble` is told why, each time."""
+    """Calls `call` until it does not raise StoreUnavailable, with exponential backoff.
+
+    `on_trouble` gets the error message of each failed attempt.
+    """
     retrying = tenacity.AsyncRetrying(
         retry=tenacity.retry_if_exception_type(StoreUnavailable),
-        wait=tenacity.wait_exponential(_FIRST_WAIT_SECONDS, max=_LONGEST_WAIT_SECONDS),
+        wait=tenacity.wait_exponential(_MIN_BACKOFF_SECONDS, max=_MAX_BACKOFF_SECONDS),
         before_sleep=lambda state: on_trouble(str(failure_of(state))),
     )
 
@@ -63,57 +65,57 @@ async def until_available(
 
 @dataclass(frozen=True)
 class Environment:
-    """Where jobs are kept, and what is needed to do so."""
+    """Dependencies of job handles and runs: store, threads, clocks, observer, mirror."""
 
     store: CheckpointStore
     threads: Threads
-    #: Tells the time.
+    #: Wall clock.
     clock: Callable[[], Timestamp]
     observer: JobObserver
-    #: Of this coordinator, for people; stands in the store beside the jobs that it has taken.
+    #: Name of this coordinator, recorded in the store as the holder of each job's token.
     name: str
-    #: A second place for jobs; None: there is none.
+    #: Writes jobs to the mirror; None disables mirroring.
     backup: BackupWriter | None = None
-    #: Measures how long designs run.
+    #: Measures the wall-clock time that designs run.
     monotonic: Clock = time.monotonic
 
 
-_RECENT = 500
+_RECENT_EVENTS = 500
 
 
 class Feed:
-    """The newest events of a job's history, and a bell that rings when there is news."""
+    """Buffers the newest events of a job's history and wakes the watchers of the job."""
 
     def __init__(self, revision: int) -> None:
-        #: Of the newest event.
+        #: Revision of the newest event.
         self.revision = revision
-        self._recent: deque[job_pb2.JobEvent] = deque(maxlen=_RECENT)
-        self._bell = asyncio.Event()
+        self._recent: deque[job_pb2.JobEvent] = deque(maxlen=_RECENT_EVENTS)
+        self._changed = asyncio.Event()
 
     def publish(self, events: Sequence[job_pb2.JobEvent]) -> None:
-        """Adds the next events of the history."""
+        """Appends committed events and wakes the watchers."""
         self._recent.extend(events)
         self.revision = events[-1].revision
         self.wake()
 
     def skip_to(self, revision: int) -> None:
-        """The history was continued elsewhere."""
+        """Drops the buffer because another coordinator has advanced the history to `revision`."""
         if revision != self.revision:
             self._recent.clear()
             self.revision = revision
             self.wake()
 
-    def forget(self) -> None:
-        """Keeps no events: the job is over, and its history is in the store."""
+    def clear(self) -> None:
+        """Empties the buffer. Watchers then read the history from the store."""
         self._recent.clear()
 
     def wake(self) -> None:
-        """Has everybody look who waits for news."""
-        bell, self._bell = self._bell, asyncio.Event()
-        bell.set()
+        """Wakes all watchers."""
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
 
     def after(self, revision: int) -> list[job_pb2.JobEvent] | None:
-        """The events above `revision`; None if they do not all lie here any more."""
+        """Returns the events after `revision`, or None if the buffer has already dropped some."""
         if revision >= self.revision:
             return []
         if not self._recent or self._recent[0].revision > revision + 1:
@@ -121,22 +123,22 @@ class Feed:
         skipped = revision + 1 - self._recent[0].revision
         return [event for number, event in enumerate(self._recent) if number >= skipped]
 
-    async def news(self, timeout_seconds: float) -> None:
-        """Returns at the next news, or when the time is up."""
+    async def wait_for_change(self, timeout_seconds: float) -> None:
+        """Waits until the next `wake`, or until the timeout."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._bell.wait(), timeout_seconds)
+            await asyncio.wait_for(self._changed.wait(), timeout_seconds)
 
 
-#: Makes a change in a draft.
+#: Applies a change to a draft.
 Edit = Callable[[Draft], None]
 
 
-#: Version of what snapshots hold: the designer's sealed checkpoint, whose own version is inside.
+#: Version of the snapshot format. The sealed checkpoint inside has its own version.
 SCHEMA_VERSION = 1
 
 
-def commit_of(draft: Draft) -> Commit:
-    """What a store keeps of a draft."""
+def to_commit(draft: Draft) -> Commit:
+    """Converts a draft to a store commit."""
     return Commit(
         draft.record.SerializeToString(),
         [event.SerializeToString() for event in draft.events],
@@ -147,23 +149,26 @@ def commit_of(draft: Draft) -> Commit:
 
 
 class JobHandle:
-    """What is seen here has been committed: it is as durable as the store makes it."""
+    """A job's last committed record and the only way to change it.
+
+    Readers see committed state only. Commits are serialized by a lock and fenced by the token.
+    """
 
     def __init__(
         self, environment: Environment, stored: StoredJob, *, arrived_seconds: int = 0
     ) -> None:
         self._environment = environment
-        #: When it came to this coordinator, in Unix time; 0: it was there when that started.
+        #: Unix time at which this coordinator first saw the job; 0 if it was loaded at startup.
         self.arrived_seconds = arrived_seconds
-        #: Not to be modified.
+        #: Read-only.
         self.record = complete(job_pb2.JobRecord.FromString(stored.record))
-        #: Fences off whoever had the job before; None while another coordinator may have it.
+        #: Fencing token of this coordinator; None while another coordinator may hold the job.
         self.token: int | None = None
         self._lock = asyncio.Lock()
         self._changes: set[asyncio.Task[None]] = set()
-        #: Rings at every change, and when something is wrong.
+        #: Wakes watchers after each commit and after changes of `trouble`.
         self.feed = Feed(stored.revision)
-        #: Why commits are not being made at present; empty if they are.
+        #: Why the last commit attempt failed; empty while commits succeed.
         self.trouble = ""
 
     @property
@@ -172,47 +177,46 @@ class JobHandle:
 
     @property
     def job(self) -> job_pb2.Job:
-        """Not to be modified."""
+        """Read-only; every commit replaces it."""
         return self.record.job
 
-    async def hold(self) -> None:
-        """Takes the job from whichever coordinator had it. Raises StoreError."""
+    async def acquire(self) -> None:
+        """Acquires the job with a new fencing token. Raises StoreError."""
         store, threads = self._environment.store, self._environment.threads
         async with self._lock:
             token = await threads.store(store.acquire, self.job_id, self._environment.name)
-            self._take(await threads.store(store.job, self.job_id))
+            self._adopt(await threads.store(store.job, self.job_id))
             self.token = token
 
     def refresh(self, stored: StoredJob) -> None:
-        """Another coordinator has changed the job, unless this one holds it."""
+        """Adopts a newer record written by another coordinator, unless this one holds the job."""
         if self.token is None and stored.revision > self.feed.revision:
-            self._take(stored)
+            self._adopt(stored)
 
     async def change(self, edit: Edit) -> None:
-        """Commits what `edit` makes of the present record; returns when it has been made.
+        """Applies `edit` to a draft of the record and commits it.
 
-        Whatever `edit` raises comes out, and nothing was changed. Waits for as long as the store is
-        not available. Raises JobLost if this coordinator does not have the job.
+        If `edit` raises, nothing changes and the exception is passed on. Retries while the store
+        is unavailable. Raises JobLost if this coordinator does not hold the job.
         """
-        # Whoever asked may leave; a commit that was begun is seen through.
+        # The commit must complete even if the caller is cancelled.
         task = asyncio.create_task(self._change(edit))
         self._changes.add(task)
         task.add_done_callback(self._changes.discard)
         await asyncio.shield(task)
 
-    async def change_soon(self, edit: Edit) -> None:
-        """The same for somebody who does not wait: raises StoreInTrouble, and changes nothing, if
-        the store is known to take no commits."""
+    async def try_change(self, edit: Edit) -> None:
+        """Like `change`, but raises StoreDegraded at once if the last commit attempt failed."""
         if self.trouble:
-            raise StoreInTrouble(self.trouble)
+            raise StoreDegraded(self.trouble)
         await self.change(edit)
 
     async def delete(self) -> None:
-        """Removes all of the job. Raises StoreError or JobLost."""
+        """Deletes the job from the store and the mirror. Raises StoreError or JobLost."""
         store = self._environment.store
         async with self._lock:
             if self.token is None:
-                raise JobLost(f"job {self.job_id} belongs to another coordinator")
+                raise JobLost(f"job {self.job_id} is held by another coordinator")
             await self._environment.threads.store(store.delete, self.job_id, self.token)
             self.token = None
         self.feed.wake()
@@ -220,16 +224,17 @@ class JobHandle:
             self._environment.backup.remove(self.job_id)
 
     async def retire(self, backup: BackupWriter) -> str | None:
-        """Has the mirror alone keep the job; None, or one sentence about why it stays.
+        """Moves the job from the store to the mirror. Returns None, or why the job stays.
+
 
         Raises StoreError.
         """
         if self.token is None:
-            await self.hold()
+            await self.acquire()
         async with self._lock:
-            # Nobody changes it meanwhile.
+            # Holding the lock prevents commits between the mirror write and the deletion.
             if self.token is None or self.job.state not in FINAL:
-                return "it is at work again"
+                return "the job is running again"
             if (problem := await backup.save_now(self.job_id)) is not None:
                 return problem
             store = self._environment.store
@@ -238,22 +243,22 @@ class JobHandle:
         self.feed.wake()
         return None
 
-    def in_trouble(self, why: str) -> None:
-        """The store is not available, and is asked again and again."""
+    def on_store_unavailable(self, why: str) -> None:
+        """Records why the store is unavailable. The failed call is retried by its caller."""
         if not self.trouble:
-            self._environment.observer.store_in_trouble(self.job_id, why)
+            self._environment.observer.on_store_unavailable(self.job_id, why)
         self.trouble = why
         self.feed.wake()
 
-    def well_again(self) -> None:
-        """The store has done what it was asked for."""
+    def on_store_recovered(self) -> None:
+        """Clears `trouble` after a successful store call."""
         if self.trouble:
             self.trouble = ""
-            self._environment.observer.store_well_again(self.job_id)
+            self._environment.observer.on_store_recovered(self.job_id)
             self.feed.wake()
 
     async def close(self) -> None:
-        """Gives up what the store does not take."""
+        """Cancels pending commits."""
         for task in self._changes:
             task.cancel()
         await asyncio.gather(*self._changes, return_exceptions=True)
@@ -261,54 +266,54 @@ class JobHandle:
     async def _change(self, edit: Edit) -> None:
         async with self._lock:
             if self.token is None:
-                raise JobLost(f"job {self.job_id} belongs to another coordinator")
+                raise JobLost(f"job {self.job_id} is held by another coordinator")
             draft = Draft(self.record, self._environment.clock())
             edit(draft)
             if not draft.events:
                 return
-            commit, token = commit_of(draft), self.token
+            commit, token = to_commit(draft), self.token
             try:
-                await until_available(
-                    lambda: self._commit(commit, token), on_trouble=self.in_trouble
+                await retry_until_available(
+                    lambda: self._commit(commit, token), on_trouble=self.on_store_unavailable
                 )
             except (Fenced, JobMissing) as error:
                 self.token = None
                 self._environment.observer.lost(self.job_id, str(error))
                 self.feed.wake()
                 raise JobLost(str(error)) from error
-            self._made(draft)
+            self._on_committed(draft)
             backup = self._environment.backup
-            # Parts of an evaluation are many, and can be had again.
+            # Outcomes of evaluation parts are not mirrored before the end: they can be recomputed.
             is_milestone = draft.epochs and not self.job.HasField("evaluation")
             if backup is not None and (self.job.state in FINAL or is_milestone):
                 backup.save(self.job_id)
 
     async def _commit(self, commit: Commit, token: int) -> None:
-        """One attempt."""
+        """Makes one commit attempt."""
         environment, revision = self._environment, self.job.revision
         try:
             await environment.threads.store(
                 environment.store.commit, self.job_id, token, revision, commit
             )
         except Conflict as conflict:
-            # Only whoever holds the newest token commits: an earlier attempt of ours was made, and
-            # its answer was lost.
+            # Only the holder of the newest token commits. If the revision is the expected result,
+            # an earlier attempt succeeded and its response was lost.
             if conflict.revision != revision + len(commit.events):
                 raise
 
-    def _made(self, draft: Draft) -> None:
+    def _on_committed(self, draft: Draft) -> None:
         before, self.record = self.job.state, draft.record
         observer = self._environment.observer
-        self.well_again()
+        self.on_store_recovered()
         self.feed.publish(draft.events)
         for event in draft.events:
             if event.HasField("progress"):
                 observer.progressed(self.job, event.progress)
         if self.job.state in FINAL:
-            self.feed.forget()
+            self.feed.clear()
         if self.job.state != before:
             observer.state_changed(self.job, before)
 
-    def _take(self, stored: StoredJob) -> None:
+    def _adopt(self, stored: StoredJob) -> None:
         self.record = complete(job_pb2.JobRecord.FromString(stored.record))
         self.feed.skip_to(stored.revision)

@@ -1,4 +1,4 @@
-"""One run of a job: from its turn to its end, or until it has to wait."""
+"""A job's run: from the start of scheduling until the job ends or is suspended."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from remy_services.coordinator.checkpointing import (
     RunSettings,
     SnapshotsLost,
     StoreCheckpointer,
-    designer_of,
     first_table,
-    suspended,
+    restore_designer,
+    suspend_edit,
 )
-from remy_services.coordinator.job_handle import Edit, Environment, JobHandle, until_available
+from remy_services.coordinator.job_handle import Edit, Environment, JobHandle, retry_until_available
 from remy_services.coordinator.refusals import JobLost
 from remy_services.jobs.states import (
     ACTIVE,
@@ -61,7 +61,7 @@ _REASONS: tuple[tuple[type[Exception], job_pb2.FailureReason], ...] = (
 
 
 def reason_for(error: Exception) -> tuple[job_pb2.FailureReason, str]:
-    """The reason, and one sentence for people. What nobody expected goes to the log."""
+    """Returns the failure reason and a sentence for users. Unexpected errors are logged."""
     for kind, reason in _REASONS:
         if isinstance(error, kind):
             return reason, str(error)
@@ -74,16 +74,19 @@ _EVENTS_PER_PAGE = 1000
 
 
 async def _last_sequence(environment: Environment, handle: JobHandle, revision: int) -> int:
-    """Of the last progress event after `revision`: the steps since the snapshot of that revision
-    are made again, and are in the history already."""
+    """Returns the sequence number of the last progress event after `revision`.
+
+    The steps after the snapshot of that revision run again, and their events are already in the
+    history.
+    """
     store, threads = environment.store, environment.threads
     last, after = 0, revision
     while True:
-        page = await until_available(
+        page = await retry_until_available(
             lambda after=after: threads.store(  # type: ignore[misc]
                 store.events, handle.job_id, after=after, limit=_EVENTS_PER_PAGE
             ),
-            on_trouble=handle.in_trouble,
+            on_trouble=handle.on_store_unavailable,
         )
         for after, data in page:  # noqa: B007
             event = job_pb2.JobEvent.FromString(data)
@@ -92,31 +95,35 @@ async def _last_sequence(environment: Environment, handle: JobHandle, revision: 
             return last
 
 
-def schedule(draft: Draft) -> None:
-    """The job's turn has come."""
+def begin_scheduling(draft: Draft) -> None:
+    """Moves a pending job to SCHEDULING."""
     if draft.job.state == PENDING:
         draft.move(SCHEDULING)
 
 
-def started(session: DesignSession, refused: Sequence[RefusedSnapshot], coordinator: str) -> Edit:
-    """The designer is there, after these snapshots could not be used. Whoever has asked for
-    something else meanwhile is heard later."""
+def start_edit(
+    session: DesignSession, refused: Sequence[RefusedSnapshot], coordinator: str
+) -> Edit:
+    """Returns the edit that starts or recovers a run, and records its damaged snapshots.
+
+    A pause or cancellation that arrived meanwhile keeps its state.
+    """
 
     def edit(draft: Draft) -> None:
         for each in refused:
-            draft.refused_snapshot(each.revision, each.why)
+            draft.record_damaged_snapshot(each.revision, each.why)
         if session.spec.search != draft.job.spec.search:
-            draft.measured_length(session.spec)
+            draft.set_measured_steps(session.spec)
         if draft.job.state == RECOVERING:
-            draft.recovered(session.designer.steps, coordinator)
+            draft.record_recovery(session.designer.steps, coordinator)
         if draft.job.state in (SCHEDULING, RECOVERING):
             draft.move(RUNNING)
 
     return edit
 
 
-def failed(reason: job_pb2.FailureReason, message: str) -> Edit:
-    """The job cannot go on."""
+def failure_edit(reason: job_pb2.FailureReason, message: str) -> Edit:
+    """Returns the edit that fails an active job."""
 
     def edit(draft: Draft) -> None:
         if draft.job.state in ACTIVE:
@@ -126,7 +133,7 @@ def failed(reason: job_pb2.FailureReason, message: str) -> Edit:
 
 
 class JobRun(ABC):
-    """Drives one job that this coordinator holds."""
+    """Base class: runs one job that this coordinator holds."""
 
     def __init__(
         self,
@@ -140,37 +147,37 @@ class JobRun(ABC):
         self._evaluator = evaluator
         self._settings = settings
         self.changed = asyncio.Event()
-        # One sentence for people; empty while the run may stay.
-        self._why_leave = ""
-        self._is_hurried = False
+        # Why the run must be suspended; empty while it may continue.
+        self._suspend_reason = ""
+        self._skips_closing_evaluation = False
 
-    def look(self) -> None:
-        """The job's record has changed."""
+    def notify_changed(self) -> None:
+        """Wakes the run because the job's record has changed."""
         self.changed.set()
 
-    def leave(self, why: str) -> None:
-        """Has the job keep what it has, and wait for another turn. `why` is for people."""
-        self._why_leave = why
+    def request_suspend(self, why: str) -> None:
+        """Asks the run to checkpoint and return its job to the queue. `why` is shown to users."""
+        self._suspend_reason = why
         self.changed.set()
 
-    def hurry(self) -> None:
-        """A job that is being cancelled ends at once, without its closing evaluation."""
-        self._is_hurried = True
+    def skip_closing_evaluation(self) -> None:
+        """Ends a job that is being cancelled without its closing evaluation."""
+        self._skips_closing_evaluation = True
         self.changed.set()
 
     @abstractmethod
     def write_live(self, progress: progress_pb2.JobProgress) -> None:
-        """Sets what is known besides what was committed."""
+        """Fills in progress that is newer than the last commit."""
 
     async def run(self) -> None:
-        """Returns when the job is not active any more, or belongs to another coordinator."""
+        """Runs until the job is no longer active or another coordinator has acquired it."""
         try:
             await self._run()
         except JobLost:
             pass
         except PacketLimitReached as error:
             most = self._settings.maximum_packets
-            why = f"{error}: at most {most} are allowed for one job here"
+            why = f"{error}: this farm allows at most {most} packets per job"
             await self._fail(PacketLimitReached(why))
         except Exception as error:
             await self._fail(error)
@@ -179,18 +186,18 @@ class JobRun(ABC):
 
     @abstractmethod
     async def _run(self) -> None:
-        """All of it. Raises JobLost, and what the job fails for."""
+        """Runs the job. Raises JobLost, or the error for which the job fails."""
 
     @abstractmethod
     async def _close(self) -> None:
-        """Begins nothing more."""
+        """Cancels background work of the run."""
 
     async def _fail(self, error: Exception) -> None:
         with contextlib.suppress(JobLost):
-            await self._handle.change(failed(*reason_for(error)))
+            await self._handle.change(failure_edit(*reason_for(error)))
 
     def _share(self, simulated_packets: int) -> Share:
-        """What the job may have of the evaluator after so many packets."""
+        """Returns the job's share of the evaluator, with its remaining packet budget."""
         job, most = self._handle.job, self._settings.maximum_packets
         if most is not None:
             most = max(most - simulated_packets, 0)
@@ -198,7 +205,7 @@ class JobRun(ABC):
 
 
 class DesignJobRun(JobRun):
-    """Drives a job's designer; also the loop's `Control`."""
+    """Runs a design job. Also the `Control` of its run loop."""
 
     def __init__(
         self,
@@ -216,9 +223,9 @@ class DesignJobRun(JobRun):
         if self._handle.token is None:
             return Directive.ABANDON
         state = self._handle.job.state
-        if state == CANCELLING and not self._is_hurried:
+        if state == CANCELLING and not self._skips_closing_evaluation:
             return Directive.CANCEL
-        if state in (PAUSING, CANCELLING) or self._why_leave:
+        if state in (PAUSING, CANCELLING) or self._suspend_reason:
             return Directive.SUSPEND
         return Directive.CONTINUE
 
@@ -232,21 +239,21 @@ class DesignJobRun(JobRun):
     async def _run(self) -> None:
         handle, environment = self._handle, self._environment
         if handle.job.state == PENDING:
-            await handle.change(schedule)
+            await handle.change(begin_scheduling)
         store, threads = environment.store, environment.threads
-        snapshot, refused = await until_available(
+        snapshot, refused = await retry_until_available(
             lambda: threads.store(newest_snapshot, store, handle.job_id),
-            on_trouble=handle.in_trouble,
+            on_trouble=handle.on_store_unavailable,
         )
-        handle.well_again()
+        handle.on_store_recovered()
         record = handle.record
         spec, first = record.job.spec, first_table(record)
-        designer = await threads.compute(designer_of, record, snapshot, refused)
+        designer = await threads.compute(restore_designer, record, snapshot, refused)
         last_sequence = designer.event_sequence
         if snapshot is None:
-            resolved = await self._loop.rehearse(spec, self._live.reported)
+            resolved = await self._loop.rehearse(spec, self._live.report)
             if resolved is None:
-                await handle.change(suspended(self._why_leave))
+                await handle.change(suspend_edit(self._suspend_reason))
                 return
             if resolved != spec:
                 spec = resolved
@@ -269,10 +276,10 @@ class DesignJobRun(JobRun):
             self._settings,
             last_sequence=last_sequence,
             refused=[each.revision for each in refused],
-            why_suspended=lambda: self._why_leave,
-            on_failure=self.look,
+            why_suspended=lambda: self._suspend_reason,
+            on_failure=self.notify_changed,
         )
-        await self._checkpointer.save(started(session, refused, environment.name))
+        await self._checkpointer.save(start_edit(session, refused, environment.name))
         await self._loop.run(session, self._checkpointer)
 
     def _share_now(self) -> Share:
@@ -285,7 +292,7 @@ class DesignJobRun(JobRun):
         return result
 
     async def _fail(self, error: Exception) -> None:
-        fail = failed(*reason_for(error))
+        fail = failure_edit(*reason_for(error))
         with contextlib.suppress(JobLost):
             if self._checkpointer is not None:
                 try:
@@ -293,9 +300,10 @@ class DesignJobRun(JobRun):
                 except JobLost:
                     raise
                 except Exception:
-                    # What the designer last said may be what is wrong.
+                    # The designer's unsaved steps may be the cause of the error, so fail without
+                    # them.
                     _log.warning(
-                        "a failed job's last steps are not kept", job_id=self._handle.job_id
+                        "the last steps of a failed job were not saved", job_id=self._handle.job_id
                     )
                 else:
                     return

@@ -1,4 +1,4 @@
-"""Refusals: why a call is refused, as a gRPC status with details."""
+"""Errors of calls: exceptions, and gRPC statuses with details."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from remy_rpc.wire_format import WIRE_FORMAT, is_newer
 
 
 class JobLost(Exception):
-    """Another coordinator has the job now, or it was deleted: nothing may be done for it here."""
+    """This coordinator no longer holds the job: another one acquired it, or it was deleted."""
 
 
-class StoreInTrouble(Exception):
-    """The store takes no commits at present. One sentence that says why."""
+class StoreDegraded(Exception):
+    """The store does not accept commits at present. The message says why in one sentence."""
 
 
 class RequestIdTaken(Exception):
-    """A client's name for a request stands for another one. One sentence for people."""
+    """A client request id was used for a different request. The message is one sentence."""
 
 
 _DEFAULT_RETRY_SECONDS = 1.0
 
 
 class CallRefused(Exception):
-    """The call is answered with this status. The message is one sentence for people."""
+    """A call ends with this gRPC status. The message is one sentence for users."""
 
     def __init__(self, code: grpc.StatusCode, message: str, *details: Message) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class CallRefused(Exception):
         self.details = details
 
     async def abort(self, context: grpc.aio.ServicerContext[Any, Any]) -> None:
-        """Ends the call; raises what ends its handler."""
+        """Aborts the call with the status. Always raises."""
         status = status_pb2.Status(code=self.code.value[0], message=str(self))
         for detail in self.details:
             packed = any_pb2.Any()
@@ -52,7 +52,7 @@ class CallRefused(Exception):
 
 
 def bad_request(message: str, fields: Iterable[tuple[str, str]]) -> CallRefused:
-    """The request makes no sense, by (field, what is wrong with it)."""
+    """Builds INVALID_ARGUMENT with a violation for each (field, description)."""
     violations = [
         error_details_pb2.BadRequest.FieldViolation(field=field, description=description)
         for field, description in fields
@@ -64,13 +64,13 @@ def bad_request(message: str, fields: Iterable[tuple[str, str]]) -> CallRefused:
     )
 
 
-def bad_field(field: str, problem: str) -> CallRefused:
-    """One field of the request is wrong; `problem` goes on from its name."""
+def invalid_field(field: str, problem: str) -> CallRefused:
+    """Builds INVALID_ARGUMENT for one field. The message is the field's name and `problem`."""
     return bad_request(f"{field} {problem}", [(field, problem)])
 
 
-def not_now(kind: str, subject: str, message: str) -> CallRefused:
-    """What was asked for cannot be done in the present state of things."""
+def failed_precondition(kind: str, subject: str, message: str) -> CallRefused:
+    """Builds FAILED_PRECONDITION."""
     violation = error_details_pb2.PreconditionFailure.Violation(
         type=kind, subject=subject, description=message
     )
@@ -81,42 +81,42 @@ def not_now(kind: str, subject: str, message: str) -> CallRefused:
     )
 
 
-def other_wire_format(told: str | None) -> CallRefused:
-    """The client speaks another wire format than this coordinator; None: it tells none."""
+def wire_format_mismatch(peer_version: str | None) -> CallRefused:
+    """Builds the refusal of a client with another wire format; None if it sent no version."""
     own = version("remy-farm-services")
-    theirs = "an older one, which it does not name" if told is None else f"version {told[:20]!r}"
+    theirs = "an older, unnamed one" if peer_version is None else f"version {peer_version[:20]!r}"
     advice = (
         "update the farm, or use a client of its version"
-        if is_newer(told)
-        else f"install remy-farm-services {own} or newer, or finish with the older version"
+        if is_newer(peer_version)
+        else f"install remy-farm-services {own} or newer, or finish the work with the older version"
     )
-    return not_now(
+    return failed_precondition(
         "WIRE_FORMAT",
         "client",
-        f"this farm (remy-farm-services {own}) speaks wire format {WIRE_FORMAT}, and the client "
+        f"this farm (remy-farm-services {own}) uses wire format {WIRE_FORMAT}, but the client uses "
         f"{theirs}; {advice}",
     )
 
 
 def not_found(kind: str, name: str, message: str) -> CallRefused:
-    """There is no such thing."""
+    """Builds NOT_FOUND."""
     resource = error_details_pb2.ResourceInfo(resource_type=kind, resource_name=name)
     return CallRefused(grpc.StatusCode.NOT_FOUND, message, resource)
 
 
 def already_exists(kind: str, name: str, message: str) -> CallRefused:
-    """There is such a thing already, and it is another one."""
+    """Builds ALREADY_EXISTS."""
     resource = error_details_pb2.ResourceInfo(resource_type=kind, resource_name=name)
     return CallRefused(grpc.StatusCode.ALREADY_EXISTS, message, resource)
 
 
 def unavailable(message: str, retry_seconds: float = _DEFAULT_RETRY_SECONDS) -> CallRefused:
-    """The same call may succeed a little later."""
+    """Builds UNAVAILABLE, which tells clients to retry after `retry_seconds`."""
     return CallRefused(grpc.StatusCode.UNAVAILABLE, message, _retry_info(retry_seconds))
 
 
 def too_many(subject: str, message: str, retry_seconds: float | None = None) -> CallRefused:
-    """A limit is reached; with the time after which another attempt makes sense, if any does."""
+    """Builds RESOURCE_EXHAUSTED; `retry_seconds` None means that a retry does not help."""
     violation = error_details_pb2.QuotaFailure.Violation(subject=subject, description=message)
     details: list[Message] = [error_details_pb2.QuotaFailure(violations=[violation])]
     if retry_seconds is not None:

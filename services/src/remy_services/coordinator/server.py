@@ -1,4 +1,4 @@
-"""The server: what a coordinator is made of, started and ended in order."""
+"""The coordinator process: assembles its parts, and starts and stops them in order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from remy_services.coordinator.farm import Farm, FarmSettings
 from remy_services.coordinator.handlers import DesignService
 from remy_services.coordinator.handlers.queries import ServerInformation
 from remy_services.coordinator.instrumentation import Instrumentation
-from remy_services.coordinator.job_handle import Environment, now, until_available
+from remy_services.coordinator.job_handle import Environment, now, retry_until_available
 from remy_services.coordinator.maintenance import BackgroundTask, BackupWriter, StoreWatch, Threads
 from remy_services.coordinator.middleware import Interceptor
 from remy_services.coordinator.tls import ReloadingTls, ServerTls, TokenWatch
@@ -38,54 +38,54 @@ from remy_services.stores.contract import CheckpointStore
 from remy_services.stores.recordings import read_recording
 from remy_services.transport.grpc import SimulatorIdentity, WorkerFleet
 from remy_services.transport.ray import RayFleet, RaySettings, RayUnavailable
-from remy_services.transport.reproductions import keep_in
+from remy_services.transport.reproductions import reproduction_writer
 
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """Everything that a coordinator is told when it starts."""
+    """All settings of a coordinator."""
 
     listen: Address
     store_url: str
-    #: Of this coordinator, for people.
+    #: Name of this coordinator in logs and histories.
     name: str
     farm: FarmSettings = field(default_factory=FarmSettings)
     accept_data_loss: bool = False
-    #: Of a second place for jobs; None: there is none.
+    #: Mirror URL; None disables mirroring.
     mirror_url: str | None = None
     #: "local", "workers" or "ray".
     evaluator: str = "local"
-    #: Of the evaluator "local".
+    #: Threads of the "local" evaluator.
     threads: int = 1
-    #: Of the evaluator "ray".
+    #: Settings of the "ray" evaluator.
     ray: RaySettings = field(default_factory=RaySettings)
-    #: Folder, or URL as of a mirror, for evaluation tasks that were given up because they kept
-    #: ending their workers; None: they are not written.
+    #: Folder or fsspec URL for tasks that were quarantined because they crashed their workers;
+    #: None discards them.
     reproductions: str | None = None
-    #: Serves health alone, in plain text; None: only the other address does.
+    #: Address of a separate plaintext health endpoint; None serves health at `listen` only.
     health_listen: Address | None = None
     tls: ServerTls | None = None
     tokens_file: Path | None = None
-    #: Whether to serve others than this machine without TLS and tokens.
+    #: Whether to allow a non-loopback address without TLS and tokens.
     is_insecure: bool = False
     has_reflection: bool = True
-    #: How Kubernetes is to run workers for each job; None: it is not.
+    #: Settings file of the Kubernetes worker launcher; None disables it.
     kubernetes_workers: Path | None = None
-    #: Whether to serve the DesignJobs of its namespace on Kubernetes.
+    #: Whether to reconcile the DesignJobs of the coordinator's Kubernetes namespace.
     kubernetes_design_jobs: bool = False
     maximum_message_bytes: int = 16 << 20
-    #: On one connection.
+    #: Maximum concurrent gRPC streams per connection.
     maximum_streams: int = 1000
-    #: For leaving the last checkpoints when the server is told to end.
+    #: Time for final checkpoints and open calls after a stop signal.
     grace_seconds: float = 20.0
-    #: Is written when the server serves, and holds its address.
+    #: File to which the server writes its address once it is ready; None writes none.
     ready_file: Path | None = None
 
     def check(self) -> None:
-        """Raises SettingsError if it would not be safe to serve like this."""
+        """Raises SettingsError if these settings would be unsafe."""
         if self.farm.retention_seconds is not None and self.mirror_url is None:
             raise SettingsError(
-                "--retention-days leaves old jobs to the mirror alone; --mirror must be given too"
+                "--retention-days removes old jobs from the store and therefore requires --mirror"
             )
         if self.listen.is_loopback or self.is_insecure:
             return
@@ -99,9 +99,9 @@ class ServerSettings:
         ]
         if missing:
             raise SettingsError(
-                f"{self.listen} can be reached by others, and {' and '.join(missing)} "
-                f"{'is' if len(missing) == 1 else 'are'} missing; give them, listen on 127.0.0.1, "
-                f"or accept the risk with --insecure"
+                f"{self.listen} is reachable from other machines, but {' and '.join(missing)} "
+                f"{'is' if len(missing) == 1 else 'are'} missing; set them, listen on 127.0.0.1, "
+                "or accept the risk with --insecure"
             )
 
 
@@ -111,13 +111,13 @@ def new_server(
     maximum_message_bytes: int,
     maximum_streams: int,
 ) -> grpc.aio.Server:
-    """A server without services and ports."""
+    """Creates a server without services and ports."""
     options = (
         *SERVER_OPTIONS,
         ("grpc.max_receive_message_length", maximum_message_bytes),
         ("grpc.max_send_message_length", maximum_message_bytes),
         ("grpc.max_concurrent_streams", maximum_streams),
-        # Two coordinators on one port would each get a part of the calls.
+        # With SO_REUSEPORT two coordinators on one port would each receive a part of the calls.
         ("grpc.so_reuseport", 0),
     )
     return grpc.aio.server(interceptors=list(interceptors), options=options)
@@ -126,7 +126,7 @@ def new_server(
 def open_port(
     server: grpc.aio.Server, address: Address, credentials: grpc.ServerCredentials | None
 ) -> Address:
-    """Has the server listen; the address with the port that it got. Raises SettingsError."""
+    """Opens a port and returns the bound address. Raises SettingsError."""
     try:
         if credentials is None:
             port = server.add_insecure_port(str(address))
@@ -134,14 +134,15 @@ def open_port(
             port = server.add_secure_port(str(address), credentials)
     except RuntimeError as error:
         raise SettingsError(
-            f"cannot listen on {address}; is it in use, or not of this machine?"
+            f"cannot listen on {address}: the port is in use or the address is not local"
         ) from error
     return replace(address, port=port)
 
 
-#: The event loop turns. A coordinator that waits for its store is alive.
+#: Health service name: serving while the event loop runs, also while the store is unavailable.
 LIVENESS = "liveness"
-#: Jobs are served, and the store takes commits. Also what the server as a whole says.
+#: Health service name: serving while jobs are loaded and the store accepts commits. The empty name
+#: #: reports the same.
 READINESS = "readiness"
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -154,24 +155,24 @@ _WORKER_SERVICE = worker_service_pb2.DESCRIPTOR.services_by_name["WorkerService"
 def make_evaluator(
     settings: ServerSettings, work_left: Callable[[str], bool], load_trace: LoadTrace
 ) -> SharedEvaluator:
-    """That of the settings, to be used in the running event loop.
+    """Creates the evaluator that the settings name, in the running event loop.
 
-    `work_left(job_id)` says whether a job, or any if empty, may still have something to evaluate;
-    `load_trace` knows the recordings that jobs name. Raises SettingsError.
+    `work_left(job_id)` returns whether the job, or any job if empty, may still need evaluations.
+    `load_trace` reads link traces from the store. Raises SettingsError.
     """
     options: dict[str, Any] = {"load_trace": load_trace}
     if settings.evaluator == "local":
         return ThreadPoolEvaluator(settings.threads, **options)
     options["work_left"] = work_left
     if settings.reproductions is not None:
-        options["keep_reproduction"] = keep_in(settings.reproductions)
+        options["keep_reproduction"] = reproduction_writer(settings.reproductions)
     match settings.evaluator:
         case "workers":
             return WorkerFleet(**options)
         case "ray":
             return _ray_fleet(settings, options)
     raise SettingsError(
-        f"--evaluator is {settings.evaluator}, which this coordinator does not have"
+        f"--evaluator is {settings.evaluator}, but must be one of local, workers, ray"
     )
 
 
@@ -184,8 +185,8 @@ def _ray_fleet(settings: ServerSettings, options: dict[str, Any]) -> RayFleet:
     return fleet
 
 
-# Of the grace period.
-_SHARE_FOR_MIRROR = 0.2
+# Fractions of the grace period for finishing mirror writes, final checkpoints, and open calls.
+_MIRROR_GRACE_FRACTION = 0.2
 
 _log = structlog.get_logger()
 
@@ -193,13 +194,13 @@ _log = structlog.get_logger()
 _DESIGN_SERVICE = design_service_pb2.DESCRIPTOR.services_by_name["DesignService"].full_name
 
 _SHUTTING_DOWN = "the coordinator is shutting down"
-# Of the grace period: for the jobs to be kept, and for calls that are being answered after that.
-_SHARE_FOR_JOBS = 0.7
-_SHARE_FOR_LAST_CALLS = 0.1
+
+_JOBS_GRACE_FRACTION = 0.7
+_CALLS_GRACE_FRACTION = 0.1
 
 
 class CoordinatorServer:
-    """Starts in `start`, ends in `stop`; to be used in one event loop."""
+    """A coordinator. `start` and `stop` must be called in the same event loop."""
 
     def __init__(
         self, settings: ServerSettings, instrumentation: Instrumentation | None = None
@@ -211,16 +212,17 @@ class CoordinatorServer:
         self._health = health.aio.HealthServicer()
         self._farm: Farm | None = None
         self._server: grpc.aio.Server | None = None
-        # Frees what was opened, the last first.
+        # Closes resources in reverse order of opening.
         self._ending = AsyncExitStack()
 
     @property
     def farm(self) -> Farm | None:
-        """None while the store is not there."""
+        """The farm; None until the store has been opened."""
         return self._farm
 
     async def start(self) -> Address:
-        """Serves from now on; returns where. Waits for a store that is not available.
+        """Starts serving and returns the address. Waits until the store is available.
+
 
         Raises SettingsError, FileError or StoreError.
         """
@@ -233,7 +235,7 @@ class CoordinatorServer:
             tokens.begin()
             self._ending.push_async_callback(tokens.close)
         else:
-            _log.warning("nobody is asked for a token: whoever can call here is an administrator")
+            _log.warning("no tokens are configured: every caller is an administrator")
         credentials = None if settings.tls is None else ReloadingTls(settings.tls).credentials()
         await self._serve_health()
         threads = Threads()
@@ -270,13 +272,15 @@ class CoordinatorServer:
         return address
 
     async def stop(self) -> None:
-        """Takes no more work, leaves a checkpoint of every job, and ends in the grace period."""
+        """Checkpoints all jobs and shuts down within the grace period."""
         _log.info("shutting down")
         await self._health.enter_graceful_shutdown()
-        for_calls = self._settings.grace_seconds * _SHARE_FOR_LAST_CALLS
+        for_calls = self._settings.grace_seconds * _CALLS_GRACE_FRACTION
         if self._farm is not None:
-            await self._farm.close(_SHUTTING_DOWN, self._settings.grace_seconds * _SHARE_FOR_JOBS)
-            # Workers hear why their streams end.
+            await self._farm.close(
+                _SHUTTING_DOWN, self._settings.grace_seconds * _JOBS_GRACE_FRACTION
+            )
+            # Closes worker streams with a reason before the server stops.
             await self._farm.evaluator.close()
         if self._server is not None:
             await self._server.stop(for_calls)
@@ -284,9 +288,9 @@ class CoordinatorServer:
         _log.info("ended")
 
     async def _open_store(self, threads: Threads) -> CheckpointStore:
-        """Waits for a store that is not available."""
+        """Opens the store, and waits until it is available."""
         settings = self._settings
-        opened = await until_available(
+        opened = await retry_until_available(
             lambda: threads.store(
                 open_store, settings.store_url, accept_data_loss=settings.accept_data_loss
             ),
@@ -302,7 +306,7 @@ class CoordinatorServer:
         backup = None
         if settings.mirror_url is not None:
             backup = BackupWriter(Backup(settings.mirror_url), store)
-            grace_seconds = settings.grace_seconds * _SHARE_FOR_MIRROR
+            grace_seconds = settings.grace_seconds * _MIRROR_GRACE_FRACTION
             self._ending.push_async_callback(backup.close, grace_seconds)
         environment = Environment(
             store, threads, now, around.observer, settings.name, backup, around.clock
@@ -318,15 +322,15 @@ class CoordinatorServer:
         store_watch: StoreWatch,
         evaluator: SharedEvaluator,
     ) -> None:
-        """Adds everything that is called over the network."""
+        """Registers the gRPC services."""
         durability = farm.environment.store.durability()
         information = ServerInformation(farm, store_watch, durability, SimulatorIdentity.own())
-        # What is generated has no types.
+        # Generated gRPC code has no type hints.
         add_design_service: Any = design_service_pb2_grpc.add_DesignServiceServicer_to_server
         add_design_service(DesignService(farm, information), server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         names = [_DESIGN_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME]
-        # Actors of Ray call at a port of their own.
+        # Ray actors connect to the RayFleet's own port.
         if isinstance(evaluator, WorkerFleet) and not isinstance(evaluator, RayFleet):
             evaluator.add_to(server)
             names.append(_WORKER_SERVICE)
@@ -334,7 +338,7 @@ class CoordinatorServer:
             reflection.enable_server_reflection(names, server)
 
     async def _serve_health(self) -> None:
-        """Health alone, in plain text, for whoever starts and stops this process."""
+        """Serves the plaintext health endpoint for probes."""
         if self._settings.health_listen is None:
             return
         server = new_server(
@@ -361,7 +365,8 @@ class CoordinatorServer:
         except ImportError as error:
             flag = "--kubernetes-design-jobs" if path is None else "--kubernetes-workers"
             raise SettingsError(
-                f"{flag} needs what is not installed: pip install 'remy-farm-services[kubernetes]'"
+                f"{flag} requires the Kubernetes extra: pip install "
+                "'remy-farm-services[kubernetes]'"
             ) from error
         tasks: list[BackgroundTask] = [] if path is None else [WorkerJobs(farm, path, evaluator)]
         if with_design_jobs:
@@ -376,17 +381,18 @@ class CoordinatorServer:
 
 
 async def serve(settings: ServerSettings, instrumentation: Instrumentation | None = None) -> None:
-    """Runs a coordinator until the process is told to end, by SIGTERM or Ctrl-C.
+    """Runs a coordinator until SIGTERM or SIGINT.
+
 
     Raises SettingsError, FileError or StoreError.
     """
     server = CoordinatorServer(settings, instrumentation)
-    told_to_end = asyncio.Event()
+    stop_requested = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, told_to_end.set)
+        loop.add_signal_handler(number, stop_requested.set)
     starting = asyncio.create_task(server.start())
-    waiting = asyncio.create_task(told_to_end.wait())
+    waiting = asyncio.create_task(stop_requested.wait())
     try:
         await asyncio.wait({starting, waiting}, return_when=asyncio.FIRST_COMPLETED)
         if starting.done():

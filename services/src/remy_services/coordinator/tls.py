@@ -1,4 +1,4 @@
-"""TLS and tokens that may be renewed while the server runs."""
+"""Reloads TLS certificates and tokens when their files change."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from remy_rpc.settings import SettingsError
 from remy_services.coordinator.access import Authorizer, Tokens
 from remy_services.coordinator.maintenance import BackgroundTask
 
-#: What tells one content of a file from another without reading it.
+#: Inode, modification time and size of each file, to detect changes without reading; None if
+#: missing.
 Signature = tuple[tuple[int, int, int] | None, ...]
 
 
 def signature_of(paths: Iterable[Path]) -> Signature:
-    """Differs once a file was replaced, changed, or is gone."""
+    """Returns a value that changes when a file is replaced, modified or removed."""
     return tuple(_signature(path) for path in paths)
 
 
@@ -43,22 +44,22 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class ServerTls:
-    """Paths of PEM files."""
+    """Paths of the server's PEM files."""
 
     certificate: Path
     key: Path
-    #: Of the authorities that must have signed a client's certificate; None: clients need none.
+    #: CA certificates that sign client certificates; None accepts clients without one.
     client_ca: Path | None = None
 
 
 class ReloadingTls:
-    """Reads certificate, key and authorities again when the files have changed.
+    """Server credentials that reload certificate, key and CA when their files change.
 
-    New files that make no sense are told of in the log, and the last good ones go on being used.
+    If new files are invalid, the error is logged and the previous credentials stay in use.
     """
 
     def __init__(self, files: ServerTls) -> None:
-        """Raises SettingsError or FileError if they cannot be used."""
+        """Raises SettingsError or FileError if the files cannot be used."""
         self._files = files
         paths = (files.certificate, files.key, files.client_ca)
         self._paths = [path for path in paths if path is not None]
@@ -67,20 +68,20 @@ class ReloadingTls:
         self._configuration = _read(files)
 
     def credentials(self) -> grpc.ServerCredentials:
-        """For a server's port."""
+        """Returns the credentials for a server port."""
         return grpc.dynamic_ssl_server_credentials(
             self._configuration,
-            # None, for "as before", is not in the types.
-            cast("Callable[[], grpc.ServerCertificateConfiguration]", self._newer),
+            # gRPC also accepts None ("unchanged"), which its type hints omit.
+            cast("Callable[[], grpc.ServerCertificateConfiguration]", self._changed_configuration),
             require_client_authentication=self._files.client_ca is not None,
         )
 
     def certificate_end(self) -> float:
-        """When the certificate ends, in Unix time."""
+        """Returns the certificate's expiry as Unix time."""
         return _certificate(self._files.certificate).not_valid_after_utc.timestamp()
 
-    def _newer(self) -> grpc.ServerCertificateConfiguration | None:
-        """What the library asks before each connection, from its own threads."""
+    def _changed_configuration(self) -> grpc.ServerCertificateConfiguration | None:
+        """Called by gRPC before each handshake, in its threads. Returns None if nothing changed."""
         with self._lock:
             signature: Signature = signature_of(self._paths)
             if signature == self._signature:
@@ -91,7 +92,7 @@ class ReloadingTls:
         except (FileError, SettingsError) as error:
             _log.error("the new certificate cannot be used", why=str(error))
             return None
-        _log.info("the certificate was read anew", ends=self.certificate_end())
+        _log.info("the certificate was reloaded", ends=self.certificate_end())
         return configuration
 
 
@@ -111,26 +112,28 @@ def _certificate(path: Path) -> x509.Certificate:
     try:
         return x509.load_pem_x509_certificates(read_file(path, limit=_MOST_BYTES))[0]
     except (ValueError, IndexError) as error:
-        raise SettingsError(f"{path} holds no certificate in PEM form") from error
+        raise SettingsError(f"{path} does not contain a PEM certificate") from error
 
 
 def _check_pair(files: ServerTls) -> None:
-    """A renewal may have replaced one of the two files only, so far."""
+    """Raises SettingsError if key and certificate do not match, as in the middle of a renewal."""
     try:
         key = load_pem_private_key(read_file(files.key, limit=_MOST_BYTES), password=None)
     except (ValueError, TypeError) as error:
-        raise SettingsError(f"{files.key} holds no private key in PEM form") from error
+        raise SettingsError(f"{files.key} does not contain a PEM private key") from error
     if key.public_key() != _certificate(files.certificate).public_key():
-        raise SettingsError(f"{files.key} is not the key of the certificate {files.certificate}")
+        raise SettingsError(
+            f"{files.key} is not the private key of the certificate {files.certificate}"
+        )
 
 
 _CHECK_SECONDS = 1.0
 
 
 class TokenWatch(BackgroundTask):
-    """Gives an authorizer the tokens of a file, and again whenever they change.
+    """Loads an authorizer's tokens from a file, and reloads them when the file changes.
 
-    A file that makes no sense is told of in the log, and the last good tokens go on being valid.
+    If the new file is invalid, the error is logged and the previous tokens stay valid.
     """
 
     def __init__(self, path: Path, authorizer: Authorizer) -> None:
@@ -154,7 +157,7 @@ class TokenWatch(BackgroundTask):
                 _log.error("the new tokens cannot be used", why=str(error))
             else:
                 self._signature = signature_of(self._paths)
-                _log.info("the tokens were read anew")
+                _log.info("the tokens were reloaded")
 
     def _read(self) -> None:
         tokens = Tokens.read(self._path)

@@ -1,4 +1,4 @@
-"""Workers that Kubernetes runs for the jobs of a farm, one Kubernetes Job for each."""
+"""Runs a farm's workers on Kubernetes, as one Kubernetes Job per design job."""
 
 from __future__ import annotations
 
@@ -23,25 +23,27 @@ from remy_services.kubernetes.manifest import (
     ConfigurationError,
     Design,
     LauncherSettings,
-    beyond_limits,
     design_of,
+    limit_violation,
     read_settings,
 )
 from remy_services.telemetry.samples import WorkerPods
 
 _log = structlog.get_logger()
 
-#: A Kubernetes Job that ended removes itself after its own time; then its design may be forgotten.
+#: Assumed ttlSecondsAfterFinished of a Kubernetes Job whose template sets none. The design must
+#: stay
+#: #: known until its Kubernetes Job is gone.
 _DEFAULT_TTL_SECONDS = 3600.0
 _RESTART_SECONDS = 5.0
-#: How often it is measured how busy workers are.
-_MEASURED_SECONDS = 15.0
+#: Minimum interval over which the saturation of workers is measured.
+_MEASUREMENT_SECONDS = 15.0
 
 
 class WorkerJobs(BackgroundTask):
-    """Keeps a launcher at work. To be used in the farm's event loop.
+    """Runs the launcher of worker Jobs in the farm's event loop, and restarts it after errors.
 
-    What is closed leaves the workers that there are to the next coordinator.
+    Closing leaves running workers to the next coordinator.
     """
 
     def __init__(self, farm: Farm, settings_path: Path, evaluator: SharedEvaluator) -> None:
@@ -52,23 +54,23 @@ class WorkerJobs(BackgroundTask):
             raise SettingsError(str(error)) from error
         self._farm = farm
         self._settings = settings
-        self._keeps_seconds = settings.finish_seconds + _ttl_seconds(settings)
-        farm.objection = self._objection
+        self._retention_seconds = settings.finish_seconds + _ttl_seconds(settings)
+        farm.unsupported_reason = self._unsupported_reason
         self._evaluator = evaluator
-        # By job: when it was last measured for how long its workers had all been busy, that, and
-        # for how much of the time before.
-        self._busy: dict[str, tuple[float, float, float | None]] = {}
-        self._hear(Report())
+        # By job id: time of the last measurement, saturated seconds at that time, and saturated
+        # share of the interval before it.
+        self._saturation: dict[str, tuple[float, float, float | None]] = {}
+        self._on_report(Report())
 
     async def _run(self) -> None:
         while True:
             cluster = KubernetesCluster(self._settings.instance)
-            launcher = Launcher(cluster, self._settings, self._designs, self._hear)
+            launcher = Launcher(cluster, self._settings, self._designs, self._on_report)
             try:
                 await launcher.run()
             except Exception as error:
-                # Designs go on with the workers that there are, and the farm with its designs.
-                _log.error("the launcher of workers is started anew", exc_info=error)
+                # Running workers and designs are unaffected; only scaling stops until the restart.
+                _log.error("the worker launcher failed and is restarted", exc_info=error)
             await asyncio.sleep(_RESTART_SECONDS)
 
     def _designs(self) -> Iterator[Design]:
@@ -76,28 +78,28 @@ class WorkerJobs(BackgroundTask):
         for handle in farm.catalogue:
             if handle.job.state not in FINAL:
                 yield design_of(farm.shown(handle), self._saturated_share(handle.job_id))
-            elif now - handle.job.end_time.seconds < self._keeps_seconds:
+            elif now - handle.job.end_time.seconds < self._retention_seconds:
                 yield design_of(handle.job)
 
     def _saturated_share(self, job_id: str) -> float | None:
-        """For how much of the time, of late, all threads of the job's workers have been busy."""
+        """Returns the recent share of time with all worker threads of the job busy, or None."""
         if not isinstance(self._evaluator, Dispatcher):
             return None
         seconds = self._evaluator.scheduler.saturated_seconds(job_id)
         now = time.monotonic()
-        measured_at, before, share = self._busy.get(job_id, (now, math.inf, None))
+        measured_at, before, share = self._saturation.get(job_id, (now, math.inf, None))
         if seconds is None or seconds < before:
-            # There were none, or there are none.
+            # The job had no workers at one end of the interval, so it gives no measurement.
             share, measured_at = None, now
-        elif now >= measured_at + _MEASURED_SECONDS:
+        elif now >= measured_at + _MEASUREMENT_SECONDS:
             share, measured_at = (seconds - before) / (now - measured_at), now
         else:
             return share
-        self._busy[job_id] = (measured_at, math.inf if seconds is None else seconds, share)
+        self._saturation[job_id] = (measured_at, math.inf if seconds is None else seconds, share)
         return share
 
-    def _hear(self, report: Report) -> None:
-        self._farm.said_of_workers = report.sentences
+    def _on_report(self, report: Report) -> None:
+        self._farm.worker_status = report.sentences
         self._farm.worker_pods = {
             job_id: WorkerPods(*counts.by_phase_and_end())
             for job_id, counts in report.counted.items()
@@ -106,8 +108,8 @@ class WorkerJobs(BackgroundTask):
             self._evaluator.scheduler.set_crashed_hosts(report.crashed)
             self._evaluator.advance_soon()
 
-    def _objection(self, spec: spec_pb2.DesignSpec) -> str | None:
-        return beyond_limits(spec.workers, self._settings.limits)
+    def _unsupported_reason(self, spec: spec_pb2.DesignSpec) -> str | None:
+        return limit_violation(spec.workers, self._settings.limits)
 
 
 def _ttl_seconds(settings: LauncherSettings) -> float:

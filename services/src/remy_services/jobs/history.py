@@ -1,4 +1,4 @@
-"""A job's epochs and steps as rows: what `history`, the page and files show of them."""
+"""Tables of a job's epochs and steps, for the `history` command, the web page and exports."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from remy_proto.v1 import job_pb2, progress_pb2
 
 
 def _known(message: Message | None, field: str) -> Any:
-    """The field, if it and the message are there."""
+    """Returns a field's value, or None if the message or the field is absent."""
     return getattr(message, field) if message is not None and message.HasField(field) else None
 
 
 def _estimate(name: str, of: Callable[[Any], Message | None]) -> Columns:
-    """Its mean and standard error, as far as they are known."""
+    """Columns for the mean and standard error of an estimate; empty cells where unknown."""
     return {
         name: (float, lambda entry: getattr(of(entry), "mean", None)),
         f"{name}_standard_error": (float, lambda entry: _known(of(entry), "standard_error")),
@@ -27,13 +27,13 @@ def _estimate(name: str, of: Callable[[Any], Message | None]) -> Columns:
 
 
 def _end_score(epoch: job_pb2.JobEpoch) -> Any:
-    """That of the table with which the epoch ended."""
+    """Returns the score of the table with which the epoch ended."""
     compared = epoch.record.comparison
     return _known(compared, "after" if compared.accepted else "before")
 
 
 def _measured(name: str) -> Columns:
-    """Of the table that the epoch came to, kept or not."""
+    """Column for a measurement of the epoch's new table, even if the table was rolled back."""
     return {name: (float, lambda epoch: _known(_known(epoch, "measured"), name))}
 
 
@@ -75,12 +75,12 @@ STEP_COLUMNS: Columns = {
 
 
 def epoch_rows(epochs: Iterable[job_pb2.JobEpoch]) -> list[Row]:
-    """A row for each epoch, by EPOCH_COLUMNS; the score is that of the table it ended with."""
+    """Returns a row with EPOCH_COLUMNS for each epoch. Scores are of the table at its end."""
     return [_row(EPOCH_COLUMNS, epoch) for epoch in epochs]
 
 
 def step_rows(events: Iterable[job_pb2.JobEvent]) -> list[Row]:
-    """A row for each step, by STEP_COLUMNS."""
+    """Returns a row with STEP_COLUMNS for each step."""
     steps = (event for event in events if event.progress.HasField("step_finished"))
     return [_row(STEP_COLUMNS, step) for step in steps]
 

@@ -1,4 +1,4 @@
-"""How far jobs are, how fast they go, and whose turn it is."""
+"""Job progress, throughput rates, and the queue policy."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from remy_proto.v1 import job_pb2, progress_pb2
 _SECONDS_PER_HOUR = 3600
 
 
-def measure(progress: progress_pb2.JobProgress, designer: Designer) -> None:
-    """Sets what a designer between two steps can tell: steps, epochs, work, rests, share done."""
+def update_from_designer(progress: progress_pb2.JobProgress, designer: Designer) -> None:
+    """Fills in the fields that a designer knows between two steps: steps, epochs, work done."""
     progress.step = designer.steps
     progress.epoch = designer.epoch
     progress.evaluations = designer.evaluations
@@ -27,10 +27,10 @@ def measure(progress: progress_pb2.JobProgress, designer: Designer) -> None:
         progress.share_done = share
 
 
-def follow(
+def update_from_events(
     progress: progress_pb2.JobProgress, events: Iterable[progress_pb2.ProgressEvent]
 ) -> None:
-    """Sets what only the events tell: scores, and the sizes of steps and tables."""
+    """Fills in the fields that only events carry: scores, and sizes of steps and tables."""
     for event in events:
         match event.WhichOneof("event"):
             case "step_finished":
@@ -61,15 +61,14 @@ def _follow_validation(
         progress.validated_score.CopyFrom(published)
 
 
-def come_to_rest(progress: progress_pb2.JobProgress) -> None:
-    """Clears what is only true of a job that is being worked on: its pace, its workers, and the
-    time left at that pace."""
+def clear_live_fields(progress: progress_pb2.JobProgress) -> None:
+    """Clears the fields that only apply to a running job: rates, workers and time left."""
     for field in ("evaluations_per_second", "packets_per_second", "workers", "eta_seconds"):
         progress.ClearField(field)
 
 
 def epochs_without_gain(epochs: Sequence[progress_pb2.EpochRecord]) -> int:
-    """How many of the last epochs in a row brought no gain; short climbs do not count."""
+    """Counts the latest consecutive epochs without gain. Short climbs are not counted."""
     count = 0
     for record in reversed(epochs):
         if record.HasField("start"):
@@ -81,18 +80,18 @@ def epochs_without_gain(epochs: Sequence[progress_pb2.EpochRecord]) -> int:
 
 
 def cost(cpu_seconds: float, price_per_cpu_hour: float) -> float:
-    """CPU time in money."""
+    """Returns the price of some CPU time."""
     return cpu_seconds / _SECONDS_PER_HOUR * price_per_cpu_hour
 
 
 WINDOW_SECONDS = 60.0
-# Closer samples take the place of one another.
+# A sample closer to its predecessor than this replaces the previous one.
 _SECONDS_BETWEEN_SAMPLES = 1.0
 
 
 @dataclass(frozen=True)
 class Rates:
-    """By second."""
+    """Throughput per second."""
 
     evaluations: float = 0.0
     packets: float = 0.0
@@ -106,14 +105,14 @@ class _Sample:
 
 
 class RateMeter:
-    """Takes running totals and the time of a clock that never goes back, in seconds."""
+    """Computes rates over a sliding window from running totals and monotonic times in seconds."""
 
     def __init__(self, seconds: float, evaluations: int = 0, packets: int = 0) -> None:
         self._samples = deque([_Sample(seconds, evaluations, packets)])
         self._workers: dict[str, float] = {}
 
-    def reached(self, seconds: float, evaluations: int, packets: int) -> None:
-        """The totals at a time. What was in an abandoned step counts no more: totals may fall."""
+    def record_totals(self, seconds: float, evaluations: int, packets: int) -> None:
+        """Records the totals at a time. Totals may fall when a step is abandoned."""
         sample = _Sample(seconds, evaluations, packets)
         before = self._samples[-2].seconds if len(self._samples) > 1 else None
         if before is not None and seconds - before < _SECONDS_BETWEEN_SAMPLES:
@@ -123,23 +122,23 @@ class RateMeter:
         while len(self._samples) > 2 and seconds - self._samples[1].seconds >= WINDOW_SECONDS:
             self._samples.popleft()
 
-    def worked(self, seconds: float, workers: frozenset[str]) -> None:
-        """These workers returned something."""
+    def record_workers(self, seconds: float, workers: frozenset[str]) -> None:
+        """Records that these workers returned results."""
         self._workers.update(dict.fromkeys(workers, seconds))
 
     def rates(self, seconds: float) -> Rates:
-        """What was done in the window before `seconds`."""
+        """Returns the rates in the window that ends at `seconds`."""
         first, last = self._samples[0], self._samples[-1]
-        took = max(seconds, last.seconds) - first.seconds
-        if took <= 0:
+        elapsed = max(seconds, last.seconds) - first.seconds
+        if elapsed <= 0:
             return Rates()
         return Rates(
-            evaluations=max(last.evaluations - first.evaluations, 0) / took,
-            packets=max(last.packets - first.packets, 0) / took,
+            evaluations=max(last.evaluations - first.evaluations, 0) / elapsed,
+            packets=max(last.packets - first.packets, 0) / elapsed,
         )
 
     def workers(self, seconds: float) -> int:
-        """How many workers returned something in the window before `seconds`."""
+        """Counts the workers that returned results in the window that ends at `seconds`."""
         self._workers = {
             worker: at for worker, at in self._workers.items() if seconds - at <= WINDOW_SECONDS
         }
@@ -148,19 +147,19 @@ class RateMeter:
 
 @dataclass(frozen=True)
 class QueueLimits:
-    """How many jobs run at once."""
+    """Maximum numbers of running jobs, in total and per owner."""
 
     running_jobs: int
     running_jobs_per_owner: int
 
 
-def whose_turn(
+def select_running_jobs(
     jobs: Iterable[job_pb2.Job], running: Container[str], limits: QueueLimits
 ) -> frozenset[str]:
-    """The ids of those, out of the jobs that run or could, that should run now.
+    """Returns the ids of the jobs that should run now, out of running and queued jobs.
 
-    By priority, higher first; among equals those in `running`, then first come, first served.
-    A job that only its owner's limit holds back lets others pass.
+    Higher priority first; among equals running jobs first, then first come, first served. A job
+    that is blocked by its owner's limit does not block jobs of other owners.
     """
     chosen: set[str] = set()
     by_owner: Counter[str] = Counter()

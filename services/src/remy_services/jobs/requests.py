@@ -1,4 +1,4 @@
-"""Requests about jobs: names, pages of lists, budgets, forks, imports and differences."""
+"""Pure logic of job requests: names, pagination, budgets, forks, imports and comparisons."""
 
 from __future__ import annotations
 
@@ -32,25 +32,24 @@ from remy_simulator.messages import to_native
 
 LONGEST_NAME = 100
 _RANDOM_BYTES = 5
-_MOST_SHOWN = 5
+_MAX_IDS_SHOWN = 5
 
 
 class NoSuchJob(Exception):
-    """No job has this id or name. One sentence for people."""
+    """No job has this id or name. The message is one sentence for users."""
 
 
 class AmbiguousName(Exception):
-    """Several jobs have this name. One sentence for people."""
+    """Several jobs match this name. The message is one sentence for users."""
 
 
 def new_job_id(unix_seconds: int, random: bytes) -> str:
-    """An id that sorts by time; `random` are at least 5 random bytes."""
+    """Returns an id that sorts by creation time; `random` has at least 5 random bytes."""
     return f"{unix_seconds:08x}{random[:_RANDOM_BYTES].hex()}"
 
 
 def problem_with_name(name: str) -> str | None:
-    """What is wrong with a name for a job; None if nothing is. The rule is that of specifications'
-    names."""
+    """Returns why a job name is invalid, or None. Specification names follow the same rule."""
     if not name:
         return "is empty"
     if len(name) > LONGEST_NAME:
@@ -59,24 +58,24 @@ def problem_with_name(name: str) -> str | None:
 
 
 def find_job(jobs: Iterable[job_pb2.Job], name: str) -> str:
-    """The id of the job of this id, or else of the only one of this name, or else of the only one
-    whose id begins like this.
+    """Returns the id of the job with this id, else with this unique name or unique id prefix.
+
 
     Raises NoSuchJob or AmbiguousName.
     """
-    named, begun = [], []
+    named, prefixed = [], []
     for job in jobs:
         if job.id == name:
             return job.id
         if job.name == name:
             named.append(job.id)
         if name and job.id.startswith(name):
-            begun.append(job.id)
-    found = named or begun
+            prefixed.append(job.id)
+    found = named or prefixed
     if not found:
         raise NoSuchJob(f"there is no job {_shown(name)}")
     if len(found) > 1:
-        newest = sorted(found, reverse=True)[:_MOST_SHOWN]
+        newest = sorted(found, reverse=True)[:_MAX_IDS_SHOWN]
         more = ", ..." if len(found) > len(newest) else ""
         what = "jobs are named" if named else "ids of jobs begin with"
         raise AmbiguousName(
@@ -93,11 +92,11 @@ _TOKEN = re.compile(r"(?P<time>-?[0-9]{1,20})/(?P<job>[^/]{1,200})")
 
 
 class BadPageToken(Exception):
-    """Not a token that a page came with."""
+    """The page token is not from an earlier response."""
 
 
-def passes(wanted: messages.ListJobsRequest, job: job_pb2.Job) -> bool:
-    """Whether the job is wanted; what is empty lets all pass."""
+def matches(wanted: messages.ListJobsRequest, job: job_pb2.Job) -> bool:
+    """Returns whether the job matches the filters; an empty filter matches all jobs."""
     return (
         (not wanted.states or job.state in wanted.states)
         and (not wanted.owner or job.owner == wanted.owner)
@@ -108,37 +107,38 @@ def passes(wanted: messages.ListJobsRequest, job: job_pb2.Job) -> bool:
 
 @dataclass(frozen=True)
 class Page:
-    """Some of the jobs, and the token of those after them; empty if there are none."""
+    """A page of jobs, and the token of the next page, which is empty on the last page."""
 
     jobs: list[job_pb2.Job]
     next_token: str
 
 
-def page_of(
+def paginate(
     jobs: Iterable[job_pb2.Job], wanted: messages.ListJobsRequest, *, size: int, token: str
 ) -> Page:
-    """At most `size` >= 1 of the jobs that are wanted, newest first, from where the token says.
+    """Returns at most `size` >= 1 matching jobs, newest first, starting after the token's job.
 
-    Jobs that come and go between two pages neither shift nor repeat others. Raises BadPageToken.
+    Jobs that are created or deleted between two pages do not shift other jobs. Raises
+    BadPageToken.
     """
-    passing = sorted((job for job in jobs if passes(wanted, job)), key=_place, reverse=True)
+    matching = sorted((job for job in jobs if matches(wanted, job)), key=_sort_key, reverse=True)
     if token:
-        last = _place_of(token)
-        passing = [job for job in passing if _place(job) < last]
-    page = passing[:size]
-    return Page(page, _token_of(page[-1]) if len(passing) > size else "")
+        last = _sort_key_of_token(token)
+        matching = [job for job in matching if _sort_key(job) < last]
+    page = matching[:size]
+    return Page(page, _token_of(page[-1]) if len(matching) > size else "")
 
 
-def _place(job: job_pb2.Job) -> tuple[int, str]:
+def _sort_key(job: job_pb2.Job) -> tuple[int, str]:
     return (job.create_time.ToNanoseconds(), job.id)
 
 
 def _token_of(job: job_pb2.Job) -> str:
-    nanoseconds, job_id = _place(job)
+    nanoseconds, job_id = _sort_key(job)
     return base64.urlsafe_b64encode(f"{nanoseconds}/{job_id}".encode()).decode()
 
 
-def _place_of(token: str) -> tuple[int, str]:
+def _sort_key_of_token(token: str) -> tuple[int, str]:
     try:
         text = base64.b64decode(token.encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError) as error:
@@ -149,20 +149,22 @@ def _place_of(token: str) -> tuple[int, str]:
     return (int(match["time"]), match["job"])
 
 
-def extended(
+def extend_budgets(
     spec: spec_pb2.DesignSpec,
     done: progress_pb2.JobProgress,
     *,
     stop: spec_pb2.Stop | None,
     joint_steps: int | None,
 ) -> spec_pb2.DesignSpec:
-    """The specification with other stop rules, or with another length of its schedule;
-    None leaves either as it is. Raises SpecError, whose paths are those of the request, also for
-    fewer steps or epochs than are done."""
+    """Returns the specification with new stop rules or a new number of joint steps.
+
+    None leaves either unchanged. Raises SpecError, with paths of the request, also for fewer steps
+    or epochs than are already done.
+    """
     if stop is not None:
         _check_above(stop, done)
     if stop is None and joint_steps is None:
-        problem = "or joint_steps must be given; there is nothing to change"
+        problem = "or joint_steps is required; the request changes nothing"
         raise SpecError("the request", [Violation("stop", problem)])
     changed = spec_pb2.DesignSpec()
     changed.CopyFrom(spec)
@@ -182,20 +184,21 @@ def _check_above(stop: spec_pb2.Stop, done: progress_pb2.JobProgress) -> None:
     violations = [
         Violation(
             f"stop.{name}",
-            f"is {most}, but the job has made {made} {name} already; at least as many are needed",
+            f"is {most}, but the job has already completed {completed} {name}; the limit must be "
+            "at least that",
         )
-        for name, most, made in (
+        for name, most, completed in (
             ("steps", stop.steps, done.step),
             ("epochs", stop.epochs, done.epoch),
         )
-        if stop.HasField(name) and 0 < most < made
+        if stop.HasField(name) and 0 < most < completed
     ]
     if violations:
         raise SpecError("the request", violations)
 
 
-def named_recordings(job: job_pb2.Job) -> list[bytes]:
-    """Hashes of the recordings that a job's links follow."""
+def referenced_traces(job: job_pb2.Job) -> list[bytes]:
+    """Returns the hashes of the link traces that a job references."""
     return [*trace_hashes(job.spec), *job.evaluation.traces]
 
 
@@ -203,9 +206,9 @@ _SOURCE = "the forked specification"
 
 
 def with_settings(spec: spec_pb2.DesignSpec, settings: Sequence[str]) -> spec_pb2.DesignSpec:
-    """The specification with settings such as "objective.delta=0.1" changed.
+    """Returns the specification with settings such as "objective.delta=0.1" applied.
 
-    Values are YAML. Raises SpecError, whose paths are those of the request or of the specification.
+    Values are YAML. Raises SpecError, with paths of the request or of the specification.
     """
     tree = read_yaml(to_yaml(spec), _SOURCE)
     for index, setting in enumerate(settings):
@@ -215,34 +218,37 @@ def with_settings(spec: spec_pb2.DesignSpec, settings: Sequence[str]) -> spec_pb
 
 
 _LONGEST_OWNER = 200
-# Jobs may have been named when more than specifications allow was allowed.
-_LONGEST_SHOWN = 200
+# Older farms allowed longer names than LONGEST_NAME, so imports accept this length.
+_LONGEST_IMPORTED_NAME = 200
 
 
-class NoJob(Exception):
-    """What should be a job cannot be one. One sentence for people."""
+class InvalidJob(Exception):
+    """An archive does not describe a valid job. The message is one sentence for users."""
 
 
 def check_job(archive: job_pb2.JobArchive) -> None:
-    """Raises NoJob, or SpecError, for what no farm would have made of a job."""
+    """Raises InvalidJob or SpecError if no farm can have exported this archive."""
     job = archive.record.job
     if not job.HasField("evaluation"):
         check_spec(job.spec, source="the job's specification")
     elif len(job.evaluation.parts) != len(archive.epochs):
-        raise NoJob(
-            f"the job has {len(job.evaluation.parts)} parts, and the archive {len(archive.epochs)}"
+        raise InvalidJob(
+            f"the job has {len(job.evaluation.parts)} parts, but the archive has "
+            f"{len(archive.epochs)}"
         )
     if job.state not in TRANSITIONS:
-        raise NoJob(f"the job's state is number {job.state}, which is no state")
+        raise InvalidJob(f"the job's state is {job.state}, which is not a known state")
     if job.revision != len(archive.events):
-        raise NoJob(
-            f"the job is at revision {job.revision}, and its history has {len(archive.events)} "
-            f"entries"
+        raise InvalidJob(
+            f"the job is at revision {job.revision}, but its history has {len(archive.events)} "
+            "events"
         )
-    if not job.name or len(job.name) > _LONGEST_SHOWN or not job.name.isprintable():
-        raise NoJob(f"the job's name must be printable text of 1 to {_LONGEST_SHOWN} characters")
+    if not job.name or len(job.name) > _LONGEST_IMPORTED_NAME or not job.name.isprintable():
+        raise InvalidJob(
+            f"the job's name must be printable text of 1 to {_LONGEST_IMPORTED_NAME} characters"
+        )
     if len(job.owner) > _LONGEST_OWNER or not job.owner.isprintable():
-        raise NoJob(
+        raise InvalidJob(
             f"the job's owner must be printable text of at most {_LONGEST_OWNER} characters"
         )
     try:
@@ -251,12 +257,15 @@ def check_job(archive: job_pb2.JobArchive) -> None:
         if archive.record.HasField("first_table"):
             to_native(archive.record.first_table)
     except ValueError as error:
-        raise NoJob(f"the job's table or time makes no sense: {error}") from error
+        raise InvalidJob(f"the job's table or a timestamp is invalid: {error}") from error
 
 
-def as_imported(archive: job_pb2.JobArchive, now: Timestamp, *, by: str, owner: str) -> None:
-    """Changes the archive into that of a job that rests here: paused, if it was not in a final
-    state; and that no request of a client of this farm has made."""
+def prepare_import(archive: job_pb2.JobArchive, now: Timestamp, *, by: str, owner: str) -> None:
+    """Prepares an archive for this farm, in place.
+
+    A job that is not final becomes paused. The client request id is cleared, because no client of
+    this farm sent it.
+    """
     record = archive.record
     record.client_request_id = ""
     record.request_sha256 = b""
@@ -265,14 +274,13 @@ def as_imported(archive: job_pb2.JobArchive, now: Timestamp, *, by: str, owner: 
     if record.job.state == CANCELLING:
         draft.finish(progress_pb2.STOP_REASON_CANCELLED, CANCELLED)
     elif record.job.state != PAUSED and record.job.state not in FINAL:
-        draft.rest(message="was brought here from another farm", by=by)
+        draft.pause_inactive(message="imported from another farm", by=by)
     record.CopyFrom(draft.record)
     archive.events.extend(draft.events)
 
 
 def differences(specs: Sequence[spec_pb2.DesignSpec]) -> list[messages.SettingDifference]:
-    """The settings in which they are not all alike, in the order of a specification file; empty
-    where a specification says nothing."""
+    """Returns the settings that differ, in file order; an absent setting has an empty value."""
     settings = [dict(_leaves(read_yaml(to_yaml(spec), "the specification"))) for spec in specs]
     paths = dict.fromkeys(path for each in settings for path in each)
     rows = [(path, [each.get(path, "") for each in settings]) for path in paths]

@@ -1,4 +1,4 @@
-"""The states of a job, what may be asked in each, and the changes of its record that follow."""
+"""Job states, the operations allowed in each, and edits of a job's record."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2, spec_pb2
 from remy_proto.v1.job_pb2 import JobState
-from remy_services.jobs.progress import come_to_rest
+from remy_services.jobs.progress import clear_live_fields
 
 PENDING: Final = job_pb2.JOB_STATE_PENDING
 SCHEDULING: Final = job_pb2.JOB_STATE_SCHEDULING
@@ -24,39 +24,39 @@ CANCELLED: Final = job_pb2.JOB_STATE_CANCELLED
 SUCCEEDED: Final = job_pb2.JOB_STATE_SUCCEEDED
 FAILED: Final = job_pb2.JOB_STATE_FAILED
 
-#: What may follow each state.
+#: Allowed successors of each state.
 TRANSITIONS: Final[Mapping[JobState, frozenset[JobState]]] = {
     PENDING: frozenset({SCHEDULING, PAUSED, CANCELLED}),
-    # A coordinator that ends, or a job of higher priority, sends a job back to wait.
+    # A coordinator that shuts down, or a job of higher priority, returns a job to the queue.
     SCHEDULING: frozenset({RUNNING, PENDING, PAUSING, CANCELLING, FAILED}),
-    # A design may end while it is asked to pause or to end.
+    # A design may finish while a pause or cancellation is pending.
     RUNNING: frozenset({PENDING, PAUSING, RECOVERING, CANCELLING, SUCCEEDED, FAILED}),
     PAUSING: frozenset({PAUSED, CANCELLING, SUCCEEDED, FAILED}),
     PAUSED: frozenset({PENDING, CANCELLED}),
     RECOVERING: frozenset({RUNNING, PENDING, PAUSING, CANCELLING, FAILED}),
     CANCELLING: frozenset({CANCELLED, SUCCEEDED, FAILED}),
-    # Extended.
+    # With new budgets.
     CANCELLED: frozenset({PENDING}),
     SUCCEEDED: frozenset({PENDING}),
-    # Its cause was put right.
+    # Resumed after the cause of the failure was fixed.
     FAILED: frozenset({PENDING}),
 }
 
-#: Nothing happens to a job any more unless somebody asks for it.
+#: A job in these states changes only on request.
 FINAL: Final = frozenset({CANCELLED, SUCCEEDED, FAILED})
-#: A coordinator is at work on the job, or was when it ended.
+#: A coordinator runs the job, or did until it crashed.
 ACTIVE: Final = frozenset({SCHEDULING, RUNNING, PAUSING, RECOVERING, CANCELLING})
-#: Waits for its turn.
+#: The job is queued.
 WAITING: Final = frozenset({PENDING})
 
 
 def name_of(state: JobState) -> str:
-    """The state as it is shown to people: "RUNNING"."""
+    """Returns the state's name without prefix, such as "RUNNING"."""
     return JobState.Name(state).removeprefix("JOB_STATE_")
 
 
 class Operation(Enum):
-    """What somebody asks of a job, as it is called in sentences."""
+    """An operation on a job. The value is its participle in error messages."""
 
     PAUSE = "paused"
     RESUME = "resumed"
@@ -65,11 +65,11 @@ class Operation(Enum):
     DELETE = "deleted"
 
 
-class NotNow(Exception):
-    """The job's state does not allow it. One sentence for people."""
+class WrongState(Exception):
+    """The job's state does not allow the operation. The message is one sentence for users."""
 
 
-# The state that follows each state; the same one where nothing is left to do.
+# State after each operation, by present state. An unchanged state means that nothing is left to do.
 _FOLLOWING: Final[Mapping[Operation, Mapping[JobState, JobState]]] = {
     Operation.PAUSE: {
         PENDING: PAUSED,
@@ -111,46 +111,46 @@ _FOLLOWING: Final[Mapping[Operation, Mapping[JobState, JobState]]] = {
 
 
 def state_after(operation: Operation, state: JobState) -> JobState:
-    """The state that the operation leads to from `state`; the same if it changes none.
+    """Returns the state after an operation in `state`, which may be unchanged.
 
-    Raises NotNow where the state does not allow it.
+    Raises WrongState if the state does not allow the operation.
     """
     following = _FOLLOWING[operation]
     if state not in following:
         allowed = ", ".join(name_of(each) for each in sorted(following))
-        raise NotNow(
-            f"a job that is {name_of(state)} cannot be {operation.value}; it must be one of "
-            f"{allowed}"
+        raise WrongState(
+            f"a job in state {name_of(state)} cannot be {operation.value}; its state must be one "
+            f"of {allowed}"
         )
     return following[state]
 
 
 class Draft:
-    """Changes that are committed together. The record that it begins with stays as it is."""
+    """Collects changes of a job's record that are committed together; copies the given record."""
 
     def __init__(self, record: job_pb2.JobRecord, now: Timestamp) -> None:
         self.record = job_pb2.JobRecord()
         self.record.CopyFrom(record)
         self.events: list[job_pb2.JobEvent] = []
-        #: The designer's state to be kept with them; None: the last one stays the newest.
+        #: New designer snapshot; None keeps the previous one.
         self.snapshot: bytes | None = None
-        #: New epochs, or those that take the place of others of their numbers.
+        #: New epochs; an epoch with an existing number replaces it.
         self.epochs: Sequence[job_pb2.JobEpoch] = ()
         self._now = now
 
     @property
     def job(self) -> job_pb2.Job:
-        """The job as it will be."""
+        """The job with all changes so far."""
         return self.record.job
 
     def move(self, to: JobState, *, message: str = "", by: str = "") -> None:
-        """Changes the job's state. Raises ValueError if that one does not follow the present one.
+        """Changes the job's state. Raises ValueError if the transition is not allowed.
 
-        `message` is one sentence for people, `by` who asked for it.
+        `message` is one sentence for users; `by` is the caller who asked for the change.
         """
         job = self.record.job
         if job.state and to not in TRANSITIONS[job.state]:
-            raise ValueError(f"a job that is {name_of(job.state)} cannot become {name_of(to)}")
+            raise ValueError(f"a job in state {name_of(job.state)} cannot change to {name_of(to)}")
         changed = job_pb2.StateChanged(to=to, message=message, by=by)
         setattr(changed, "from", job.state)
         job.state = to
@@ -163,37 +163,37 @@ class Draft:
             for field in ("end_time", "stop_reason", "failure_reason"):
                 job.ClearField(field)
         if to not in ACTIVE:
-            come_to_rest(job.progress)
+            clear_live_fields(job.progress)
         self._add(job_pb2.JobEvent(state_changed=changed))
 
-    def rest(self, *, message: str, by: str) -> None:
-        """Pauses a job that nobody is at work on any more, whatever its state says."""
+    def pause_inactive(self, *, message: str, by: str) -> None:
+        """Pauses a job that no coordinator runs, from any non-final state."""
         if PAUSED not in TRANSITIONS[self.job.state]:
             self.move(PAUSING, message=message, by=by)
         self.move(PAUSED, message=message, by=by)
 
     def cancel(self, *, by: str) -> None:
-        """Somebody ended the job, which was not at work."""
+        """Cancels a job that is not running."""
         self.move(CANCELLED, by=by)
         self.record.job.stop_reason = progress_pb2.STOP_REASON_CANCELLED
 
     def finish(self, reason: progress_pb2.StopReason, to: JobState) -> None:
-        """The design has come to its end, for this reason."""
+        """Ends the job with a stop reason."""
         self.move(to)
         self.record.job.stop_reason = reason
 
     def fail(self, reason: job_pb2.FailureReason, message: str, to: JobState) -> None:
-        """The job cannot go on."""
+        """Ends the job with a failure reason."""
         self.move(to, message=message)
         self.record.job.failure_reason = reason
 
-    def made_progress(self, events: Sequence[progress_pb2.ProgressEvent]) -> None:
-        """The designer reported these."""
+    def add_progress_events(self, events: Sequence[progress_pb2.ProgressEvent]) -> None:
+        """Adds progress events to the history."""
         for event in events:
             self._add(job_pb2.JobEvent(progress=event))
 
-    def evaluated(self, first: int, outcomes: Sequence[bytes]) -> None:
-        """The parts of an evaluation job from `first` on came to these."""
+    def add_outcomes(self, first: int, outcomes: Sequence[bytes]) -> None:
+        """Adds the outcomes of an evaluation job's parts, numbered from `first`."""
         self.epochs = [
             job_pb2.JobEpoch(
                 record=progress_pb2.EpochRecord(epoch=number),
@@ -205,33 +205,33 @@ class Draft:
         parts = self.record.job.progress.step = first + len(outcomes)
         self._add(job_pb2.JobEvent(parts_evaluated=job_pb2.PartsEvaluated(parts=parts)))
 
-    def recovered(self, step: int, coordinator: str) -> None:
-        """A coordinator took the job up where its last snapshot left it."""
+    def record_recovery(self, step: int, coordinator: str) -> None:
+        """Records that a coordinator resumed the job from its last snapshot."""
         self.record.job.progress.recoveries += 1
         self._add(job_pb2.JobEvent(recovered=job_pb2.Recovered(step=step, coordinator=coordinator)))
 
-    def refused_snapshot(self, revision: int, why: str) -> None:
-        """The snapshot that was committed with `revision` cannot be used."""
+    def record_damaged_snapshot(self, revision: int, why: str) -> None:
+        """Records that the snapshot of `revision` is damaged and was not used."""
         refused = job_pb2.SnapshotRefused(snapshot_revision=revision, why=why)
         self._add(job_pb2.JobEvent(snapshot_refused=refused))
 
-    def changed_budget(self, spec: spec_pb2.DesignSpec, by: str) -> None:
-        """The job's specification differs in its budgets from now on."""
+    def change_budget(self, spec: spec_pb2.DesignSpec, by: str) -> None:
+        """Replaces the job's specification, which differs in its budgets."""
         self.record.job.spec.CopyFrom(spec)
-        self._changed_budget(by)
+        self._add_budget_change(by)
 
-    def changed_priority(self, priority: int, by: str) -> None:
-        """The job runs before others, or after them, from now on."""
+    def change_priority(self, priority: int, by: str) -> None:
+        """Changes the job's priority."""
         self.record.job.priority = priority
         self._add(job_pb2.JobEvent(budget_changed=job_pb2.BudgetChanged(priority=priority, by=by)))
 
-    def measured_length(self, spec: spec_pb2.DesignSpec) -> None:
-        """A budget of CPU time has come to a number of steps, which `spec` has."""
+    def set_measured_steps(self, spec: spec_pb2.DesignSpec) -> None:
+        """Stores the number of steps in `spec` that a CPU-time budget was converted to."""
         job = self.record.job
         job.spec.search.CopyFrom(spec.search)
-        self._changed_budget(by="")
+        self._add_budget_change(by="")
 
-    def _changed_budget(self, by: str) -> None:
+    def _add_budget_change(self, by: str) -> None:
         spec = self.record.job.spec
         changed = job_pb2.BudgetChanged(stop=spec.stop, joint_steps=spec.search.joint.steps, by=by)
         self._add(job_pb2.JobEvent(budget_changed=changed))
@@ -244,11 +244,11 @@ class Draft:
         self.events.append(event)
 
 
-_ENDED = "its coordinator ended"
+_ENDED = "its coordinator stopped"
 
 
 def after_crash(draft: Draft) -> None:
-    """Moves the job on to a state that a new coordinator can go on from."""
+    """Moves an active job to a state from which a new coordinator can continue."""
     match draft.job.state:
         case job_pb2.JOB_STATE_SCHEDULING:
             draft.move(PENDING, message=f"{_ENDED} before its first step")
@@ -261,29 +261,31 @@ def after_crash(draft: Draft) -> None:
 
 
 class JobObserver:
-    """Is called in the event loop, and should return at once; jobs must not be modified. This one
-    does nothing."""
+    """Receives notifications about jobs; this base class ignores them.
+
+    Methods are called in the event loop, must not block, and must not modify jobs.
+    """
 
     def state_changed(self, job: job_pb2.Job, before: JobState) -> None:
-        """The change has been committed; `job` is as it is now."""
+        """A state change has been committed; `job` has the new state."""
 
     def step(
         self, job: job_pb2.Job, request: evaluation_pb2.EvaluationRequest
     ) -> AbstractContextManager[None]:
-        """Surrounds the evaluation of one request, and the step that its outcome makes."""
+        """Context around the evaluation of one request and the step that uses its outcome."""
         return nullcontext()
 
     def progressed(self, job: job_pb2.Job, event: progress_pb2.ProgressEvent) -> None:
-        """The event has been committed."""
+        """A progress event has been committed."""
 
     def computed(self, job_id: str, seconds: float) -> None:
-        """A designer has computed for so long."""
+        """A designer has used this much CPU time."""
 
-    def store_in_trouble(self, job_id: str, why: str) -> None:
-        """A commit could not be made, and will be tried again."""
+    def on_store_unavailable(self, job_id: str, why: str) -> None:
+        """A commit failed because the store is unavailable, and will be retried."""
 
-    def store_well_again(self, job_id: str) -> None:
-        """That commit has been made."""
+    def on_store_recovered(self, job_id: str) -> None:
+        """The retried commit has succeeded."""
 
     def lost(self, job_id: str, why: str) -> None:
-        """Another coordinator has the job now."""
+        """Another coordinator has acquired the job."""

@@ -202,7 +202,7 @@ def job_of(design: Design, settings: LauncherSettings, owner: Owner | None) -> d
     Its name holds a digest of all the rest, so that another image or another template is another
     Job. Raises ClusterRefused if the specification asks for more than the limits allow.
     """
-    trouble = beyond_limits(design.workers, settings.limits)
+    trouble = limit_violation(design.workers, settings.limits)
     if trouble is not None:
         raise ClusterRefused(trouble)
     job: dict[str, Any] = copy.deepcopy(dict(settings.template))
@@ -230,7 +230,7 @@ def job_of(design: Design, settings: LauncherSettings, owner: Owner | None) -> d
     return job
 
 
-def beyond_limits(workers: spec_pb2.Workers, limits: WorkerLimits) -> str | None:
+def limit_violation(workers: spec_pb2.Workers, limits: WorkerLimits) -> str | None:
     """What of a specification's `workers` this farm does not allow, in one sentence."""
     if workers.HasField("image") and not any(
         fnmatchcase(workers.image, pattern) for pattern in limits.images

@@ -1,6 +1,6 @@
-"""Where jobs are kept: one contract, and its implementations on SQLite and Redis.
+"""Stores of jobs: one contract, implemented on SQLite and Redis.
 
-Around the stores: snapshots that can be trusted, jobs as files, and a mirror of those.
+Also: verified snapshots, job archives, link traces, and a mirror of archives.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ __all__ = ["CheckpointStore", "RedisStore", "SqliteStore", "StoreError", "open_s
 def open_store(
     url: str, *, accept_data_loss: bool = False, environment: Mapping[str, str] = os.environ
 ) -> CheckpointStore:
-    """The store at this URL; one that is new is empty.
+    """Opens the store at a URL, and creates it if it does not exist.
 
-    `sqlite:///var/lib/farm.db` is /var/lib/farm.db, `sqlite:farm.db` is in the working directory.
-    Forms and options of the others are those of `parse_address`; a password of Redis comes from
-    the file that REMY_FARM_REDIS_PASSWORD_FILE in the environment names, or from
-    REMY_FARM_REDIS_PASSWORD. Unless that is accepted, a server that would lose acknowledged commits
-    is refused.
+    `sqlite:///var/lib/farm.db` names /var/lib/farm.db; `sqlite:farm.db` is relative to the working
+    directory. For Redis URLs see `parse_address`. The Redis password is read from the file named by
+    REMY_FARM_REDIS_PASSWORD_FILE, or from REMY_FARM_REDIS_PASSWORD. A Redis server that may lose
+    acknowledged commits is refused unless `accept_data_loss` is set.
 
-    Raises StoreUnavailable if the store cannot be reached now, and StoreError for a URL that makes
-    no sense and for what will not get better by waiting.
+    Raises StoreUnavailable if the store cannot be reached now, and StoreError for an invalid URL
+    and other permanent errors.
     """
     scheme, _, rest = url.partition(":")
     if scheme == "sqlite":
@@ -41,12 +40,12 @@ def open_store(
             password=find_password(environment),
             accept_data_loss=accept_data_loss,
         )
-    # Of what is no URL of ours, nothing is known that could not be a secret.
+    # Shows only the scheme: any other part of an unknown URL may be a secret.
     given = f"scheme {scheme!r}" if rest.startswith("//") else "no scheme"
     raise StoreError(
-        f"the URL of the store has {given}; sqlite:///PATH, redis://HOST:PORT/DATABASE, "
+        f"the store URL has {given}; use sqlite:///PATH, redis://HOST:PORT/DATABASE, "
         "rediss://HOST:PORT/DATABASE, unix:///SOCKET or "
-        "redis+sentinel://HOST:PORT,HOST:PORT/SERVICE is needed"
+        "redis+sentinel://HOST:PORT,HOST:PORT/SERVICE"
     )
 
 
@@ -54,6 +53,7 @@ def _sqlite_path(url: str) -> Path:
     parts = urlsplit(url)
     if parts.netloc or parts.query or parts.fragment or not parts.path.strip("/"):
         raise StoreError(
-            f"{url} does not name a file; sqlite:///var/lib/farm.db or sqlite:farm.db would"
+            f"{url} has no valid path; use a form such as sqlite:///var/lib/farm.db or "
+            "sqlite:farm.db"
         )
     return Path(unquote(parts.path))

@@ -1,4 +1,4 @@
-"""Archives: whole jobs as sealed files, to move them between stores, and a backup of them."""
+"""Job archives: complete jobs as checksummed files, for moving jobs and for the mirror."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 from remy_farm.files import FileError, write_file
 from remy_proto.completion import complete
 from remy_proto.v1 import job_pb2
-from remy_services.jobs.requests import named_recordings
+from remy_services.jobs.requests import referenced_traces
 from remy_services.stores.contract import (
     CheckpointStore,
     Commit,
@@ -24,59 +24,57 @@ from remy_services.stores.contract import (
 )
 from remy_services.stores.recordings import is_recording, put_recording, read_recording
 
-#: Version of the message JobArchive. Another one cannot be read.
+#: Version of the JobArchive message. Other versions are refused.
 FORMAT_VERSION = 2
-#: An archive that is larger is not read.
-MOST_BYTES = 256 << 20
+#: Size limit of archives that are read.
+MAX_BYTES = 256 << 20
 
 _JOB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 class ArchiveError(StoreError):
-    """What should be a job's archive is not, or is damaged. The message is one sentence."""
+    """The data is not a job archive, or is damaged. The message is one sentence."""
 
 
 def is_file_name(job_id: str) -> bool:
-    """Whether a job's id can name its file, and nothing outside of the file's folder."""
+    """Returns whether a job id is safe as a file name inside a folder."""
     return _JOB_ID.fullmatch(job_id) is not None and not is_recording(job_id)
 
 
 def seal_archive(archive: job_pb2.JobArchive) -> bytes:
-    """The archive as a file's content."""
+    """Serializes an archive with its checksum."""
     payload = archive.SerializeToString(deterministic=True)
     return job_pb2.SealedJobArchive(
         archive=payload, sha256=hashlib.sha256(payload).digest()
     ).SerializeToString(deterministic=True)
 
 
-def unseal_archive(data: bytes, *, limit_bytes: int = MOST_BYTES) -> job_pb2.JobArchive:
-    """The archive that a file's content holds, complete and of a piece.
+def unseal_archive(data: bytes, *, limit_bytes: int = MAX_BYTES) -> job_pb2.JobArchive:
+    """Parses a serialized archive and verifies its checksum and contents.
+
 
     Raises ArchiveError.
     """
     if len(data) > limit_bytes:
-        raise ArchiveError(
-            f"the archive is {len(data)} bytes long; at most {limit_bytes} are allowed"
-        )
+        raise ArchiveError(f"the archive has {len(data)} bytes; at most {limit_bytes} are allowed")
     try:
         sealed = job_pb2.SealedJobArchive.FromString(data)
         if not sealed.archive or hashlib.sha256(sealed.archive).digest() != sealed.sha256:
             raise ArchiveError(
-                f"the archive ({len(data)} bytes) is damaged, or none: its content and its hash "
-                "differ"
+                f"the archive ({len(data)} bytes) is damaged: its content does not match its hash"
             )
         archive = complete(job_pb2.JobArchive.FromString(sealed.archive))
     except DecodeError as error:
-        raise ArchiveError(f"the file ({len(data)} bytes) is no archive of a job") from error
+        raise ArchiveError(f"the file ({len(data)} bytes) is not a job archive") from error
     check_archive(archive)
     return archive
 
 
 def put_archive(store: CheckpointStore, archive: job_pb2.JobArchive) -> str:
-    """Makes a job of the archive under the id in its record, which is returned.
+    """Creates the archived job, under the id in its record, and returns the id.
 
-    It is nobody's until it is acquired, and no request is remembered as having made it. Raises
-    ArchiveError, JobExists and other StoreErrors.
+    The job has no holder until it is acquired, and no request key. Raises ArchiveError, JobExists
+    and other StoreErrors.
     """
     check_archive(archive)
     for trace in archive.traces:
@@ -99,9 +97,10 @@ def put_archive(store: CheckpointStore, archive: job_pb2.JobArchive) -> str:
 
 
 def import_job(
-    store: CheckpointStore, data: bytes, *, job_id: str | None = None, limit_bytes: int = MOST_BYTES
+    store: CheckpointStore, data: bytes, *, job_id: str | None = None, limit_bytes: int = MAX_BYTES
 ) -> str:
-    """Makes a job of a file's content, under another id if one is given; returns the id.
+    """Creates a job from a serialized archive, optionally under another id; returns the id.
+
 
     Raises ArchiveError, JobExists and other StoreErrors.
     """
@@ -112,55 +111,57 @@ def import_job(
 
 
 def check_archive(archive: job_pb2.JobArchive) -> None:
-    """Raises ArchiveError for an archive that no store could have held."""
+    """Raises ArchiveError for an archive that cannot have come from a store."""
     if archive.format_version != FORMAT_VERSION:
         raise ArchiveError(
-            f"the archive has format version {archive.format_version}, and this program reads "
+            f"the archive has format version {archive.format_version}, but this program reads "
             f"version {FORMAT_VERSION} only; import it with the version of remy-farm that wrote "
             "it, and finish or fetch the job there"
         )
     job_id = archive.record.job.id
     if not is_file_name(job_id):
         raise ArchiveError(
-            f"the archive's job has the id {job_id[:200]!r}; 1 to 128 letters, digits and . _ - "
-            "are allowed, a letter or digit first"
+            f"the archive's job has the id {job_id[:200]!r}; an id must be 1 to 128 letters, "
+            "digits or . _ - and start with a letter or digit"
         )
     held = {hashlib.sha256(trace.opportunities_us).digest() for trace in archive.traces}
-    for sha256 in named_recordings(archive.record.job):
+    for sha256 in referenced_traces(archive.record.job):
         if sha256 not in held:
-            raise ArchiveError(f"the archive lacks the trace {sha256.hex()}, which its job follows")
+            raise ArchiveError(
+                f"the archive lacks the trace {sha256.hex()}, which its job references"
+            )
     revisions = [event.revision for event in archive.events]
     if not revisions or revisions != list(range(1, len(revisions) + 1)):
-        raise ArchiveError("the archive's history is empty, or does not count from 1 in steps of 1")
+        raise ArchiveError("the archive's history is empty or its revisions are not 1, 2, 3, ...")
     epochs = [epoch.record.epoch for epoch in archive.epochs]
     if len(set(epochs)) < len(epochs):
-        raise ArchiveError("the archive has two epochs of one number")
+        raise ArchiveError("the archive has two epochs with the same number")
     if archive.snapshot and not 1 <= archive.snapshot_revision <= len(revisions):
         raise ArchiveError(
-            f"the archive's snapshot is of revision {archive.snapshot_revision}; its history has "
-            f"1 to {len(revisions)}"
+            f"the archive's snapshot is of revision {archive.snapshot_revision}, but its history "
+            f"has revisions 1 to {len(revisions)}"
         )
 
 
-_TRIES = 20
-_EVENTS_AT_ONCE = 1000
+_MAX_ATTEMPTS = 20
+_EVENTS_PER_PAGE = 1000
 
 
 def export_job(store: CheckpointStore, job_id: str) -> bytes:
-    """The job's archive as a file's content: its newest intact snapshot, and all of the rest.
+    """Serializes a job with its newest intact snapshot.
 
-    Raises ArchiveError for a job whose record or history cannot be read, StoreUnavailable for one
-    that changes all the time, and other StoreErrors.
+    Raises ArchiveError if its record or history cannot be decoded, StoreUnavailable if the job
+    keeps changing while it is read, and other StoreErrors.
     """
     return seal_archive(read_archive(store, job_id))
 
 
 def read_archive(store: CheckpointStore, job_id: str) -> job_pb2.JobArchive:
-    """The same as a message."""
-    for _ in range(_TRIES):
+    """Reads a job as a consistent archive message. Raises like `export_job`."""
+    for _ in range(_MAX_ATTEMPTS):
         revision = store.job(job_id).revision
         archive = _read(store, job_id)
-        # Several reads are of one moment if nothing has changed between the first and the last.
+        # The reads are consistent if the revision did not change between the first and the last.
         if store.job(job_id).revision == revision:
             check_archive(archive)
             return archive
@@ -178,13 +179,13 @@ def _read(store: CheckpointStore, job_id: str) -> job_pb2.JobArchive:
             epochs=[job_pb2.JobEpoch.FromString(epochs[number]) for number in sorted(epochs)],
         )
     except DecodeError as error:
-        raise ArchiveError(
-            f"job {job_id} is damaged: what the store holds cannot be read"
-        ) from error
-    for sha256 in named_recordings(archive.record.job):
+        raise ArchiveError(f"job {job_id} is damaged: its stored data cannot be decoded") from error
+    for sha256 in referenced_traces(archive.record.job):
         opportunities_us = read_recording(store, sha256)
         if opportunities_us is None:
-            raise ArchiveError(f"job {job_id} follows the trace {sha256.hex()}, which is not there")
+            raise ArchiveError(
+                f"job {job_id} references the trace {sha256.hex()}, which is not in the store"
+            )
         archive.traces.add(sha256=sha256, opportunities_us=opportunities_us)
     if snapshot is not None:
         archive.snapshot = snapshot.data
@@ -195,16 +196,16 @@ def _read(store: CheckpointStore, job_id: str) -> job_pb2.JobArchive:
 
 def _history(store: CheckpointStore, job_id: str) -> list[bytes]:
     events: list[bytes] = []
-    while page := store.events(job_id, after=len(events), limit=_EVENTS_AT_ONCE):
+    while page := store.events(job_id, after=len(events), limit=_EVENTS_PER_PAGE):
         events += [event for _, event in page]
     return events
 
 
-#: What a URL of a mirror may begin with.
+#: Allowed schemes of mirror URLs.
 SCHEMES = ("file", "s3", "memory")
 
 _SUFFIX = ".remyjob"
-# How long an object store may take: a mirror that hangs must not hold up whoever feeds it for long.
+# Short timeouts, so that a stalled object store does not block the mirror's writer for long.
 _OPTIONS = {
     "s3": {
         "config_kwargs": {"connect_timeout": 10, "read_timeout": 60, "retries": {"max_attempts": 2}}
@@ -213,41 +214,41 @@ _OPTIONS = {
 
 
 class Backup:
-    """Holds the newest archive of each job as `<url>/<job id>.remyjob`.
+    """A mirror: stores the newest archive of each job as `<url>/<job id>.remyjob`.
 
-    What goes wrong with a file is returned, never raised: a mirror that fails must not stop a job.
+    File errors are returned and never raised, because a failing mirror must not stop a job.
     """
 
     def __init__(self, url: str) -> None:
-        """The mirror at this URL, as in file:///var/backups/farm or s3://bucket/farm.
+        """Opens the mirror at a URL such as file:///var/backups/farm or s3://bucket/farm.
 
-        Credentials of an object store come from where its other tools find them. Raises StoreError
-        for a URL that makes no sense, or whose object store there is no support for here.
+        Object stores use the standard sources of credentials. Raises StoreError for an invalid URL,
+        and if support for its object store is not installed.
         """
         parts = urlsplit(url)
         if parts.scheme not in SCHEMES:
             allowed = ", ".join(f"{scheme}://" for scheme in SCHEMES)
             raise StoreError(
-                f"the URL of the mirror has scheme {parts.scheme!r}; one of {allowed} is needed"
+                f"the mirror URL has scheme {parts.scheme!r}; it must be one of {allowed}"
             )
-        if not _is_place(parts):
+        if not _is_folder_url(parts):
             raise StoreError(
-                "the URL of the mirror does not name a place and nothing else; "
-                "file:///DIRECTORY or s3://BUCKET/FOLDER would"
+                "the mirror URL must be of the form file:///DIRECTORY or s3://BUCKET/FOLDER, "
+                "without user, password or options"
             )
         try:
             self._files, self._folder = fsspec.core.url_to_fs(url, **_OPTIONS.get(parts.scheme, {}))
         except ImportError as error:
             raise StoreError(
-                f"a mirror at {parts.scheme}:// needs s3fs, which is not installed: "
+                f"a mirror at {parts.scheme}:// requires s3fs, which is not installed: "
                 "pip install 'remy-farm-services[s3]'"
             ) from error
         self._url = url.rstrip("/")
 
     def save(self, store: CheckpointStore, job_id: str) -> str | None:
-        """Writes the job's archive as it is now; None, or one sentence about why it is not there.
+        """Writes the job's present archive. Returns None, or one sentence about the failure.
 
-        At any moment the file is there as it was or as it will be, never a part of it.
+        The file is replaced atomically.
         """
         try:
             return self.write(job_id, export_job(store, job_id))
@@ -255,26 +256,32 @@ class Backup:
             return str(error)
 
     def write(self, job_id: str, archive: bytes) -> str | None:
-        """Writes an archive; None, or one sentence about why it is not there."""
+        """Writes an archive. Returns None, or one sentence about the failure."""
         if not is_file_name(job_id):
-            return f"{self._url} cannot have a file for a job with the id {job_id[:200]!r}"
+            return (
+                f"{self._url} cannot hold a job with the id {job_id[:200]!r}, which is not a safe "
+                "file name"
+            )
         path = self._path(job_id)
         try:
             if isinstance(self._files, LocalFileSystem):
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
                 write_file(path, archive)
             else:
-                # An object is replaced in one step.
+                # Object stores replace an object atomically.
                 self._files.pipe_file(path, archive)
         except FileError as error:
             return str(error)
-        # What the libraries of object stores raise has no common name.
+        # The exceptions of object-store libraries have no common base class.
         except Exception as error:
             return self._failure("written", job_id, error)
         return None
 
     def remove(self, job_id: str) -> str | None:
-        """Removes the job's archive if there is one; None, or one sentence about why it stays."""
+        """Deletes the job's archive if it exists.
+
+        Returns None, or one sentence about the failure.
+        """
         if not is_file_name(job_id):
             return None
         try:
@@ -285,13 +292,13 @@ class Backup:
             return self._failure("removed", job_id, error)
         return None
 
-    def place(self, job_id: str) -> str | None:
-        """Where the job's archive is, for people; None if there is none, or nobody can tell."""
+    def archive_location(self, job_id: str) -> str | None:
+        """Returns the URL of the job's archive; None if it is missing or cannot be checked."""
         try:
-            has = is_file_name(job_id) and self._files.exists(self._path(job_id))
+            exists = is_file_name(job_id) and self._files.exists(self._path(job_id))
         except Exception:
             return None
-        return f"{self._url}/{job_id}{_SUFFIX}" if has else None
+        return f"{self._url}/{job_id}{_SUFFIX}" if exists else None
 
     def _path(self, job_id: str) -> str:
         return f"{self._folder.rstrip('/')}/{job_id}{_SUFFIX}"
@@ -301,8 +308,8 @@ class Backup:
         return f"{self._url}/{job_id}{_SUFFIX} cannot be {what} ({why})"
 
 
-def _is_place(url: SplitResult) -> bool:
-    """Whether it names a folder, without a user, a password or options."""
+def _is_folder_url(url: SplitResult) -> bool:
+    """Returns whether the URL names a folder, without user, password or options."""
     if url.query or "@" in url.netloc:
         return False
     if url.scheme == "file":

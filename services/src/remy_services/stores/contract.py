@@ -1,12 +1,10 @@
-"""What every store promises, how it refuses, and snapshots that can be trusted.
+"""The contract of job stores, its errors, and verified snapshots.
 
-A job in a store is a record, a history of events, the tables of its epochs, and its newest
-snapshots. All of them change together, by commits, and only for the coordinator that holds the
-job's newest fencing token. A commit that was acknowledged is durable, or the store's `durability`
-says why not.
+A stored job consists of a record, a history of events, the tables of its epochs, and its newest
+snapshots. They change together in commits, which only the coordinator with the job's newest fencing
+token can make. An acknowledged commit is durable, or `durability` says why not.
 
-Stores are blocking and may be used from any thread. They know nothing of what they keep: records,
-events, epochs and snapshots are bytes.
+Stores block and are thread-safe. Records, events, epochs and snapshots are opaque bytes to them.
 """
 
 from __future__ import annotations
@@ -18,209 +16,208 @@ from typing import Protocol
 
 
 class StoreError(Exception):
-    """A store could not do what it was asked for. The message is one sentence."""
+    """A store operation failed. The message is one sentence for users."""
 
 
 class StoreUnavailable(StoreError):
-    """The store cannot be reached, is full, read-only or out of memory; later it may work.
+    """The store is unreachable, full, read-only or out of memory; a retry may succeed.
 
-    Whether the call took effect is not known: a commit may be repeated, and is then either made or
-    refused as a `Conflict` whose `revision` tells that it had been.
+    The call may have taken effect. A repeated commit either succeeds or raises `Conflict`, whose
+    `revision` shows that the first attempt had succeeded.
     """
 
 
 class Fenced(StoreError):
-    """Another coordinator has taken the job: this one's token is not the newest."""
+    """Another coordinator has acquired the job: the caller's token is not the newest."""
 
 
 class Conflict(StoreError):
-    """The job is at another revision than the commit expected."""
+    """The job's revision differs from the commit's expected revision."""
 
     def __init__(self, message: str, revision: int) -> None:
         super().__init__(message)
-        #: The revision that the job is at.
+        #: The job's revision.
         self.revision = revision
 
 
 class JobMissing(StoreError):
-    """There is no such job."""
+    """The job does not exist."""
 
 
 class JobExists(StoreError):
-    """There is such a job already."""
+    """A job with this id already exists."""
 
 
 @dataclass(frozen=True)
 class Durability:
-    """Whether acknowledged commits survive the loss of the store's process or machine."""
+    """Whether acknowledged commits survive a crash of the store's process or machine."""
 
     #: "sqlite" or "redis".
     kind: str
     #: Version of the database.
     version: str
     durable: bool
-    #: One sentence: how a commit is made durable, or why it is not.
+    #: How commits are made durable, or why they are not, in one sentence.
     description: str
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A designer's whole state, as it was committed with a revision."""
+    """A designer's complete state, committed at a revision."""
 
     revision: int
-    #: Version of the message inside; a reader refuses any but its own.
+    #: Format version of `data`. Readers refuse other versions than their own.
     schema_version: int
     data: bytes
-    #: SHA-256 of `data`, computed when it was committed. A reader compares.
+    #: SHA-256 of `data` at the commit. Readers compare it to detect damage.
     sha256: bytes
 
 
 @dataclass(frozen=True)
 class Commit:
-    """What changes together, at one stroke."""
+    """An atomic change of a job."""
 
     #: The job's new record.
     record: bytes
-    #: New entries of the history, numbered from the revision expected + 1 on. At least one.
+    #: New history events, at least one. The first gets the expected revision + 1.
     events: Sequence[bytes]
-    #: The designer's state and its schema version; None: the last one stays the newest.
+    #: The designer's state, with its schema version; None keeps the previous snapshot.
     snapshot: bytes | None = None
     schema_version: int = 0
-    #: The revision that a snapshot from another store had there; None: this commit's own.
+    #: Revision of an imported snapshot in its original store; None is this commit's revision.
     snapshot_revision: int | None = None
-    #: Epochs by number; one that exists is replaced.
+    #: Epochs by number; existing ones are replaced.
     epochs: Mapping[int, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class StoredJob:
-    """A job's record and where it stands."""
+    """A job's record, revision and fencing token."""
 
     job_id: str
     record: bytes
-    #: Number of the last event of its history.
+    #: Revision of the last event.
     revision: int
-    #: The newest fencing token; 0: nobody has taken it yet.
+    #: The newest fencing token; 0 if no coordinator has acquired the job yet.
     token: int
 
 
 class CheckpointStore(Protocol):
-    """Keeps jobs. All methods may raise StoreUnavailable; those on a job, JobMissing."""
+    """Stores jobs. All methods may raise StoreUnavailable; methods on a job also JobMissing."""
 
     def durability(self) -> Durability:
-        """What an acknowledgement is worth here."""
+        """Returns whether acknowledged commits are durable, and why."""
 
     def check(self) -> None:
-        """Returns if the store can be written to now; raises StoreUnavailable, saying why not."""
+        """Checks that the store accepts writes; otherwise raises StoreUnavailable."""
 
     def usage(self) -> Mapping[str, int]:
-        """Bytes that it takes and has room for, by the kinds `memory`, `memory_limit`, `disk` and
-        `disk_free`, as far as it knows."""
+        """Returns sizes in bytes: any of `memory`, `memory_limit`, `disk` and `disk_free`."""
 
     def create(self, job_id: str, commit: Commit, *, request_key: str | None = None) -> str:
-        """A new job at revision len(commit.events). Returns its id.
+        """Creates a job at revision len(commit.events) and returns its id.
 
-        If a job was created with this `request_key` before, nothing changes and its id is returned.
-        Raises JobExists if the id is taken.
+        If an earlier call with the same `request_key` created a job, nothing changes and that job's
+        id is returned. Raises JobExists if the id exists.
         """
 
     def acquire(self, job_id: str, holder: str) -> int:
-        """Takes the job: a new fencing token, above all before, which are worth nothing now."""
+        """Acquires the job: returns a new fencing token, which invalidates all earlier ones."""
 
     def commit(self, job_id: str, token: int, revision: int, commit: Commit) -> int:
-        """Changes the job if `token` is its newest and it is at `revision`.
+        """Changes the job if `token` is its newest token and `revision` its present revision.
 
-        Returns the new revision. One atomic step, durable when this returns. Raises Fenced or
-        Conflict, and changes nothing.
+        Returns the new revision. The change is atomic, and durable on return. If this raises Fenced
+        or Conflict, nothing has changed.
         """
 
     def job(self, job_id: str) -> StoredJob:
-        """The job's record."""
+        """Returns the job's record."""
 
     def jobs(self) -> list[StoredJob]:
-        """All jobs, in no order."""
+        """Returns all jobs, in any order."""
 
     def snapshots(self, job_id: str) -> list[Snapshot]:
-        """The snapshots that are kept, newest first."""
+        """Returns the job's snapshots, newest first."""
 
     def prune_snapshots(self, job_id: str, token: int, *, keep: int) -> None:
-        """Removes all but the `keep` >= 1 newest. Raises Fenced."""
+        """Deletes all but the `keep` >= 1 newest snapshots. Raises Fenced."""
 
     def events(self, job_id: str, *, after: int = 0, limit: int = 1000) -> list[tuple[int, bytes]]:
-        """At most `limit` entries of the history with revisions above `after`, in order."""
+        """Returns at most `limit` history events with revisions above `after`, in order."""
 
     def epochs(self, job_id: str) -> dict[int, bytes]:
-        """All epochs by number."""
+        """Returns all epochs by number."""
 
     def epoch(self, job_id: str, number: int) -> bytes | None:
-        """One epoch; None if there is none of this number."""
+        """Returns one epoch, or None if it does not exist."""
 
     def delete(self, job_id: str, token: int) -> None:
-        """Removes all of the job. Its request key may be used again. Raises Fenced."""
+        """Deletes the job with all its data, and frees its request key. Raises Fenced."""
 
     def close(self) -> None:
-        """Frees what the store holds; it is of no use afterwards."""
+        """Releases all resources. The store cannot be used afterwards."""
 
 
 def check_commit(commit: Commit) -> None:
-    """Raises ValueError for a commit that says nothing, or keeps a snapshot of no revision."""
+    """Raises ValueError for a commit without events, or with a revision but no snapshot."""
     if not commit.events:
-        raise ValueError("a commit has no event; at least 1 is needed")
+        raise ValueError("a commit has no events; at least 1 is required")
     if commit.snapshot is None and commit.snapshot_revision is not None:
-        raise ValueError("a commit has the revision of a snapshot, and no snapshot")
+        raise ValueError("a commit has a snapshot revision but no snapshot")
 
 
 def check_page(after: int, limit: int) -> None:
-    """Raises ValueError unless a part of a history can be meant."""
+    """Raises ValueError for an invalid range of history events."""
     if after < 0 or limit < 1:
         raise ValueError(
-            f"after is {after} and limit is {limit}; at least 0 and at least 1 are needed"
+            f"after is {after} and limit is {limit}; they must be at least 0 and at least 1"
         )
 
 
 def check_keep(keep: int) -> None:
-    """Raises ValueError if no snapshot would be left."""
+    """Raises ValueError if `keep` is below 1."""
     if keep < 1:
-        raise ValueError(f"keep is {keep}; at least 1 is needed")
+        raise ValueError(f"keep is {keep}; it must be at least 1")
 
 
 def missing(job_id: str) -> JobMissing:
-    """For a job that is not there."""
+    """Builds the error for a job that does not exist."""
     return JobMissing(f"there is no job {job_id} in the store")
 
 
 def exists(job_id: str) -> JobExists:
-    """For an id that is taken."""
-    return JobExists(f"there is a job {job_id} in the store already; another id is needed")
+    """Builds the error for an id that already exists."""
+    return JobExists(f"the store already has a job {job_id}; use another id")
 
 
 def fenced(job_id: str, token: int, newest: int) -> Fenced:
-    """For a token that is not the newest."""
+    """Builds the error for an outdated fencing token."""
     return Fenced(
-        f"another coordinator has taken job {job_id}: its newest token is {newest}, not {token}"
+        f"another coordinator has acquired job {job_id}: its newest token is {newest}, not {token}"
     )
 
 
 def conflict(job_id: str, expected: int, revision: int) -> Conflict:
-    """For a commit that expected another revision."""
+    """Builds the error for an unexpected revision."""
     return Conflict(f"job {job_id} is at revision {revision}, not {expected}", revision)
 
 
 @dataclass(frozen=True)
 class RefusedSnapshot:
-    """A snapshot that is not what was committed."""
+    """A damaged snapshot."""
 
     revision: int
-    #: One sentence for people.
+    #: The damage, in one sentence.
     why: str
 
 
 def newest_snapshot(
     store: CheckpointStore, job_id: str
 ) -> tuple[Snapshot | None, list[RefusedSnapshot]]:
-    """The job's newest snapshot that is intact, and the newer ones that are not, newest first.
+    """Returns the newest intact snapshot (or None) and the newer damaged ones, newest first.
 
-    None if no intact one is left. Raises StoreError.
+    Raises StoreError.
     """
     refused: list[RefusedSnapshot] = []
     for snapshot in store.snapshots(job_id):
@@ -233,11 +230,11 @@ def newest_snapshot(
 def retire_snapshots(
     store: CheckpointStore, job_id: str, token: int, *, keep: int = 2
 ) -> list[RefusedSnapshot]:
-    """Removes the oldest snapshots, so that `keep` >= 1 intact ones are left.
+    """Deletes the oldest snapshots, so that `keep` >= 1 intact ones remain.
 
-    Nothing is removed until the newest one, which was durable when its commit was acknowledged, has
-    been read back and is what was committed. Returns the damaged ones among those that it read. To
-    be called between two commits. Raises Fenced and other StoreErrors.
+    Deletes nothing unless the newest snapshot is intact, which is checked by reading it back.
+    Returns the damaged snapshots among those read. To be called between two commits. Raises Fenced
+    and other StoreErrors.
     """
     refused = []
     intact = 0
@@ -262,5 +259,5 @@ def _refusal(snapshot: Snapshot) -> RefusedSnapshot:
     return RefusedSnapshot(
         snapshot.revision,
         f"the snapshot of revision {snapshot.revision} ({len(snapshot.data)} bytes) is damaged: "
-        "its content and its hash differ",
+        "its content does not match its hash",
     )

@@ -1,4 +1,4 @@
-"""The store of one machine: an SQLite file."""
+"""SqliteStore: job store in an SQLite file, for a single machine."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from remy_services.stores.contract import (
     missing,
 )
 
-# By primary result code: the low byte of the extended one.
-_MEANINGS = {
+# Temporary errors by primary result code, which is the low byte of the extended code.
+_TEMPORARY_ERRORS = {
     sqlite3.SQLITE_FULL: "cannot grow: the disk is full",
     sqlite3.SQLITE_READONLY: "is read-only for this user",
     sqlite3.SQLITE_BUSY: "is locked by another process",
     sqlite3.SQLITE_LOCKED: "is locked by another process",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened, or its folder cannot be written to",
     sqlite3.SQLITE_PERM: "may not be opened by this user",
-    sqlite3.SQLITE_IOERR: "cannot be read or written: its disk is full or fails",
+    sqlite3.SQLITE_IOERR: "cannot be read or written: disk full or I/O error",
     sqlite3.SQLITE_NOMEM: "cannot be used: this process is out of memory",
     sqlite3.SQLITE_PROTOCOL: "is being opened by another process",
 }
-_DAMAGES = {
-    sqlite3.SQLITE_CORRUPT: "is damaged; restore it from a copy",
+_PERMANENT_ERRORS = {
+    sqlite3.SQLITE_CORRUPT: "is corrupt; restore it from a backup",
     sqlite3.SQLITE_NOTADB: "is not an SQLite database",
 }
 
@@ -58,23 +58,23 @@ def _is_busy(error: BaseException) -> bool:
 
 
 def translated(path: Path, error: sqlite3.Error) -> StoreError:
-    """One sentence about the file, as StoreUnavailable where waiting may help."""
+    """Translates an SQLite error; temporary errors become StoreUnavailable."""
     primary = _primary_code(error)
-    if primary in _DAMAGES:
-        return StoreError(f"{path} {_DAMAGES[primary]}")
-    if primary in _MEANINGS:
-        return StoreUnavailable(f"{path} {_MEANINGS[primary]}")
+    if primary in _PERMANENT_ERRORS:
+        return StoreError(f"{path} {_PERMANENT_ERRORS[primary]}")
+    if primary in _TEMPORARY_ERRORS:
+        return StoreUnavailable(f"{path} {_TEMPORARY_ERRORS[primary]}")
     return StoreUnavailable(f"{path} cannot be used ({error})")
 
 
 def _no_permission(path: Path) -> StoreError:
     return StoreError(
-        f"{path} cannot be opened: this user may not make files in the folder {path.parent}; "
-        f"permit that, or name a file elsewhere"
+        f"{path} cannot be opened: this user may not create files in the folder {path.parent}; "
+        "grant that permission or choose another path"
     )
 
 
-# SQLite's mark of who a file belongs to.
+# SQLite application id of a remy-farm store.
 _APPLICATION = int.from_bytes(b"RMYJ", "big")
 _SCHEMA_VERSION = 2
 _TABLES = """
@@ -106,7 +106,7 @@ _TABLES = """
         sha256 BLOB NOT NULL,
         PRIMARY KEY (job_id, revision)
     );
-    -- Tokens are never used twice, not even for a job that is deleted and comes back.
+    -- Tokens are never reused, not even for a job that is deleted and created again.
     CREATE TABLE last_token (token INTEGER NOT NULL);
     INSERT INTO last_token VALUES (0);
     CREATE TABLE checks (made INTEGER NOT NULL);
@@ -115,13 +115,13 @@ _TABLES = """
 
 
 class Database:
-    """A file in WAL mode: readers do not wait for the writer, and one thread writes at a time."""
+    """An SQLite file in WAL mode: readers never wait, and one thread writes at a time."""
 
     def __init__(self, path: str | os.PathLike[str], *, busy_seconds: float) -> None:
-        """Opens the file, or makes it (mode 0600) in a folder that exists.
+        """Opens the file, or creates it with mode 0600 in an existing folder.
 
-        `busy_seconds` is how long to wait for another process that writes. Raises StoreError, and
-        StoreUnavailable only for what may get better by waiting.
+        `busy_seconds` limits the wait for another process's write lock. Raises StoreError, or
+        StoreUnavailable for temporary errors.
         """
         self.path = Path(path).absolute()
         self._busy_seconds = busy_seconds
@@ -134,14 +134,14 @@ class Database:
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         except (FileNotFoundError, NotADirectoryError) as error:
             raise StoreError(
-                f"{self.path} cannot be made: there is no folder {self.path.parent}; make it, or "
-                f"name a file in one that exists"
+                f"{self.path} cannot be created: the folder {self.path.parent} does not exist; "
+                "create it, or choose another path"
             ) from error
         except PermissionError as error:
             raise _no_permission(self.path) from error
         except OSError as error:
             raise StoreUnavailable(f"{self.path} cannot be opened ({reason(error)})") from error
-        # SQLite keeps its log beside the file.
+        # SQLite creates its write-ahead log in the same folder.
         if not os.access(self.path.parent, os.W_OK | os.X_OK):
             raise _no_permission(self.path)
         with self._connection() as connection:
@@ -149,14 +149,14 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that sees the file as it is at one moment. Raises StoreError."""
+        """Opens a read transaction, which sees a consistent snapshot. Raises StoreError."""
         with self._connection() as connection:
             connection.execute("BEGIN")
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that is made if the block ends, and undone if it raises.
+        """Opens a write transaction: commits at the end of the block, rolls back if it raises.
 
         Raises StoreError, and then nothing has changed.
         """
@@ -165,20 +165,20 @@ class Database:
             yield connection
 
     def close(self) -> None:
-        """Closes the file; it cannot be used afterwards."""
+        """Closes the file. It cannot be used afterwards."""
         self._closed = True
         self._drop_idle()
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        """Commits a transaction that was begun if the block ends, and undoes it if it raises."""
+        """Borrows a connection; commits its transaction, or rolls back if the block raises."""
         connection: sqlite3.Connection | None = None
         try:
-            connection = self._take()
+            connection = self._acquire_connection()
             with connection:
                 yield connection
         except sqlite3.Error as error:
-            # What was wrong with the file when a connection was opened stays with it.
+            # A connection keeps a file error that it saw when it was opened, so all are discarded.
             if connection is not None:
                 connection.close()
             connection = None
@@ -186,9 +186,9 @@ class Database:
             raise translated(self.path, error) from error
         finally:
             if connection is not None:
-                self._give_back(connection)
+                self._release_connection(connection)
 
-    def _take(self) -> sqlite3.Connection:
+    def _acquire_connection(self) -> sqlite3.Connection:
         if self._closed:
             raise StoreError(f"{self.path} was closed")
         with self._idle_lock:
@@ -202,14 +202,14 @@ class Database:
             check_same_thread=False,
         )
         try:
-            # A transaction is on the disk when it ends.
+            # FULL forces each commit to the disk.
             connection.execute("PRAGMA synchronous = FULL")
         except sqlite3.Error:
             connection.close()
             raise
         return connection
 
-    def _give_back(self, connection: sqlite3.Connection) -> None:
+    def _release_connection(self, connection: sqlite3.Connection) -> None:
         with self._idle_lock:
             if not self._closed:
                 self._idle.append(connection)
@@ -222,12 +222,12 @@ class Database:
                 self._idle.pop().close()
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Makes the tables of an empty file; raises StoreError for one of another layout."""
+        """Creates the tables in an empty file; raises StoreError for other contents."""
         if self._is_empty(connection):
-            if self._turn_on_write_ahead_log(connection) != "wal":
+            if self._enable_wal(connection) != "wal":
                 raise StoreError(
-                    f"{self.path} is on a file system that SQLite's write-ahead log does not work "
-                    "on; a local disk is needed"
+                    f"{self.path} is on a file system that does not support SQLite's write-ahead "
+                    "log; use a local disk"
                 )
             connection.execute("BEGIN IMMEDIATE")
             if self._is_empty(connection):
@@ -236,12 +236,12 @@ class Database:
                 connection.execute(f"PRAGMA application_id = {_APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
             connection.execute("COMMIT")
-        self._check_layout(connection)
+        self._check_schema(connection)
 
-    def _turn_on_write_ahead_log(self, connection: sqlite3.Connection) -> str:
-        """Returns the mode that the file is in now, and keeps."""
-        # It cannot be turned on inside of a transaction, and where another connection turns it on
-        # at this moment, SQLite gives up at once, however long it was told to wait.
+    def _enable_wal(self, connection: sqlite3.Connection) -> str:
+        """Switches the file to WAL mode, and returns its actual mode."""
+        # The switch is not possible in a transaction, and SQLite's busy timeout does not apply if
+        # another connection switches at the same time, hence the retries.
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_is_busy),
             wait=tenacity.wait_random(0.001, 0.02),
@@ -252,22 +252,20 @@ class Database:
         return str(mode)
 
     def _is_empty(self, connection: sqlite3.Connection) -> bool:
-        (things,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        return things == 0 and self._application(connection) == 0
+        (objects,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        return objects == 0 and self._application(connection) == 0
 
     def _application(self, connection: sqlite3.Connection) -> int:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         return int(application)
 
-    def _check_layout(self, connection: sqlite3.Connection) -> None:
+    def _check_schema(self, connection: sqlite3.Connection) -> None:
         if self._application(connection) != _APPLICATION:
-            raise StoreError(
-                f"{self.path} is not a store of jobs of remy-farm, but another SQLite database"
-            )
+            raise StoreError(f"{self.path} is an SQLite database, but not a remy-farm job store")
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version != _SCHEMA_VERSION:
             raise StoreError(
-                f"{self.path} has schema version {version}, and this program reads version "
+                f"{self.path} has schema version {version}, but this program reads version "
                 f"{_SCHEMA_VERSION} only; finish or fetch its jobs with the version of remy-farm "
                 "that wrote it, and use a new store"
             )
@@ -277,12 +275,12 @@ _TABLES_OF_A_JOB = ("snapshots", "epochs", "events", "jobs")
 
 
 class SqliteStore:
-    """Keeps jobs in a file. See `CheckpointStore`."""
+    """Stores jobs in an SQLite file. See `CheckpointStore`."""
 
     def __init__(self, path: str | os.PathLike[str], *, busy_seconds: float = 5.0) -> None:
-        """The store in this file, which is made if there is none.
+        """Opens the store in this file, and creates it if it does not exist.
 
-        Another process that writes is waited for `busy_seconds`. Raises StoreError.
+        `busy_seconds` limits the wait for another process's write lock. Raises StoreError.
         """
         self._database = Database(path, busy_seconds=busy_seconds)
 
@@ -300,7 +298,7 @@ class SqliteStore:
 
     def usage(self) -> dict[str, int]:
         path = self._database.path
-        # With its log and the log's index.
+        # Includes the write-ahead log and its index.
         files = sum(each.stat().st_size for each in path.parent.glob(f"{path.name}*"))
         return {"disk": files, "disk_free": shutil.disk_usage(path.parent).free}
 
@@ -334,7 +332,7 @@ class SqliteStore:
     def commit(self, job_id: str, token: int, revision: int, commit: Commit) -> int:
         check_commit(commit)
         with self._database.writing() as connection:
-            job = _held(connection, job_id, token)
+            job = _require_token(connection, job_id, token)
             if job.revision != revision:
                 raise conflict(job_id, revision, job.revision)
             _apply(connection, job_id, revision, commit)
@@ -362,7 +360,7 @@ class SqliteStore:
     def prune_snapshots(self, job_id: str, token: int, *, keep: int) -> None:
         check_keep(keep)
         with self._database.writing() as connection:
-            _held(connection, job_id, token)
+            _require_token(connection, job_id, token)
             connection.execute(
                 "DELETE FROM snapshots WHERE job_id = ?1 AND revision NOT IN (SELECT revision "
                 "FROM snapshots WHERE job_id = ?1 ORDER BY revision DESC LIMIT ?2)",
@@ -398,7 +396,7 @@ class SqliteStore:
 
     def delete(self, job_id: str, token: int) -> None:
         with self._database.writing() as connection:
-            _held(connection, job_id, token)
+            _require_token(connection, job_id, token)
             for table in _TABLES_OF_A_JOB:
                 connection.execute(f"DELETE FROM {table} WHERE job_id = ?", (job_id,))
 
@@ -420,8 +418,8 @@ def _require(connection: sqlite3.Connection, job_id: str) -> StoredJob:
     return job
 
 
-def _held(connection: sqlite3.Connection, job_id: str, token: int) -> StoredJob:
-    """The job, if it is there and `token`, which nobody has while it is 0, is its newest."""
+def _require_token(connection: sqlite3.Connection, job_id: str, token: int) -> StoredJob:
+    """Returns the job. Raises JobMissing, or Fenced unless `token` is its newest (and not 0)."""
     job = _require(connection, job_id)
     if token == 0 or job.token != token:
         raise fenced(job_id, token, job.token)
@@ -429,7 +427,7 @@ def _held(connection: sqlite3.Connection, job_id: str, token: int) -> StoredJob:
 
 
 def _apply(connection: sqlite3.Connection, job_id: str, revision: int, commit: Commit) -> None:
-    """Makes a commit to a job at this revision."""
+    """Applies a commit to a job at this revision."""
     after = revision + len(commit.events)
     connection.execute(
         "UPDATE jobs SET record = ?, revision = ? WHERE job_id = ?", (commit.record, after, job_id)

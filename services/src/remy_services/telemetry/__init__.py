@@ -1,5 +1,5 @@
-"""What a coordinator lets people see of itself: metrics, logs, traces, profiles.
+"""Telemetry of a coordinator: metrics, logs, traces and profiles.
 
-Nothing here changes what a coordinator does. Stores and evaluators are watched by wrappers of the
-same interface (`MeasuredStore`, `MeasuredEvaluator`); everything else is read when somebody asks.
+Nothing here changes a coordinator's behaviour. Stores and evaluators are wrapped by `MeasuredStore`
+and `MeasuredEvaluator`; all other metrics are read when they are scraped.
 """

@@ -1,4 +1,4 @@
-"""Calls of the gRPC server, counted by method and status code."""
+"""gRPC server metrics: calls by method and status code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SERVICES = (
     design_service_pb2.DESCRIPTOR.services_by_name["DesignService"],
     worker_service_pb2.DESCRIPTOR.services_by_name["WorkerService"],
 )
-# A client may ask for any method; a name that does not exist makes no series of its own.
+# Calls of unknown methods share one series, because clients can send any name.
 _UNKNOWN = ("unknown", "unknown")
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
@@ -36,7 +36,7 @@ _MAKERS: dict[tuple[bool, bool], Callable[..., Handler]] = {
 
 
 def behaviour_of(handler: Handler) -> Any:
-    """The function that answers, whatever the handler's kind."""
+    """Returns the handler's function, of any of the four call kinds."""
     return (
         handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream
     )
@@ -49,9 +49,9 @@ def wrapped(
     check: Callable[[Any], Any] = lambda request: request,
     deserialize: Callable[[bytes], Any] | None = None,
 ) -> Handler:
-    """The handler, whatever its kind, with `around` around every call.
+    """Wraps a handler of any call kind so that every call runs inside `around`.
 
-    `check` is given the request, or the iterator of them, and returns what the handler is to have.
+    `check` maps the request, or the iterator of requests, before it is passed to the handler.
     """
     behaviour = behaviour_of(handler)
 
@@ -71,14 +71,14 @@ def wrapped(
 
 
 class MeasuringInterceptor(grpc.aio.ServerInterceptor):
-    """To be the first of a server's interceptors, so that what others refuse is counted too."""
+    """Counts and times calls. Must be the first interceptor, to also count refused calls."""
 
     def __init__(self, instruments: Instruments) -> None:
         self._instruments = instruments
         for service in _SERVICES:
             for method in service.methods:
                 names = (service.full_name, method.name)
-                # There from the beginning, so that the first call is an increase.
+                # Exported at 0 from the start, so that `increase()` sees the first call.
                 instruments.series(catalogue.GRPC_HANDLED, *names, grpc.StatusCode.OK.name)
                 if not method.client_streaming and not method.server_streaming:
                     instruments.series(catalogue.GRPC_DURATION, *names)
@@ -95,7 +95,7 @@ class MeasuringInterceptor(grpc.aio.ServerInterceptor):
         service, _, method = handler_call_details.method.lstrip("/").rpartition("/")
         behaviour = behaviour_of(handler)
         if not (inspect.isasyncgenfunction(behaviour) or inspect.iscoroutinefunction(behaviour)):
-            # It runs in a thread of the server, where its outcome is not seen from here.
+            # A synchronous handler runs in a server thread, and its outcome is not visible here.
             return handler
         timed = not handler.request_streaming and not handler.response_streaming
         return wrapped(
@@ -128,7 +128,7 @@ class MeasuringInterceptor(grpc.aio.ServerInterceptor):
 
 
 def _code(context: Context) -> str:
-    """The name of the status that the call ends with."""
+    """Returns the name of the call's status code."""
     code: Any = context.code()
     if isinstance(code, grpc.StatusCode):
         return code.name

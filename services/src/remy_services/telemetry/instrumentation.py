@@ -1,4 +1,4 @@
-"""Instrumentation: stores, evaluators and jobs that are counted and timed at work."""
+"""Instrumentation: wrappers that count and time the operations of stores, evaluators and jobs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from remy_services.telemetry.catalogue import Kind, Metric
 from remy_services.telemetry.samples import JobActivity
 from remy_simulator.columns import specimen_count
 
-# A second series for each counter, with its time of birth, which nobody asks for.
+# Suppresses the `_created` series of each counter, which no dashboard uses.
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 _INSTRUMENTS: dict[Kind, Callable[..., Any]] = {
     Kind.COUNTER: prometheus_client.Counter,
@@ -51,7 +51,7 @@ _INSTRUMENTS: dict[Kind, Callable[..., Any]] = {
 
 
 class Instruments:
-    """Counts and measures; may be used from any thread."""
+    """Holds the Prometheus instruments of some metrics. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry, metrics: Sequence[Metric]) -> None:
         self._of: dict[str, Any] = {
@@ -66,34 +66,34 @@ class Instruments:
         }
 
     def series(self, metric: Metric, *labels: str) -> Any:
-        """That of these labels, to be increased, set or told a value.
+        """Returns the series with these labels, and exports it from now on.
 
-        It is exported from now on: the first increase of a counter that was there is seen as one.
+        Exporting a counter at 0 lets `increase()` see its first count.
         """
         instrument = self._of[metric.name]
         return instrument.labels(*labels) if labels else instrument
 
 
 class StepPhase(StrEnum):
-    """What a step is made of."""
+    """Phase of a step."""
 
     #: Tasks wait for a worker.
     WAITING = "waiting"
-    #: Tasks and results are under way, or a task waits on a worker for its turn.
+    #: Tasks and results are in transit, or a task is queued on a worker.
     TRANSFER = "transfer"
-    #: Processors simulate.
+    #: Simulation, in CPU time.
     SIMULATION = "simulation"
-    #: The store makes a commit durable, or is read.
+    #: Store reads and commits.
     STORE = "store"
-    #: Designers decide what to ask for next.
+    #: Designers compute the next request.
     SEARCH = "search"
 
 
 class StepTimes:
-    """Seconds by phase since the process began; may be used from any thread.
+    """Seconds by phase since the process started. Thread-safe.
 
-    Waiting, transfer and simulation are sums over tasks, many of which run at once; store and
-    search are sums over the coordinator's own work.
+    Waiting, transfer and simulation are summed over concurrent tasks; store and search are time of
+    the coordinator.
     """
 
     def __init__(self) -> None:
@@ -101,18 +101,18 @@ class StepTimes:
         self._seconds = dict.fromkeys(StepPhase, 0.0)
 
     def add(self, phase: StepPhase, seconds: float) -> None:
-        """So much more was spent; a clock that was set back counts for nothing."""
+        """Adds time to a phase; negative durations are ignored."""
         with self._lock:
             self._seconds[phase] += max(seconds, 0.0)
 
-    def reach(self, totals: Mapping[StepPhase, float]) -> None:
-        """So much was spent in all; less than before counts for nothing."""
+    def raise_to(self, totals: Mapping[StepPhase, float]) -> None:
+        """Raises phases to these totals; smaller totals are ignored."""
         with self._lock:
             for phase, seconds in totals.items():
                 self._seconds[phase] = max(self._seconds[phase], seconds)
 
     def seconds(self) -> dict[str, float]:
-        """By name of the phase."""
+        """Returns the seconds by phase name."""
         with self._lock:
             return {str(phase): seconds for phase, seconds in self._seconds.items()}
 
@@ -126,8 +126,7 @@ _REASONS = {Fenced: "fenced", Conflict: "conflict", StoreUnavailable: "unavailab
 
 @dataclass(eq=False)
 class MeasuredStore:
-    """Passes everything on to a CheckpointStore, and answers exactly as it does: it is one, with
-    the operations below counted and timed."""
+    """Wraps a CheckpointStore, and counts and times the operations in `_OPERATIONS`."""
 
     store: CheckpointStore
     instruments: Instruments
@@ -171,7 +170,7 @@ class MeasuredStore:
         began = time.perf_counter()
         try:
             with self._measured("commit"):
-                reached = self.store.commit(job_id, token, revision, commit)
+                new_revision = self.store.commit(job_id, token, revision, commit)
         except StoreError as error:
             if commit.snapshot is not None:
                 reason = _REASONS.get(type(error), "other")
@@ -183,7 +182,7 @@ class MeasuredStore:
             )
             self.instruments.series(catalogue.CHECKPOINT_SIZE).observe(len(commit.snapshot))
             self.activity.checkpointed(job_id, len(commit.snapshot))
-        return reached
+        return new_revision
 
     @contextmanager
     def _measured(self, operation: str) -> Iterator[None]:
@@ -208,7 +207,7 @@ _MS_PER_SECOND = 1000.0
 
 @dataclass(eq=False)
 class MeasuredEvaluator:
-    """Passes everything on to a SharedEvaluator, and answers exactly as it does."""
+    """Wraps a SharedEvaluator, and counts and times its evaluations."""
 
     evaluator: SharedEvaluator
     instruments: Instruments
@@ -225,7 +224,7 @@ class MeasuredEvaluator:
         tally = _Tally(self.instruments, request.duration_ms / _MS_PER_SECOND)
 
         def watch(progress: EvaluationProgress) -> None:
-            if tally.reach(progress.simulations_done, progress.simulated_packets):
+            if tally.update(progress.simulations_done, progress.simulated_packets):
                 self.activity.evaluated(share.job_id)
             if on_progress is not None:
                 on_progress(progress)
@@ -238,7 +237,7 @@ class MeasuredEvaluator:
             self.instruments.series(catalogue.REQUESTS_FAILED).inc()
             raise
         packets = evaluation.outcome.packets_sent
-        tally.reach(len(packets), sum(packets))
+        tally.update(len(packets), sum(packets))
         self.activity.evaluated(share.job_id)
         self.instruments.series(catalogue.EVALUATION_CPU_SECONDS).inc(evaluation.cpu_seconds)
         self.step_times.add(StepPhase.SIMULATION, evaluation.cpu_seconds)
@@ -256,15 +255,15 @@ class MeasuredEvaluator:
 
 @dataclass(eq=False)
 class _Tally:
-    """Counts what one request's evaluation has come to, each simulation once."""
+    """Adds the progress of one request to the counters, counting each simulation once."""
 
     instruments: Instruments
     simulation_seconds: float
     simulations: int = 0
     packets: int = 0
 
-    def reach(self, simulations: int, packets: int) -> bool:
-        """So much is done; whether that is more than before."""
+    def update(self, simulations: int, packets: int) -> bool:
+        """Raises the totals to these values; returns whether simulations were added."""
         more = max(simulations - self.simulations, 0)
         self.instruments.series(catalogue.EVALUATIONS).inc(more)
         self.instruments.series(catalogue.SIMULATED_SECONDS).inc(more * self.simulation_seconds)
@@ -278,13 +277,13 @@ _LOG = structlog.stdlib.get_logger("jobs")
 
 
 class JobInstrumentation(JobObserver):
-    """Logs what happens to jobs, traces their steps, and adds up what designers compute."""
+    """Logs job events, traces steps, and accumulates the CPU time of designers."""
 
     def __init__(self, step_times: StepTimes) -> None:
         self._step_times = step_times
 
     def state_changed(self, job: job_pb2.Job, before: JobState) -> None:
-        """The change has been committed."""
+        """Logs a committed state change."""
         log = _LOG.warning if job.state == FAILED else _LOG.info
         log(
             "job changed its state",
@@ -297,7 +296,7 @@ class JobInstrumentation(JobObserver):
 
     @contextmanager
     def step(self, job: job_pb2.Job, request: evaluation_pb2.EvaluationRequest) -> Iterator[None]:
-        """Surrounds a step: a span, and its identity on every line logged within."""
+        """Opens a span for a step, and binds job id and step number to log lines."""
         number = job.progress.step + 1
         with (
             structlog.contextvars.bound_contextvars(job_id=job.id, step=number),
@@ -312,7 +311,7 @@ class JobInstrumentation(JobObserver):
             yield
 
     def progressed(self, job: job_pb2.Job, event: progress_pb2.ProgressEvent) -> None:
-        """An event of the search has been committed; only its milestones are logged."""
+        """Logs committed milestones of the search."""
         match event.WhichOneof("event"):
             case "epoch_finished":
                 record = event.epoch_finished.record
@@ -331,17 +330,17 @@ class JobInstrumentation(JobObserver):
                 _LOG.info("design finished", job_id=job.id, step=event.step, reason=reason)
 
     def computed(self, job_id: str, seconds: float) -> None:
-        """A designer has computed for so long."""
+        """Adds CPU time to the search phase."""
         self._step_times.add(StepPhase.SEARCH, seconds)
 
-    def store_in_trouble(self, job_id: str, why: str) -> None:
-        """A commit could not be made, and will be tried again."""
-        _LOG.warning("the store takes no commit", job_id=job_id, why=why)
+    def on_store_unavailable(self, job_id: str, why: str) -> None:
+        """Logs a commit that will be retried."""
+        _LOG.warning("a commit failed and will be retried", job_id=job_id, why=why)
 
-    def store_well_again(self, job_id: str) -> None:
-        """That commit has been made."""
-        _LOG.info("the store takes commits again", job_id=job_id)
+    def on_store_recovered(self, job_id: str) -> None:
+        """Logs that the retried commit succeeded."""
+        _LOG.info("the store accepts commits again", job_id=job_id)
 
     def lost(self, job_id: str, why: str) -> None:
-        """Another coordinator has the job now."""
-        _LOG.warning("job lost to another coordinator", job_id=job_id, why=why)
+        """Logs that another coordinator acquired the job."""
+        _LOG.warning("job acquired by another coordinator", job_id=job_id, why=why)

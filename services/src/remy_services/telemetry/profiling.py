@@ -1,4 +1,4 @@
-"""Profiles: where the time of a process goes, written when somebody asks for it."""
+"""CPU profiles of the running process, written to files on request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_FUNCTIONS = 60
 
 
 class Profiler:
-    """Profiles all threads for a while, when it is told to, and writes what it saw to a file."""
+    """Profiles all threads for a fixed time and writes the result to a file."""
 
     def __init__(
         self,
@@ -27,9 +27,10 @@ class Profiler:
         *,
         seconds: float = 30.0,
     ) -> None:
-        """Files go to `folder`, which exists; `step_seconds` tells the seconds spent by phase.
+        """Profiles are written to the existing `folder`.
 
-        It may raise TimeoutError or RuntimeError: a profile is made all the same, without them.
+        `step_seconds` returns the seconds spent by phase. If it raises TimeoutError or
+        RuntimeError, the profile is written without them.
         """
         self._folder = folder
         self._step_seconds = step_seconds
@@ -37,7 +38,7 @@ class Profiler:
         self._thread: threading.Thread | None = None
 
     def start(self) -> bool:
-        """Begins in a thread of its own; False if a profile is being made already."""
+        """Starts a profile in the background; returns False if one is already running."""
         if self._thread is not None and self._thread.is_alive():
             return False
         self._thread = threading.Thread(target=self._run, name="profile", daemon=True)
@@ -45,26 +46,26 @@ class Profiler:
         return True
 
     def wait(self) -> None:
-        """Returns when no profile is being made."""
+        """Waits until no profile is running."""
         if self._thread is not None:
             self._thread.join()
 
     def _run(self) -> None:
         try:
-            _LOG.info("profile begun", seconds=self._seconds)
+            _LOG.info("profile started", seconds=self._seconds)
             path = self.take()
             _LOG.info("profile written", path=str(path))
         except FileError as error:
-            _LOG.error("profile lost", why=str(error))
+            _LOG.error("profile could not be written", why=str(error))
 
     def take(self) -> Path:
-        """Profiles for the time that was asked for; the file with the result. Raises FileError."""
+        """Takes a profile and returns its file. Raises FileError."""
         before = self._phases()
         yappi.clear_stats()
         yappi.set_clock_type("cpu")
         yappi.start(builtins=False, profile_threads=True)
         try:
-            # Not a wait for anything: this is how long the profile is to be.
+            # The profile covers this time.
             time.sleep(self._seconds)
         finally:
             yappi.stop()
@@ -84,13 +85,13 @@ class Profiler:
 def step_report(
     before: Mapping[str, float] | None, after: Mapping[str, float] | None, wall_seconds: float
 ) -> str:
-    """Where the time of steps went between two readings, as a table; None: it was not read."""
+    """Formats the time per phase between two readings; None means that a reading failed."""
     if before is None or after is None:
-        return "Where the time of steps went is not known: the event loop was held up.\n"
+        return "Time by phase of steps is unknown: the event loop was blocked.\n"
     spent = {phase: seconds - before.get(phase, 0.0) for phase, seconds in after.items()}
     total = sum(spent.values())
     lines = [
-        f"Where the time of steps went, in {wall_seconds:g} s (docs/how-to/observability.md):",
+        f"Time by phase of steps during {wall_seconds:g} s (docs/how-to/observability.md):",
         "",
     ]
     for phase, seconds in sorted(spent.items(), key=lambda item: -item[1]):
@@ -100,7 +101,7 @@ def step_report(
 
 
 def _functions() -> str:
-    """The functions that took most CPU time, of all threads."""
+    """Formats the functions with the most CPU time over all threads, and CPU time by thread."""
     text = io.StringIO()
     text.write("CPU time by function, callees included, the largest first:\n\n")
     text.write("  calls      own s    total s  function\n")

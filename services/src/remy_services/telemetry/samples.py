@@ -1,4 +1,4 @@
-"""Values of metrics at one moment: of jobs, and of those who evaluate for them."""
+"""Reads metric values of jobs, evaluator and scheduler at scrape time."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One series' value."""
+    """Value of one time series."""
 
     metric: Metric
     value: float
-    #: Values of the metric's labels, in their order.
+    #: Label values, in the order of the metric's labels.
     labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A histogram without labels."""
+    """Value of a histogram without labels."""
 
     metric: Metric
     durations: Durations
@@ -49,7 +49,7 @@ Reader = Callable[[], Reading]
 
 
 class SampledCollector(Collector):
-    """Exports what a function tells when it is asked: a series that it leaves out is gone."""
+    """Exports the samples that a function returns at each scrape. Omitted series disappear."""
 
     def __init__(self, metrics: Sequence[Metric], read: Reader) -> None:
         self._metrics = tuple(metrics)
@@ -70,7 +70,7 @@ class SampledCollector(Collector):
 
 
 def _cumulative(distribution: Distribution) -> list[tuple[str, float]]:
-    """Counts up to every bucket's upper bound."""
+    """Returns cumulative counts by upper bound."""
     names = (*map(str, distribution.metric.buckets), "+Inf")
     return list(zip(names, accumulate(distribution.durations.counts), strict=True))
 
@@ -88,9 +88,10 @@ def _family(metric: Metric) -> _Family:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The last one of a job that is known to be durable."""
+    """The newest durable checkpoint of a job."""
 
-    #: Before the first: when this coordinator took the job.
+    #: Time of the checkpoint; before the first one, time at which this coordinator acquired the
+    #: job.
     unix_seconds: float
     #: Size of the snapshot; 0 before the first.
     size_bytes: int = 0
@@ -98,67 +99,67 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class WorkerPods:
-    """The pods of a job's workers: by phase, and those that ended by reason."""
+    """Counts of a job's worker pods: present ones by phase, ended ones by reason."""
 
     by_phase: Mapping[str, int]
     ended: Mapping[str, int]
 
 
 class JobActivity:
-    """Results and checkpoints by job id; may be told from any thread."""
+    """Times of results and checkpoints by job id. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        """`clock` tells Unix time in seconds."""
+        """`clock` returns Unix time in seconds."""
         self._clock = clock
         self._results: dict[str, float] = {}
         self._checkpoints: dict[str, Checkpoint] = {}
-        #: Workers that were lost, and the pods of workers that are there or have ended, counted.
+        #: Counts of lost workers and of worker pods, by job id.
         self.workers_lost: Mapping[str, int] = {}
         self.worker_pods: Mapping[str, WorkerPods] = {}
 
     def requested(self, job_id: str) -> None:
-        """The job waits for results from now on, if it did not already."""
+        """Starts the wait for the job's first result."""
         self._results.setdefault(job_id, self._clock())
 
     def evaluated(self, job_id: str) -> None:
-        """A result of the job has come."""
+        """Records a result of the job."""
         self._results[job_id] = self._clock()
 
     def taken(self, job_id: str) -> None:
-        """This coordinator is responsible for the job's checkpoints from now on."""
+        """Records that this coordinator acquired the job."""
         self._checkpoints.setdefault(job_id, Checkpoint(self._clock()))
 
     def checkpointed(self, job_id: str, size_bytes: int) -> None:
-        """A snapshot of the job is durable."""
+        """Records a durable checkpoint of the job."""
         self._checkpoints[job_id] = Checkpoint(self._clock(), size_bytes)
 
     def last_result(self, job_id: str) -> float | None:
-        """Unix time; None if the job has not asked for anything."""
+        """Returns the Unix time of the last result, or None before the job's first request."""
         return self._results.get(job_id)
 
     def last_checkpoint(self, job_id: str) -> Checkpoint | None:
-        """None if this coordinator has not taken the job."""
+        """Returns the last checkpoint, or None if this coordinator has not acquired the job."""
         return self._checkpoints.get(job_id)
 
     def keep_only(self, job_ids: Iterable[str]) -> None:
-        """Forgets all other jobs."""
+        """Drops all other jobs."""
         kept = set(job_ids)
         for known in (self._results, self._checkpoints):
             for job_id in [each for each in tuple(known) if each not in kept]:
                 known.pop(job_id, None)
 
 
-#: Why workers leave, and leases end.
+#: Known reasons for worker disconnections and for ended leases.
 DEPARTURES = ("goodbye", "idle", "lost", "quarantined", "signal", "silent", "spot_interruption")
 LEASE_ENDS = (
     *("lost", "goodbye", "silent", "returned"),
     *("bad result", "quarantined", "withdrawn", "done elsewhere", "divided"),
 )
-_FLAWS = ("digest", "encoding", "impossible")
+_REJECTION_REASONS = ("digest", "encoding", "impossible")
 
 
 def evaluator_samples(status: EvaluatorStatus) -> Iterator[Sample]:
-    """How many evaluate, and how much there is to do."""
+    """Yields the counts of workers, threads and tasks."""
     yield Sample(catalogue.WORKERS_CONNECTED, status.workers)
     yield Sample(catalogue.WORKERS_BUSY, status.busy_workers)
     yield Sample(catalogue.WORKERS_QUARANTINED, status.quarantined_workers)
@@ -168,7 +169,7 @@ def evaluator_samples(status: EvaluatorStatus) -> Iterator[Sample]:
 
 
 def scheduler_samples(snapshot: SchedulerSnapshot) -> Iterator[Sample | Distribution]:
-    """What has become of tasks, leases and workers."""
+    """Yields the scheduler's counters of tasks, leases and workers."""
     counts = snapshot.counts
     yield Sample(catalogue.WORKERS_SILENT, snapshot.silent_workers)
     yield Sample(catalogue.TASKS_ASSIGNED, counts.tasks_assigned)
@@ -179,18 +180,21 @@ def scheduler_samples(snapshot: SchedulerSnapshot) -> Iterator[Sample | Distribu
     yield Sample(catalogue.WORKERS_JOINED, counts.workers_joined)
     yield from _by_reason(catalogue.WORKER_DEPARTURES, counts.workers_left, DEPARTURES)
     yield from _by_reason(catalogue.LEASES_ENDED, counts.leases_ended, LEASE_ENDS)
-    yield from _by_reason(catalogue.RESULTS_REJECTED, counts.bad_results, _FLAWS)
+    yield from _by_reason(catalogue.RESULTS_REJECTED, counts.bad_results, _REJECTION_REASONS)
     yield Distribution(catalogue.TASK_DURATION, counts.task_durations)
     yield Distribution(catalogue.TASK_QUEUE_TIME, counts.queue_times)
 
 
 def _by_reason(metric: Metric, counts: Mapping[str, int], usual: Iterable[str]) -> Iterator[Sample]:
-    """The usual reasons are there from the beginning, so that their first count is an increase."""
+    """Yields a sample per reason.
+
+    Usual reasons are exported at 0 from the start, so that `increase()` sees their first count.
+    """
     for reason in sorted({*usual, *counts}):
         yield Sample(metric, counts.get(reason, 0), (reason.replace(" ", "_"),))
 
 
-#: So many of the jobs that are finished are exported one by one; the newest.
+#: Number of finished jobs, newest first, that have per-job metrics.
 FINISHED_JOBS_SHOWN = 50
 
 
@@ -200,7 +204,7 @@ def job_samples(
     *,
     finished_shown: int = FINISHED_JOBS_SHOWN,
 ) -> Iterator[Sample]:
-    """Jobs by state, and every job that is not finished or is among the newest that are."""
+    """Yields job counts by state, and per-job metrics of unfinished and recently finished jobs."""
     present = list(all_jobs)
     counts = Counter(job.state for job in present)
     for state in TRANSITIONS:
@@ -232,7 +236,7 @@ def _one_job(job: job_pb2.Job, activity: JobActivity) -> Iterator[Sample]:
         yield Sample(catalogue.JOB_WORKER_PODS_ENDED, count, (*names, reason))
 
 
-# A metric is called as the field of JobProgress that it shows, but for these.
+# Job metrics are named after their JobProgress field, with these exceptions.
 _RENAMED = {
     "wall_seconds": catalogue.JOB_RUN_SECONDS,
     "estimated_cost": catalogue.JOB_COST,

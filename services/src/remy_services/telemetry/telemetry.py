@@ -1,4 +1,4 @@
-"""Everything that a coordinator exports, put together, and its page over HTTP."""
+"""Assembles a coordinator's metrics and serves them over HTTP."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ from remy_services.telemetry.samples import (
 _MOST_BYTES = 1 << 20
 
 
-def ends_of(files: Mapping[str, Path]) -> dict[str, float]:
-    """Unix time at which the first certificate of each PEM file ends, by its use.
+def certificate_expiry_times(files: Mapping[str, Path]) -> dict[str, float]:
+    """Returns the expiry (Unix time) of the first certificate in each PEM file, by its use.
 
-    A file without a certificate is left out: whoever serves with it says what is wrong.
+    Files without a readable certificate are left out; the server that uses them reports the error.
     """
     ends = {}
     for use, path in files.items():
@@ -58,7 +58,7 @@ def ends_of(files: Mapping[str, Path]) -> dict[str, float]:
     return ends
 
 
-# A loop that is held up for longer fails the scrape, which is what somebody should see.
+# If the event loop is blocked for longer, the scrape fails, which makes the problem visible.
 _LOOP_SECONDS = 5.0
 
 _Result = TypeVar("_Result")
@@ -66,9 +66,9 @@ _Result = TypeVar("_Result")
 
 @contextmanager
 def served(registry: CollectorRegistry, host: str, port: int) -> Iterator[int]:
-    """Answers GET /metrics while it lasts; yields the port, which may be asked for as 0.
+    """Serves GET /metrics while the context is open, and yields the port. Port 0 picks a free one.
 
-    Raises OSError if it cannot listen there.
+    Raises OSError if the port cannot be opened.
     """
     server, thread = start_http_server(port, host, registry)
     try:
@@ -82,9 +82,10 @@ def served(registry: CollectorRegistry, host: str, port: int) -> Iterator[int]:
 def in_loop(
     loop: asyncio.AbstractEventLoop, function: Callable[[], _Result]
 ) -> Callable[[], _Result]:
-    """Has another thread call what belongs to an event loop, between two of its callbacks.
+    """Makes a function of an event loop callable from another thread.
 
-    What is returned raises TimeoutError if the loop is held up, and RuntimeError if it has ended.
+    The result runs `function` in the loop and waits for it. It raises TimeoutError if the loop is
+    blocked, and RuntimeError if it has ended.
     """
 
     def call() -> _Result:
@@ -102,45 +103,45 @@ async def _call(function: Callable[[], _Result]) -> _Result:
     return function()
 
 
-_OF_MIRROR = (catalogue.MIRROR_BEHIND_SECONDS, catalogue.MIRROR_FAILURES)
-_COUNTED: tuple[Metric, ...] = (
+_MIRROR_METRICS = (catalogue.MIRROR_BEHIND_SECONDS, catalogue.MIRROR_FAILURES)
+_PUSHED_METRICS: tuple[Metric, ...] = (
     catalogue.EVALUATIONS,
     catalogue.SIMULATED_PACKETS,
     catalogue.SIMULATED_SECONDS,
     catalogue.EVALUATION_CPU_SECONDS,
     catalogue.REQUESTS_FAILED,
-    *(metric for metric in catalogue.STORE_METRICS if metric not in _OF_MIRROR),
+    *(metric for metric in catalogue.STORE_METRICS if metric not in _MIRROR_METRICS),
     catalogue.BUILD_INFO,
     catalogue.GRPC_HANDLED,
     catalogue.GRPC_DURATION,
     catalogue.GRPC_OPEN,
 )
-_READ: tuple[Metric, ...] = (
+_SCRAPED_METRICS: tuple[Metric, ...] = (
     *catalogue.JOB_METRICS,
-    *(metric for metric in catalogue.EVALUATION_METRICS if metric not in _COUNTED),
-    *_OF_MIRROR,
+    *(metric for metric in catalogue.EVALUATION_METRICS if metric not in _PUSHED_METRICS),
+    *_MIRROR_METRICS,
     catalogue.CERTIFICATE_EXPIRY,
     catalogue.STEP_PHASE_SECONDS,
 )
 
 
 @runtime_checkable
-class HasBoard(Protocol):
-    """An evaluator that has its tasks on a scheduler."""
+class HasScheduler(Protocol):
+    """An evaluator with a task scheduler."""
 
     def snapshot(self) -> SchedulerSnapshot:
-        """What the scheduler holds and has counted. Called in the event loop."""
+        """Returns the scheduler's state and counters. To be called in the event loop."""
 
 
 class Telemetry:
-    """Wraps what a coordinator is made of, and exports what can be seen of it.
+    """Wraps a coordinator's store and evaluator, and collects their metrics in `registry`.
 
-    Wrap first, then `watch`; `registry` is what is exported.
+    Wrap before calling `watch`.
     """
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.instruments = Instruments(self.registry, _COUNTED)
+        self.instruments = Instruments(self.registry, _PUSHED_METRICS)
         self.activity = JobActivity()
         self.step_times = StepTimes()
         ProcessCollector(registry=self.registry)
@@ -151,28 +152,28 @@ class Telemetry:
             platform.python_version(),
         ).set(1)
         self._evaluator: MeasuredEvaluator | None = None
-        self._board: HasBoard | None = None
+        self._scheduler: HasScheduler | None = None
 
     def store(self, inner: CheckpointStore) -> CheckpointStore:
-        """The store, watched."""
-        watched = MeasuredStore(inner, self.instruments, self.activity, self.step_times)
-        return cast(CheckpointStore, watched)
+        """Wraps the store."""
+        measured = MeasuredStore(inner, self.instruments, self.activity, self.step_times)
+        return cast(CheckpointStore, measured)
 
     def evaluator(self, inner: SharedEvaluator) -> MeasuredEvaluator:
-        """The evaluator, watched; with what its scheduler counts, if it has one."""
-        self._board = inner if isinstance(inner, HasBoard) else None
+        """Wraps the evaluator, and exports the counters of its scheduler if it has one."""
+        self._scheduler = inner if isinstance(inner, HasScheduler) else None
         self._evaluator = MeasuredEvaluator(inner, self.instruments, self.activity, self.step_times)
         return self._evaluator
 
     def observer(self) -> JobInstrumentation:
-        """To be told what happens to jobs."""
+        """Returns the observer of jobs."""
         return JobInstrumentation(self.step_times)
 
     def step_seconds(self) -> Mapping[str, float]:
-        """Where the time of steps has gone up to now, by phase; for the coordinator's loop."""
-        if self._board is not None:
-            counts = self._board.snapshot().counts
-            self.step_times.reach(
+        """Returns the seconds spent in steps, by phase. To be called in the event loop."""
+        if self._scheduler is not None:
+            counts = self._scheduler.snapshot().counts
+            self.step_times.raise_to(
                 {
                     StepPhase.WAITING: counts.queue_times.seconds,
                     StepPhase.TRANSFER: counts.task_durations.seconds - counts.cpu_seconds,
@@ -181,7 +182,7 @@ class Telemetry:
         return self.step_times.seconds()
 
     def interceptor(self) -> MeasuringInterceptor:
-        """To be the first of the server's interceptors."""
+        """Returns the gRPC interceptor, which must be the server's first."""
         return MeasuringInterceptor(self.instruments)
 
     def watch(
@@ -189,33 +190,35 @@ class Telemetry:
         loop: asyncio.AbstractEventLoop,
         all_jobs: Callable[[], Iterable[job_pb2.Job]],
         *,
-        certificate_ends: Callable[[], Mapping[str, float]] = dict,
+        certificate_expiry: Callable[[], Mapping[str, float]] = dict,
         worker_pods: Callable[[], Mapping[str, WorkerPods]] = dict,
         mirror: Callable[[], tuple[float, int] | None] = lambda: None,
     ) -> None:
-        """Exports what these functions tell, which are called in the loop.
+        """Exports the values that these functions return; they are called in the event loop.
 
-        `all_jobs` tells how far every job is, `certificate_ends` the Unix times at which
-        certificates end, by their use, `worker_pods` the pods of jobs, and `mirror` for how many
-        seconds it has been behind, and how often a write to it failed, if there is one.
+        `all_jobs` returns jobs with live progress, `certificate_expiry` Unix times by use,
+        `worker_pods` counts by job id, and `mirror` its lag in seconds and number of failures,
+        or None without a mirror.
         """
 
         def read() -> Reading:
             present = list(all_jobs())
             self.activity.keep_only(job.id for job in present)
             self.activity.worker_pods = worker_pods()
-            if self._board is not None:
-                self.activity.workers_lost = self._board.snapshot().counts.workers_lost
+            if self._scheduler is not None:
+                self.activity.workers_lost = self._scheduler.snapshot().counts.workers_lost
             yield from job_samples(present, self.activity)
             if self._evaluator is not None:
                 yield from evaluator_samples(self._evaluator.status())
-            if self._board is not None:
-                yield from scheduler_samples(self._board.snapshot())
+            if self._scheduler is not None:
+                yield from scheduler_samples(self._scheduler.snapshot())
             for phase, seconds in self.step_seconds().items():
                 yield Sample(catalogue.STEP_PHASE_SECONDS, seconds, (phase,))
-            for metric, value in zip(_OF_MIRROR, mirror() or (), strict=False):
+            for metric, value in zip(_MIRROR_METRICS, mirror() or (), strict=False):
                 yield Sample(metric, value)
-            for use, unix_seconds in certificate_ends().items():
+            for use, unix_seconds in certificate_expiry().items():
                 yield Sample(catalogue.CERTIFICATE_EXPIRY, unix_seconds, (use,))
 
-        self.registry.register(SampledCollector(_READ, in_loop(loop, lambda: list(read()))))
+        self.registry.register(
+            SampledCollector(_SCRAPED_METRICS, in_loop(loop, lambda: list(read())))
+        )

@@ -1,4 +1,4 @@
-"""Workers that call in over gRPC: one stream each, tasks one way, results the other."""
+"""Worker transport over gRPC: each worker has one stream, with tasks out and results in."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ from remy_rpc.logs import LEVELS
 from remy_simulator import ImpossibleOutcome
 from remy_simulator.columns import check, shared_part
 
-# Heartbeats in a lease: some may come late, or get lost with a stalled machine.
+# Several heartbeats per lease, so that late or lost ones do not end it.
 _HEARTBEATS_PER_LEASE = 6
-# A task that may have ended its worker waits for one that has been heard of since.
+# Bounds how long a task suspected of crashing its worker waits for a fresh heartbeat elsewhere.
 _LONGEST_SECONDS_BETWEEN_HEARTBEATS = 2.0
 
 
 @dataclass(frozen=True)
 class WorkerFleetSettings:
-    """How a coordinator treats its workers. Times are seconds."""
+    """Settings of the worker transport, in seconds."""
 
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
-    #: How long there must have been nothing to do before workers that exit when idle are told.
+    #: Idle time after which workers that exit when idle are told to exit.
     idle_seconds: float = 10.0
-    #: How long a caller may take to say who it is.
+    #: Deadline for a worker's Hello.
     hello_seconds: float = 10.0
 
     @property
     def heartbeat_seconds(self) -> float:
-        """How often a worker should be heard of."""
+        """Interval between a worker's heartbeats."""
         by_lease = self.scheduler.lease_seconds / _HEARTBEATS_PER_LEASE
         return min(by_lease, _LONGEST_SECONDS_BETWEEN_HEARTBEATS)
 
@@ -66,11 +66,10 @@ _MOST_THREADS = 4096
 
 @dataclass(frozen=True)
 class SimulatorIdentity:
-    """Simulators with equal identities give equal results."""
+    """Version and digests of a simulator. Equal identities give equal results."""
 
     version: str
-    #: `remy_simulator.fingerprint` of absolute and of scale-free rules, of more signals, and
-    #: of protocols.
+    #: Fingerprints of absolute rules, scale-free rules, additional signals, and protocols.
     digest: str
     scale_free_digest: str
     signals_digest: str
@@ -78,7 +77,7 @@ class SimulatorIdentity:
 
     @classmethod
     def own(cls) -> SimulatorIdentity:
-        """Of the simulator that is installed here."""
+        """Returns the identity of the installed simulator."""
         scale_free = remy_simulator.fingerprint(rule_table_pb2.RULES_SCALE_FREE)
         return cls(
             version("remy-simulator"),
@@ -90,13 +89,13 @@ class SimulatorIdentity:
 
     @property
     def sha256(self) -> bytes:
-        """Of all digests: equal where results are."""
+        """Hash of all digests; equal for simulators with equal results."""
         digests = (self.digest, self.scale_free_digest, self.signals_digest, self.protocols_digest)
         return hashlib.sha256(" ".join(digests).encode()).digest()
 
 
-class Unwelcome(Exception):
-    """A caller is sent away: with what status, and why, in one sentence."""
+class WorkerRejected(Exception):
+    """A worker's stream is refused or ended, with a gRPC status and a sentence."""
 
     def __init__(self, code: grpc.StatusCode, why: str) -> None:
         super().__init__(why)
@@ -104,34 +103,37 @@ class Unwelcome(Exception):
 
 
 def check_hello(hello: worker_service_pb2.Hello, own: SimulatorIdentity) -> WorkerFacts:
-    """What the scheduler needs to know of a worker. Raises Unwelcome."""
+    """Validates a worker's Hello and returns its facts. Raises WorkerRejected."""
     for name, value in (("worker_id", hello.worker_id), ("job_id", hello.job_id)):
         if len(value) > _LONGEST_NAME or not value.isprintable():
-            raise _misspoken(f"{name} must be printable, of at most {_LONGEST_NAME} characters")
+            raise _protocol_error(
+                f"{name} must be printable text of at most {_LONGEST_NAME} characters"
+            )
     if not hello.worker_id:
-        raise _misspoken("worker_id is missing from Hello")
+        raise _protocol_error("worker_id is missing from Hello")
     if not 1 <= hello.threads <= _MOST_THREADS:
-        raise _misspoken(f"threads is {hello.threads}; it must be 1 to {_MOST_THREADS}")
+        raise _protocol_error(f"threads is {hello.threads}; it must be 1 to {_MOST_THREADS}")
     rules = hello.simulator_digest, hello.scale_free_digest, hello.signals_digest
     theirs = SimulatorIdentity(hello.simulator_version, *rules, hello.protocols_digest)
     if theirs != own:
-        raise Unwelcome(
-            # Unlike a quarantine, this holds for every worker of that version.
+        raise WorkerRejected(
+            # UNIMPLEMENTED, because unlike a quarantine this applies to every worker of that
+            # version.
             grpc.StatusCode.UNIMPLEMENTED,
-            f"worker {hello.worker_id} has simulator {_describe(theirs)} and this coordinator "
-            f"{_describe(own)}, so that their results would differ; install the coordinator's "
-            "version of remy-farm-worker",
+            f"worker {hello.worker_id} has simulator {_describe(theirs)}, but this coordinator has "
+            f"{_describe(own)}, so results would differ; install the coordinator's version of "
+            "remy-farm-worker",
         )
     version, host = _describe(theirs), hello.host[:_LONGEST_NAME]
     return WorkerFacts(hello.worker_id, hello.threads, hello.job_id, version, host)
 
 
-def _misspoken(why: str) -> Unwelcome:
-    return Unwelcome(grpc.StatusCode.INVALID_ARGUMENT, why)
+def _protocol_error(why: str) -> WorkerRejected:
+    return WorkerRejected(grpc.StatusCode.INVALID_ARGUMENT, why)
 
 
 def _describe(identity: SimulatorIdentity) -> str:
-    # What a stranger sends is not repeated at length.
+    # Input of an unverified peer is shortened.
     digests = (
         identity.digest,
         identity.scale_free_digest,
@@ -147,7 +149,7 @@ Context = grpc.aio.ServicerContext[worker_service_pb2.WorkRequest, worker_servic
 
 @dataclass
 class Traffic:
-    """Bytes of messages, without what gRPC adds."""
+    """Message bytes sent and received, without gRPC overhead."""
 
     task_bytes: int = 0
     shared_bytes: int = 0
@@ -156,15 +158,15 @@ class Traffic:
 
 
 class LastLines:
-    """The last lines that workers have reported of their logs, also of those that have left."""
+    """The latest log lines of workers, including disconnected ones."""
 
     def __init__(self) -> None:
-        # By worker, those last that reported last.
+        # By worker id, in order of the last report.
         self._lines: OrderedDict[str, deque[WorkerLine]] = OrderedDict()
         self._jobs: dict[str, str] = {}
 
     def add(self, facts: WorkerFacts, line: worker_service_pb2.LogLine) -> None:
-        """What a worker says is shown to people: it is cut, and made of printable characters."""
+        """Adds a line, shortened and with printable characters only."""
         worker_id, text = facts.worker_id, line.text[:_LONGEST_LINE]
         kept = self._lines.setdefault(worker_id, deque(maxlen=_LINES_OF_A_WORKER))
         kept.append(
@@ -181,8 +183,8 @@ class LastLines:
         if len(self._lines) > _WORKERS_WITH_LINES:
             del self._jobs[self._lines.popitem(last=False)[0]]
 
-    def of(self, job_id: str) -> list[WorkerLine]:
-        """Of the workers that work for a job alone, or for any; by time."""
+    def for_job(self, job_id: str) -> list[WorkerLine]:
+        """Returns the lines of workers dedicated to a job or to none, in order of time."""
         lines = [
             line
             for worker_id, kept in self._lines.items()
@@ -198,75 +200,76 @@ def _printable(text: str) -> str:
 
 @dataclass(eq=False)
 class WorkerStream:
-    """The coordinator's end of a call: what is to be written, and what is known of the worker."""
+    """The coordinator's end of a worker's stream: outbox and state of the worker."""
 
     facts: WorkerFacts
     exit_when_idle: bool
     traffic: Traffic
-    #: Where lines of its log go.
+    #: Collects the worker's log lines.
     lines: LastLines = field(default_factory=LastLines)
-    #: Digests of the shared parts that the worker has, those last that were named last.
+    #: Digests of the shared parts that the worker has, least recently used first.
     shared: OrderedDict[bytes, None] = field(default_factory=OrderedDict)
-    #: Since when there has been nothing for the worker to do; None: there is something.
+    #: Time since which the worker has had no work; None while there is work.
     idle_since: float | None = None
-    told_idle: bool = False
-    #: How it left, as far as it has said.
+    notified_idle: bool = False
+    #: The reason in the worker's Goodbye; empty before one.
     goodbye: str = ""
-    #: Why the coordinator ends the stream.
-    dismissal: Exception | None = None
+    #: Error with which the coordinator ends the stream.
+    error: Exception | None = None
     _outbox: deque[worker_service_pb2.WorkResponse] = field(default_factory=deque)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _ended: bool = False
 
     def send(self, message: worker_service_pb2.WorkResponse) -> None:
-        """Has a message written as soon as the worker takes it."""
+        """Queues a message for the worker."""
         self._outbox.append(message)
         self._changed.set()
 
-    def end(self, dismissal: Exception | None = None) -> None:
-        """Ends the stream: at once with an error, or without one when all has been written."""
+    def end(self, error: Exception | None = None) -> None:
+        """Ends the stream: at once if there is an error, otherwise after the queued messages."""
         self._ended = True
-        self.dismissal = self.dismissal or dismissal
+        self.error = self.error or error
         self._changed.set()
 
     async def write_until_ended(self, context: Context) -> None:
-        """Writes what there is to write. Raises what the stream was ended with."""
+        """Writes queued messages until the stream ends. Raises the stream's error."""
         while True:
-            while self._outbox and self.dismissal is None:
+            while self._outbox and self.error is None:
                 await context.write(self._outbox.popleft())
-            if self.dismissal is not None:
-                raise self.dismissal
+            if self.error is not None:
+                raise self.error
             if self._ended:
                 return
             self._changed.clear()
             await self._changed.wait()
 
 
-# More than a worker could use; a mistake rather than an ability.
+# More credit than a worker can use indicates a defect.
 _MOST_CREDIT_PER_THREAD = 64
 _LONGEST_SENTENCE = 500
-#: Why workers say that they end.
+#: Known reasons in a worker's Goodbye.
 GOODBYES: Final = ("idle", "signal", "spot_interruption")
 _NOTHING = evaluation_pb2.EvaluationOutcome()
 
 
-def hear(
+def handle_message(
     scheduler: TaskScheduler,
     stream: WorkerStream,
     message: worker_service_pb2.WorkRequest,
     now: float,
 ) -> None:
-    """What a worker says after its Hello. Raises Unwelcome for what makes no sense."""
+    """Handles a message after Hello. Raises WorkerRejected for an invalid one."""
     worker_id = stream.facts.worker_id
     match message.WhichOneof("message"):
         case "result":
             stream.traffic.result_bytes += message.ByteSize()
-            _hear_result(scheduler, worker_id, message.result, now)
+            _handle_result(scheduler, worker_id, message.result, now)
         case "credit":
             if message.credit.tasks > _MOST_CREDIT_PER_THREAD * stream.facts.threads:
-                raise _misspoken(
-                    f"credit for {message.credit.tasks} tasks is more than "
-                    f"{_MOST_CREDIT_PER_THREAD} for each of {stream.facts.threads} threads"
+                raise _protocol_error(
+                    f"credit is {message.credit.tasks} tasks, but at most "
+                    f"{_MOST_CREDIT_PER_THREAD} per thread are allowed, with "
+                    f"{stream.facts.threads} threads"
                 )
             scheduler.credit(worker_id, message.credit.tasks, now)
         case "heartbeat":
@@ -282,14 +285,14 @@ def hear(
             scheduler.give_back(worker_id, message.returned.lease_ids, now)
         case "goodbye":
             stream.goodbye = message.goodbye.why[:20] or "goodbye"
-            scheduler.say_goodbye(
+            scheduler.record_goodbye(
                 worker_id, stream.goodbye if stream.goodbye in GOODBYES else "goodbye"
             )
         case other:
-            raise _misspoken(f"a {other or 'message without content'} after Hello")
+            raise _protocol_error(f"unexpected message after Hello: {other or 'empty'}")
 
 
-def _hear_result(
+def _handle_result(
     scheduler: TaskScheduler, worker_id: str, result: worker_service_pb2.TaskResult, now: float
 ) -> None:
     lease_id = result.lease_id
@@ -313,22 +316,22 @@ def _hear_result(
         scheduler.complete(worker_id, lease_id, outcome, result.sha256, seconds, now)
 
 
-def tell_the_idle(
+def notify_idle_workers(
     streams: Iterable[WorkerStream],
     has_work: Callable[[str], bool],
     idle_seconds: float,
     now: float,
 ) -> None:
-    """Workers that end when there is nothing left are told, once, after `idle_seconds` of that."""
+    """Tells workers that exit when idle, once, that there has been no work for `idle_seconds`."""
     for stream in streams:
-        if not stream.exit_when_idle or stream.told_idle:
+        if not stream.exit_when_idle or stream.notified_idle:
             continue
         if has_work(stream.facts.job_id):
             stream.idle_since = None
         elif stream.idle_since is None:
             stream.idle_since = now
         elif now - stream.idle_since >= idle_seconds:
-            stream.told_idle = True
+            stream.notified_idle = True
             nothing = worker_service_pb2.NothingLeft()
             stream.send(worker_service_pb2.WorkResponse(nothing_left=nothing))
 
@@ -336,16 +339,16 @@ def tell_the_idle(
 _Requests = AsyncIterator[worker_service_pb2.WorkRequest]
 
 _SHUTTING_DOWN = "the coordinator is shutting down"
-# Of a recording: far below the limit that any message has.
+# Part size of link traces, far below the message size limit.
 _LARGEST_TRACE_PART_BYTES = 1 << 20
 
 _log = structlog.get_logger()
 
 
 class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
-    """One stream for each worker, from its Hello to its end.
+    """Serves a stream for each worker, from its Hello to its end.
 
-    Who may call is decided before a call gets here.
+    Callers are authorized by the server's interceptor.
     """
 
     def __init__(
@@ -355,39 +358,39 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
         dispatcher: Dispatcher,
         traffic: Traffic,
     ) -> None:
-        """What workers say goes to the dispatcher's scheduler."""
+        """Passes messages of workers to the dispatcher's scheduler."""
         self._settings = settings
         self._simulator = simulator
         self._dispatcher = dispatcher
         self._traffic = traffic
         self._closed = False
-        #: By the worker's name.
+        #: Streams by worker id.
         self.streams: dict[str, WorkerStream] = {}
         self.lines = LastLines()
 
     def close(self) -> None:
-        """Sends all workers away, to call again later."""
+        """Ends all streams with UNAVAILABLE, so that workers reconnect later."""
         self._closed = True
         for stream in self.streams.values():
-            stream.end(Unwelcome(grpc.StatusCode.UNAVAILABLE, _SHUTTING_DOWN))
+            stream.end(WorkerRejected(grpc.StatusCode.UNAVAILABLE, _SHUTTING_DOWN))
 
     async def Work(self, request_iterator: _Requests, context: Context) -> None:  # noqa: N802
         try:
-            stream = await self._welcome(request_iterator)
-        except Unwelcome as problem:
-            _log.warning("worker sent away", why=str(problem))
+            stream = await self._accept(request_iterator)
+        except WorkerRejected as problem:
+            _log.warning("worker rejected", why=str(problem))
             await context.abort(problem.code, str(problem))
             return
         reading = asyncio.create_task(self._read(stream, request_iterator))
         try:
             await stream.write_until_ended(context)
-        except Unwelcome as problem:
+        except WorkerRejected as problem:
             await context.abort(problem.code, str(problem))
         finally:
             reading.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await reading
-            self._part(stream)
+            self._on_disconnect(stream)
 
     async def ReadTrace(  # noqa: N802
         self, request: worker_service_pb2.ReadTraceRequest, context: Any
@@ -406,19 +409,21 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
         self._traffic.trace_bytes += len(part)
         return worker_service_pb2.ReadTraceResponse(content=part, total_bytes=len(content))
 
-    async def _welcome(self, requests: _Requests) -> WorkerStream:
-        """The first message decides. Raises Unwelcome."""
+    async def _accept(self, requests: _Requests) -> WorkerStream:
+        """Reads Hello and registers the worker. Raises WorkerRejected."""
         if self._closed:
-            raise Unwelcome(grpc.StatusCode.UNAVAILABLE, _SHUTTING_DOWN)
-        hello = await self._hello(requests)
+            raise WorkerRejected(grpc.StatusCode.UNAVAILABLE, _SHUTTING_DOWN)
+        hello = await self._read_hello(requests)
         facts = check_hello(hello, self._simulator)
         try:
             self._dispatcher.scheduler.join(facts, self._dispatcher.now())
         except WorkerQuarantined as problem:
-            raise Unwelcome(grpc.StatusCode.FAILED_PRECONDITION, str(problem)) from None
+            raise WorkerRejected(grpc.StatusCode.FAILED_PRECONDITION, str(problem)) from None
         former = self.streams.get(facts.worker_id)
         if former is not None:
-            former.end(Unwelcome(grpc.StatusCode.ABORTED, "the worker has called again"))
+            former.end(
+                WorkerRejected(grpc.StatusCode.ABORTED, "the worker has opened another stream")
+            )
         stream = WorkerStream(facts, hello.exit_when_idle, self._traffic, self.lines)
         self.streams[facts.worker_id] = stream
         welcome = worker_service_pb2.Welcome(
@@ -437,30 +442,32 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
         )
         return stream
 
-    async def _hello(self, requests: _Requests) -> worker_service_pb2.Hello:
+    async def _read_hello(self, requests: _Requests) -> worker_service_pb2.Hello:
         try:
             async with asyncio.timeout(self._settings.hello_seconds):
                 message = await anext(requests, None)
         except TimeoutError:
             message = None
         if message is None or message.WhichOneof("message") != "hello":
-            raise _misspoken("the first message must be Hello")
+            raise _protocol_error("the first message must be Hello")
         return complete(message.hello)
 
     async def _read(self, stream: WorkerStream, requests: _Requests) -> None:
-        """Hears the worker until it ends the stream, or it breaks."""
+        """Handles the worker's messages until the stream ends or breaks."""
         try:
             async for message in requests:
-                # A stream that another one has replaced speaks for nobody any more.
+                # Messages on a replaced stream are ignored.
                 if self.streams.get(stream.facts.worker_id) is stream:
-                    hear(self._dispatcher.scheduler, stream, message, self._dispatcher.now())
+                    handle_message(
+                        self._dispatcher.scheduler, stream, message, self._dispatcher.now()
+                    )
                     self._dispatcher.advance_soon()
             stream.end()
         except Exception as problem:
             stream.end(problem)
 
-    def _part(self, stream: WorkerStream) -> None:
-        """A stream has ended, however it did."""
+    def _on_disconnect(self, stream: WorkerStream) -> None:
+        """Removes the worker of an ended stream, unless another stream has replaced it."""
         worker_id = stream.facts.worker_id
         if self.streams.get(worker_id) is not stream:
             return
@@ -468,16 +475,16 @@ class WorkerServicer(worker_service_pb2_grpc.WorkerServiceServicer):
         self._dispatcher.scheduler.leave(worker_id, self._dispatcher.now())
         if not self._closed:
             self._dispatcher.advance_soon()
-        why = str(stream.dismissal) if stream.dismissal else stream.goodbye or "connection lost"
+        why = str(stream.error) if stream.error else stream.goodbye or "connection lost"
         _log.info("worker left", worker_id=worker_id, why=why)
 
 
-# Jobs that take turns should not send what is shared again and again.
+# Cached per stream, so that alternating jobs do not resend their shared parts.
 _SHARED_PARTS_OF_A_STREAM = 16
 
 
 class WorkerFleet(Dispatcher):
-    """A SharedEvaluator; workers reach it through the gRPC server that it is added to."""
+    """A SharedEvaluator whose workers connect to a gRPC server."""
 
     kind = "workers"
 
@@ -489,51 +496,51 @@ class WorkerFleet(Dispatcher):
         simulator: SimulatorIdentity | None = None,
         **options: Any,
     ) -> None:
-        """No workers yet. For arguments that are not named here see Dispatcher.
+        """Starts without workers. `options` are passed to Dispatcher.
 
-        `work_left(job_id)` says whether a job, or any if empty, will still have something to
-        evaluate after what it has asked for so far; workers that exit when idle wait for it.
-        `simulator` is what a worker's must equal, by default the one that is installed here.
+        `work_left(job_id)` returns whether the job, or any job if empty, may need further
+        evaluations; workers that exit when idle stay connected while it does. `simulator` is the
+        identity required of workers, by default that of the installed simulator.
         """
         self._settings = settings or WorkerFleetSettings()
         self._work_left = work_left
-        # Far from what another coordinator's scheduler, or an earlier one's, counted up to.
+        # A random start makes collisions with lease ids of other coordinators unlikely.
         scheduler = TaskScheduler(self._settings.scheduler, first_lease_id=secrets.randbits(48))
         super().__init__(scheduler, **options)
-        # By evaluation: what its tasks have in common, as it is sent.
+        # Shared part of the tasks of each evaluation, as it is sent.
         self._shared: dict[int, worker_service_pb2.SharedPart] = {}
-        self._idle_watch: asyncio.Task[None] | None = None
+        self._idle_task: asyncio.Task[None] | None = None
         self.traffic = Traffic()
         self._servicer = WorkerServicer(
             self._settings, simulator or SimulatorIdentity.own(), self, self.traffic
         )
 
     def add_to(self, server: grpc.aio.Server) -> None:
-        """Serves WorkerService; who may call is for the server's interceptors to decide.
+        """Adds WorkerService to a server, whose interceptor authorizes callers.
 
         To be called once, in the event loop.
         """
-        # What is generated has no types.
+        # Generated gRPC code has no type hints.
         add: Any = worker_service_pb2_grpc.add_WorkerServiceServicer_to_server
         add(self._servicer, server)
-        self._idle_watch = asyncio.create_task(self._watch_the_idle())
+        self._idle_task = asyncio.create_task(self._watch_idle_workers())
 
     def worker_lines(self, job_id: str) -> list[WorkerLine]:
-        return self._servicer.lines.of(job_id)
+        return self._servicer.lines.for_job(job_id)
 
     async def close(self) -> None:
-        if self._idle_watch is not None:
-            self._idle_watch.cancel()
-            await asyncio.gather(self._idle_watch, return_exceptions=True)
+        if self._idle_task is not None:
+            self._idle_task.cancel()
+            await asyncio.gather(self._idle_task, return_exceptions=True)
         await super().close()
         self._servicer.close()
 
     def _assign(self, assignments: Sequence[Assignment]) -> None:
-        # What one worker gets of one evaluation is one message.
-        together: defaultdict[tuple[str, int], list[Assignment]] = defaultdict(list)
+        # Tasks of one evaluation for one worker share a message.
+        batches: defaultdict[tuple[str, int], list[Assignment]] = defaultdict(list)
         for assignment in assignments:
-            together[assignment.worker_id, assignment.evaluation_id].append(assignment)
-        for (worker_id, _), tasks in together.items():
+            batches[assignment.worker_id, assignment.evaluation_id].append(assignment)
+        for (worker_id, _), tasks in batches.items():
             stream = self._servicer.streams.get(worker_id)
             if stream is not None:
                 self._send_tasks(stream, tasks)
@@ -549,7 +556,7 @@ class WorkerFleet(Dispatcher):
         stream = self._servicer.streams.get(worker_id)
         if stream is not None:
             sentence = f"worker {worker_id} is quarantined: {why}"
-            stream.end(Unwelcome(grpc.StatusCode.FAILED_PRECONDITION, sentence))
+            stream.end(WorkerRejected(grpc.StatusCode.FAILED_PRECONDITION, sentence))
 
     def _send_tasks(self, stream: WorkerStream, assignments: Sequence[Assignment]) -> None:
         first = assignments[0]
@@ -582,7 +589,7 @@ class WorkerFleet(Dispatcher):
     def _shared_part(self, assignment: Assignment) -> worker_service_pb2.SharedPart:
         shared = self._shared.get(assignment.evaluation_id)
         if shared is None:
-            # Those of evaluations that have ended are of no use any more.
+            # Drops the shared parts of ended evaluations.
             for evaluation_id in self._shared.keys() - self._pending.keys():
                 del self._shared[evaluation_id]
             content = shared_part(assignment.whole).SerializeToString(deterministic=True)
@@ -591,11 +598,11 @@ class WorkerFleet(Dispatcher):
             self._shared[assignment.evaluation_id] = shared
         return shared
 
-    async def _watch_the_idle(self) -> None:
+    async def _watch_idle_workers(self) -> None:
         while True:
             await asyncio.sleep(min(self._settings.idle_seconds / 4, 1.0))
             streams, seconds = self._servicer.streams.values(), self._settings.idle_seconds
-            tell_the_idle(streams, self._has_work, seconds, self.now())
+            notify_idle_workers(streams, self._has_work, seconds, self.now())
 
     def _has_work(self, job_id: str) -> bool:
         return self.scheduler.has_evaluations(job_id) or self._work_left(job_id)

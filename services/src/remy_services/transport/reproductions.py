@@ -10,10 +10,10 @@ from remy_farm.evaluation.dispatcher import KeepReproduction
 from remy_farm.files import write_file
 
 
-def keep_in(place: str | Path) -> KeepReproduction:
-    """Keeps requests as files in a folder, or under a URL as of a mirror.
+def reproduction_writer(place: str | Path) -> KeepReproduction:
+    """Returns a function that stores requests in a folder or under an fsspec URL.
 
-    A folder is made when the first request is kept.
+    The folder is created with the first request.
     """
 
     def keep(name: str, content: bytes) -> str:

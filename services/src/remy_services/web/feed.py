@@ -18,8 +18,8 @@ from remy_proto.v1 import job_pb2, progress_pb2
 from remy_services.client.design_client import FINAL_STATES, DesignClient
 from remy_services.client.status import ServiceError
 from remy_services.client.watching import watch_job
+from remy_services.jobs.formatting import describe_history, state_name, why
 from remy_services.jobs.history import EPOCH_COLUMNS, epoch_rows
-from remy_services.jobs.wording import history_sentence, state_name, why
 
 #: JSON, as it goes to the page.
 Tree = dict[str, Any]
@@ -101,7 +101,7 @@ def history_tree(client: DesignClient, job: str, after_revision: int) -> Tree:
     sizes: list[tuple[int, int]] = []
     entries: list[tuple[int, int, str]] = []
     for event in _past(client, found, after_revision):
-        sentence = history_sentence(event)
+        sentence = describe_history(event)
         if sentence is not None:
             entries.append((event.revision, event.time.seconds, sentence))
         progress = event.progress
@@ -284,7 +284,7 @@ class JobFeed:
                     self._tell_newest()
                 active = list(self._client.list_all(messages.ListJobsRequest()))
         except ServiceError as error:
-            kind = "lost" if error.is_passing or self._trouble is not None else "refused"
+            kind = "lost" if error.is_retryable or self._trouble is not None else "refused"
             self._tell_trouble({"kind": kind, "why": str(error)})
             return
         with self._lock:

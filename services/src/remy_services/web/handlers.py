@@ -18,7 +18,7 @@ from remy_farm.specification import SpecError, parse_spec, to_yaml
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2, spec_pb2
 from remy_services.client.design_client import DesignClient
-from remy_services.jobs.wording import job_tree
+from remy_services.jobs.formatting import job_dict
 from remy_services.web.feed import Tree, epochs_tree, history_tree, job_row
 from remy_services.web.guard import POLICY_OF_LIVE, RequestRefused
 from remy_services.web.sessions import SignedIn
@@ -83,7 +83,7 @@ def _submit(session: SignedIn, _: Request, body: bytes) -> Tree:
 
 def _job(session: SignedIn, request: Request, _: bytes) -> Tree:
     job = session.account.client.get(request.path_params["job"])
-    tree = job_tree(job)
+    tree = job_dict(job)
     text = to_yaml(job.spec) if job.HasField("spec") else ""
     return {"row": job_row(job), "job": tree, "yaml": text}
 

@@ -12,7 +12,7 @@ import pytest
 
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2
-from services.tests.client.scripted_service import Failure, ScriptedService, later
+from services.tests.client.scripted_service import Failure, ScriptedService, retry_later
 from tests.waiting import TIMEOUT_SECONDS
 
 JOB = job_pb2.Job(id="j1", name="demo", state=job_pb2.JOB_STATE_PAUSED)
@@ -79,7 +79,7 @@ def test_unreachable_coordinator_exits_with_3(run: Any) -> None:
 def test_call_is_retried_while_the_coordinator_is_briefly_unreachable(
     service: ScriptedService, run: Any
 ) -> None:
-    service.script("GetJob", later(0.01), messages.GetJobResponse(job=JOB))
+    service.script("GetJob", retry_later(0.01), messages.GetJobResponse(job=JOB))
     result = run("status", "demo", "--patience", 60, "--json")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["id"] == "j1"

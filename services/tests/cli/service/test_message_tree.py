@@ -7,7 +7,7 @@ from remy_cli.views import print_job
 from remy_farm.specification import parse_spec, spec_from_tree
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2, progress_pb2
-from remy_services.jobs.wording import job_tree, message_tree
+from remy_services.jobs.formatting import job_dict, message_dict
 from services.tests.cli.conftest import SMALL_SPEC
 
 
@@ -21,7 +21,7 @@ def test_job_as_json() -> None:
         create_time=Timestamp(seconds=1, nanos=500_000_000),
         revision=2**63,
     )
-    output = job_tree(job)
+    output = job_dict(job)
     assert output["state"] == "succeeded"
     assert output["stop_reason"] == "epochs_without_gain"
     assert output["failure_reason"] is None
@@ -46,7 +46,7 @@ def test_the_status_of_a_job_whose_climb_rests_says_so(
 
 def test_absent_field_is_null_and_zero_is_zero() -> None:
     progress = progress_pb2.JobProgress(share_done=0.0, cpu_seconds=float("nan"))
-    output = message_tree(progress)
+    output = message_dict(progress)
     assert output["share_done"] == 0.0
     assert output["estimated_cost"] is None
     assert output["step"] == 0
@@ -58,17 +58,17 @@ def test_nested_messages_and_lists() -> None:
     response = messages.CompareJobsResponse(
         differences=[messages.SettingDifference(path="a.b", values=["1", ""])]
     )
-    assert message_tree(response) == {
+    assert message_dict(response) == {
         "jobs": [],
         "differences": [{"path": "a.b", "values": ["1", ""]}],
     }
 
 
 def test_bytes_are_hexadecimal() -> None:
-    assert message_tree(messages.ExportJobRequest(job="x")) == {"job": "x"}
-    assert message_tree(messages.ExportJobResponse(part=b"\x00\xff")) == {"part": "00ff"}
+    assert message_dict(messages.ExportJobRequest(job="x")) == {"job": "x"}
+    assert message_dict(messages.ExportJobResponse(part=b"\x00\xff")) == {"part": "00ff"}
 
 
 def test_unknown_enum_value_is_shown_by_its_number() -> None:
     job = job_pb2.Job.FromString(bytes([0x20, 99]))
-    assert job_tree(job)["state"] == "unknown_99"
+    assert job_dict(job)["state"] == "unknown_99"

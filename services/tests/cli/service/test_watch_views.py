@@ -9,7 +9,7 @@ from rich.live import Live
 
 from remy_cli.views import LiveView, PlainView
 from remy_proto.v1 import job_pb2, progress_pb2
-from remy_services.jobs.wording import history_sentence, state
+from remy_services.jobs.formatting import describe_history, describe_state
 
 RUNNING, PAUSED = job_pb2.JOB_STATE_RUNNING, job_pb2.JOB_STATE_PAUSED
 
@@ -47,27 +47,27 @@ def changed(to: job_pb2.JobState, **more: str) -> job_pb2.JobEvent:
         (changed(PAUSED, by="ann", message="lunch"), "paused by ann: lunch"),
         (
             job_pb2.JobEvent(recovered=job_pb2.Recovered(step=7, coordinator="c2")),
-            "taken up after step 7 by c2",
+            "recovered after step 7 by c2",
         ),
         (
             job_pb2.JobEvent(
                 snapshot_refused=job_pb2.SnapshotRefused(snapshot_revision=9, why="its hash")
             ),
-            "the snapshot of revision 9 is not used: its hash",
+            "snapshot of revision 9 skipped: its hash",
         ),
         (job_pb2.JobEvent(budget_changed=job_pb2.BudgetChanged(by="bob")), "budget changed by bob"),
         (job_pb2.JobEvent(), None),
     ],
 )
 def test_history_sentence_of_an_event(event: job_pb2.JobEvent, sentence: str | None) -> None:
-    assert history_sentence(event) == sentence
+    assert describe_history(event) == sentence
 
 
 @pytest.mark.parametrize("reason", job_pb2.FailureReason.values()[1:])
 def test_every_failure_reason_has_a_sentence(reason: job_pb2.FailureReason) -> None:
     failed = job_pb2.Job(state=job_pb2.JOB_STATE_FAILED, failure_reason=reason)
-    assert state(failed).startswith("failed: ")
-    assert "does not know" not in state(failed)
+    assert describe_state(failed).startswith("failed: ")
+    assert "does not know" not in describe_state(failed)
 
 
 class Screen:

@@ -184,7 +184,7 @@ class TaskScheduler:
         if worker is not None:
             self._registry.touch(worker, now)
 
-    def say_goodbye(self, worker_id: str, why: str = "goodbye") -> None:
+    def record_goodbye(self, worker_id: str, why: str = "goodbye") -> None:
         """Announces that a worker will leave. It gets no more tasks, but may still answer.
 
         `why` is one word, which is counted.

@@ -1,4 +1,4 @@
-"""Calls that make, change and move jobs."""
+"""Handlers of the calls that create, change, export and import jobs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,17 @@ from remy_services.coordinator.handlers.queries import (
     newest_tables,
 )
 from remy_services.coordinator.job_handle import JobHandle
-from remy_services.coordinator.refusals import CallRefused, already_exists, bad_field, not_now
+from remy_services.coordinator.refusals import (
+    CallRefused,
+    already_exists,
+    failed_precondition,
+    invalid_field,
+)
 from remy_services.jobs.requests import (
-    NoJob,
-    as_imported,
+    InvalidJob,
     check_job,
-    extended,
+    extend_budgets,
+    prepare_import,
     problem_with_name,
     with_settings,
 )
@@ -40,18 +45,18 @@ from remy_services.jobs.states import (
     CANCELLING,
     PAUSED,
     Draft,
-    NotNow,
     Operation,
+    WrongState,
     state_after,
 )
 from remy_services.stores.archive import ArchiveError, export_job, put_archive, unseal_archive
 from remy_services.stores.contract import JobExists
-from remy_services.stores.recordings import MOST_RECORDING_BYTES, claim_recording, put_recording
+from remy_services.stores.recordings import MAX_RECORDING_BYTES, claim_recording, put_recording
 from remy_simulator.messages import from_native, to_native
 
 
 def check_may_change(job: job_pb2.Job) -> None:
-    """Raises CallRefused unless the job is the caller's, or the caller may change all."""
+    """Raises CallRefused unless the caller owns the job or is an administrator."""
     caller = current_caller()
     if caller.role != Role.ADMIN and caller.name != job.owner:
         raise CallRefused(
@@ -66,55 +71,59 @@ _QUEUE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 def check_name(name: str) -> None:
-    """Raises CallRefused for a name that a job cannot be given; empty: it is given none."""
+    """Raises CallRefused for an invalid job name. An empty name selects the default."""
     problem = problem_with_name(name) if name else None
     if problem is not None:
-        raise bad_field("name", problem)
+        raise invalid_field("name", problem)
 
 
 def checked_job(job: job_pb2.Job) -> job_pb2.Job:
-    """The job itself. Raises CallRefused if its weight, campaign or queue cannot be."""
+    """Returns the job. Raises CallRefused if its weight, campaign or queue name is invalid."""
     if not (0 < job.weight <= _LARGEST_WEIGHT) or not math.isfinite(job.weight):
-        raise bad_field("weight", f"is {job.weight:g}, but must be above 0 and at most 1e6")
+        raise invalid_field("weight", f"is {job.weight:g}, but must be above 0 and at most 1e6")
     if job.campaign and (len(job.campaign) > _LONGEST_CAMPAIGN or not job.campaign.isprintable()):
-        raise bad_field(
+        raise invalid_field(
             "campaign", f"must be printable text of at most {_LONGEST_CAMPAIGN} characters"
         )
     if job.queue_name and not _QUEUE_NAME.fullmatch(job.queue_name):
-        problem = "must be at most 63 small letters, digits and dashes, as Kubernetes names a queue"
-        raise bad_field("queue_name", f"is {job.queue_name[:_LONGEST_CAMPAIGN]!r}, but {problem}")
+        problem = "must be at most 63 lower-case letters, digits and dashes, as Kubernetes requires"
+        raise invalid_field(
+            "queue_name", f"is {job.queue_name[:_LONGEST_CAMPAIGN]!r}, but {problem}"
+        )
     return job
 
 
 async def receive_trace(
     farm: Farm, requests: AsyncIterator[messages.UploadTraceRequest]
 ) -> messages.UploadTraceResponse:
-    """Keeps a recording, which links may follow."""
+    """Stores an uploaded link trace."""
     data = bytearray()
     async for request in requests:
         data += request.part
-        if len(data) > MOST_RECORDING_BYTES:
-            problem = f"makes the trace longer than {MOST_RECORDING_BYTES} bytes, 8 an opportunity"
-            raise bad_field("part", problem)
+        if len(data) > MAX_RECORDING_BYTES:
+            problem = (
+                f"makes the trace longer than {MAX_RECORDING_BYTES} bytes (8 bytes per opportunity)"
+            )
+            raise invalid_field("part", problem)
     content, environment = bytes(data), farm.environment
     try:
         await environment.threads.compute(check_trace, content)
     except ValueError as problem:
-        raise bad_field("part", f"is not of a trace that a link can follow: {problem}") from problem
+        raise invalid_field("part", f"is not a valid link trace: {problem}") from problem
     sha256 = await environment.threads.store(put_recording, environment.store, content)
     return messages.UploadTraceResponse(sha256=sha256)
 
 
 async def claim_recordings(farm: Farm, hashes: Iterable[bytes], field: str) -> None:
-    """Has recordings that a field of the request names stay; raises CallRefused if one is not
-    here."""
+    """Protects the traces that a request field names from being swept.
+
+    Raises CallRefused if a trace has not been uploaded.
+    """
     environment = farm.environment
     for sha256 in hashes:
         if not await environment.threads.store(claim_recording, environment.store, sha256):
-            problem = (
-                f"names the trace {sha256.hex()}, which is not here; it is to be uploaded first"
-            )
-            raise bad_field(field, problem)
+            problem = f"names the trace {sha256.hex()}, which is not on this farm; upload it first"
+            raise invalid_field(field, problem)
 
 
 _LONGEST_REQUEST_ID = 200
@@ -125,11 +134,15 @@ _Request = messages.SubmitJobRequest | messages.ForkJobRequest
 async def submit_job(
     farm: Farm, request: messages.SubmitJobRequest, *, job_id: str = "", paused: bool = False
 ) -> messages.SubmitJobResponse:
-    """Stores a job, unless the request is only to be checked. `job_id` is the new job's, if given;
-    a `paused` one waits until it is resumed."""
+    """Creates a job, unless the request only asks for validation.
+
+    `job_id` is the new job's id; empty generates one. A `paused` job waits until it is resumed.
+    """
     sha256 = _hash(request)
     earlier = (
-        None if request.validate_only else made_before(farm, request.client_request_id, sha256)
+        None
+        if request.validate_only
+        else find_earlier_request(farm, request.client_request_id, sha256)
     )
     if earlier is not None:
         return messages.SubmitJobResponse(job=earlier)
@@ -155,10 +168,10 @@ async def submit_job(
 
 
 async def fork_job(farm: Farm, request: messages.ForkJobRequest) -> messages.ForkJobResponse:
-    """Stores a job that begins with the table of another."""
-    # The new job may well have the name by which the old one was asked for.
+    """Creates a job that starts from another job's table."""
+    # Before the origin is looked up: the new job may have its name, which is then ambiguous.
     sha256 = _hash(request)
-    earlier = made_before(farm, request.client_request_id, sha256)
+    earlier = find_earlier_request(farm, request.client_request_id, sha256)
     if earlier is not None:
         return messages.ForkJobResponse(job=earlier)
     complete(request)
@@ -166,9 +179,9 @@ async def fork_job(farm: Farm, request: messages.ForkJobRequest) -> messages.For
     handle = await find_design(farm, request.job)
     origin = handle.job
     if len(names := designs(origin.spec)) > 1:
-        raise bad_field(
+        raise invalid_field(
             "job",
-            f"designs {len(names)} tables ({', '.join(names)}), and a design begins with one table",
+            f"designs {len(names)} tables ({', '.join(names)}), but a fork starts from exactly one",
         )
     if request.HasField("epoch"):
         (table, *_), epoch = await epoch_tables(farm, handle, request.epoch), request.epoch
@@ -191,14 +204,16 @@ async def fork_job(farm: Farm, request: messages.ForkJobRequest) -> messages.For
     return messages.ForkJobResponse(job=await _store(farm, request, job, sha256, first_table=table))
 
 
-def made_before(farm: Farm, request_id: str, sha256: bytes) -> job_pb2.Job | None:
-    """What the same request of the caller made when it came before; None if it did not, as far as
-    is known. Raises CallRefused or RequestIdTaken."""
+def find_earlier_request(farm: Farm, request_id: str, sha256: bytes) -> job_pb2.Job | None:
+    """Returns the job that an earlier copy of this request created, or None.
+
+    Raises CallRefused for an overlong id, and RequestIdTaken if the id belongs to another request.
+    """
     if len(request_id) > _LONGEST_REQUEST_ID:
-        raise bad_field("client_request_id", f"is longer than {_LONGEST_REQUEST_ID} characters")
+        raise invalid_field("client_request_id", f"is longer than {_LONGEST_REQUEST_ID} characters")
     if not request_id:
         return None
-    handle = farm.catalogue.made_by(current_caller().name, request_id)
+    handle = farm.catalogue.find_by_request_id(current_caller().name, request_id)
     if handle is None:
         return None
     check_same_request(handle, sha256)
@@ -214,13 +229,13 @@ async def _store(
     first_table: rule_table_pb2.RuleTable | None = None,
     validate_only: bool = False,
 ) -> job_pb2.Job:
-    # A search that cannot begin is refused here rather than when its turn comes.
+    # Fails here, rather than when the job is scheduled, if the search cannot start.
     native = None if first_table is None else to_native(first_table)
     await farm.environment.threads.compute(Designer, job.spec, first_table=native)
-    objection = farm.objection(job.spec)
-    if objection is not None:
-        field, _, problem = objection.partition(" ")
-        raise bad_field(f"spec.{field}", problem)
+    unsupported = farm.unsupported_reason(job.spec)
+    if unsupported is not None:
+        field, _, problem = unsupported.partition(" ")
+        raise invalid_field(f"spec.{field}", problem)
     if validate_only:
         return job
     await claim_recordings(farm, trace_hashes(job.spec), "spec")
@@ -234,12 +249,12 @@ async def _store(
     key = f"{job.owner}/{request_id}" if request_id else None
     handle, is_new = await farm.catalogue.submit(record, key)
     if is_new:
-        farm.scheduler.look()
+        farm.scheduler.reschedule()
     return farm.shown(handle)
 
 
 def _hash(request: _Request) -> bytes:
-    """Of what the client said: what it left out may mean something else to a later coordinator."""
+    """Hashes the request without defaults, which may differ in a later coordinator."""
     return hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
 
 
@@ -248,37 +263,37 @@ def _spec_of(farm: Farm, request: messages.SubmitJobRequest) -> spec_pb2.DesignS
     match request.WhichOneof("what"):
         case "spec":
             if request.spec.ByteSize() > most:
-                raise bad_field("spec", f"has more than {most} bytes")
+                raise invalid_field("spec", f"has more than {most} bytes")
             check_spec(request.spec)
             return request.spec
         case "spec_text":
             if len(request.spec_text.encode()) > most:
-                raise bad_field("spec_text", f"has more than {most} bytes")
+                raise invalid_field("spec_text", f"has more than {most} bytes")
             return parse_spec(request.spec_text)
-    raise bad_field("spec", "or spec_text must be given")
+    raise invalid_field("spec", "or spec_text is required")
 
 
 async def pause_job(farm: Farm, request: messages.PauseJobRequest) -> messages.PauseJobResponse:
-    """Has a job keep what it has, and wait until it is resumed."""
+    """Pauses a job after a checkpoint."""
     return messages.PauseJobResponse(job=await _move(farm, request.job, Operation.PAUSE))
 
 
 async def resume_job(farm: Farm, request: messages.ResumeJobRequest) -> messages.ResumeJobResponse:
-    """Has a job go on when its turn comes."""
+    """Returns a paused or failed job to the queue."""
     return messages.ResumeJobResponse(job=await _move(farm, request.job, Operation.RESUME))
 
 
 async def cancel_job(farm: Farm, request: messages.CancelJobRequest) -> messages.CancelJobResponse:
-    """Ends a job. Asked a second time, it ends without its closing evaluation."""
+    """Cancels a job. A second call skips its closing evaluation."""
     handle = await _changeable(farm, request.job)
     run = farm.scheduler.run_of(handle.job_id)
     if handle.job.state == CANCELLING and run is not None:
-        run.hurry()
+        run.skip_closing_evaluation()
     return messages.CancelJobResponse(job=await _move(farm, handle.job_id, Operation.CANCEL))
 
 
 async def extend_job(farm: Farm, request: messages.ExtendJobRequest) -> messages.ExtendJobResponse:
-    """Changes a job's budgets or priority; with other budgets a finished one goes on."""
+    """Changes a job's budgets or priority. New budgets return a finished job to the queue."""
     handle = await _changeable(farm, request.job)
     stop = request.stop if request.HasField("stop") else None
     joint_steps = request.joint_steps if request.HasField("joint_steps") else None
@@ -288,14 +303,16 @@ async def extend_job(farm: Farm, request: messages.ExtendJobRequest) -> messages
 
     def extend(draft: Draft) -> None:
         if priority is not None and stop is None and joint_steps is None:
-            draft.changed_priority(priority, by=by)
+            draft.change_priority(priority, by=by)
             return
         check_is_design(draft.job)
         following = _following(Operation.EXTEND, draft.job)
-        spec = extended(draft.job.spec, draft.job.progress, stop=stop, joint_steps=joint_steps)
-        draft.changed_budget(spec, by=by)
+        spec = extend_budgets(
+            draft.job.spec, draft.job.progress, stop=stop, joint_steps=joint_steps
+        )
+        draft.change_budget(spec, by=by)
         if priority is not None:
-            draft.changed_priority(priority, by=by)
+            draft.change_priority(priority, by=by)
         if following != draft.job.state:
             draft.move(following, by=by)
 
@@ -304,7 +321,7 @@ async def extend_job(farm: Farm, request: messages.ExtendJobRequest) -> messages
 
 
 async def delete_job(farm: Farm, request: messages.DeleteJobRequest) -> messages.DeleteJobResponse:
-    """Removes a job."""
+    """Deletes a job."""
     handle = await _changeable(farm, request.job)
     _following(Operation.DELETE, handle.job)
     await farm.delete(handle)
@@ -335,8 +352,8 @@ async def _changeable(farm: Farm, name: str) -> JobHandle:
 def _following(operation: Operation, job: job_pb2.Job) -> job_pb2.JobState:
     try:
         return state_after(operation, job.state)
-    except NotNow as error:
-        raise not_now("JOB_STATE", job.id, f"job {job.id}: {error}") from error
+    except WrongState as error:
+        raise failed_precondition("JOB_STATE", job.id, f"job {job.id}: {error}") from error
 
 
 _PART_BYTES = 256 << 10
@@ -345,7 +362,7 @@ _PART_BYTES = 256 << 10
 async def send_job(
     farm: Farm, request: messages.ExportJobRequest
 ) -> AsyncIterator[messages.ExportJobResponse]:
-    """A job's archive, in parts."""
+    """Streams a job's archive in parts."""
     handle = await farm.catalogue.find(request.job)
     environment = farm.environment
     archive = await environment.threads.store(export_job, environment.store, handle.job_id)
@@ -356,25 +373,29 @@ async def send_job(
 async def receive_job(
     farm: Farm, requests: AsyncIterator[messages.ImportJobRequest]
 ) -> messages.ImportJobResponse:
-    """Stores a job that was exported. It belongs to the caller, unless an administrator brings it
-    back to its owner."""
+    """Imports an exported job.
+
+    The caller becomes its owner. A job that an administrator imports keeps its owner.
+    """
     data = bytearray()
     most = farm.settings.calls.archive_bytes
     async for request in requests:
         data += request.part
         if len(data) > most:
-            raise bad_field("part", f"makes the archive longer than {most} bytes")
+            raise invalid_field("part", f"makes the archive longer than {most} bytes")
     environment, caller = farm.environment, current_caller()
     try:
         archive = await environment.threads.compute(unseal_archive, bytes(data), limit_bytes=most)
         check_job(archive)
         checked_job(archive.record.job)
         owner = archive.record.job.owner if caller.role == Role.ADMIN else caller.name
-        as_imported(archive, environment.clock(), by=caller.name, owner=owner)
+        prepare_import(archive, environment.clock(), by=caller.name, owner=owner)
         job_id = await environment.threads.store(put_archive, environment.store, archive)
-    except (ArchiveError, NoJob) as error:
-        raise bad_field("part", f"is not of a job that was exported: {error}") from error
+    except (ArchiveError, InvalidJob) as error:
+        raise invalid_field("part", f"is not an exported job: {error}") from error
     except JobExists as error:
         job_id = archive.record.job.id
-        raise already_exists("remy_farm.v1.Job", job_id, f"job {job_id} is here already") from error
+        raise already_exists(
+            "remy_farm.v1.Job", job_id, f"job {job_id} already exists on this farm"
+        ) from error
     return messages.ImportJobResponse(job=farm.shown(await farm.catalogue.find(job_id)))

@@ -1,6 +1,6 @@
-"""The methods of DesignService: whether a call can be answered now, and who answers it."""
+"""gRPC servicer of DesignService: checks that a call can be served and picks its handler."""
 
-# The methods are called as they are on the wire.
+# Method names are those of the .proto file.
 # ruff: noqa: N802
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _RETRY_SECONDS = 5.0
 _Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 _Handler = Callable[[Farm, Any], Awaitable[Any]]
 
-#: Methods with one request and one response, by whether they change jobs.
+#: Handlers of unary methods: those that only read, then those that change jobs.
 _QUERIES: Final[Mapping[str, _Handler]] = {
     "GetJob": queries.get_job,
     "ListJobs": queries.list_jobs,
@@ -44,7 +44,7 @@ _CHANGES: Final[Mapping[str, _Handler]] = {
 
 
 class DesignService(design_service_pb2_grpc.DesignServiceServicer):
-    """Answers from a farm."""
+    """Serves DesignService for a farm."""
 
     def __init__(self, farm: Farm, information: ServerInformation) -> None:
         self._farm = farm
@@ -114,7 +114,7 @@ class DesignService(design_service_pb2_grpc.DesignServiceServicer):
         if farm.open_streams >= most:
             raise too_many(
                 "streams",
-                f"{most} streams are open here, as many as may be at once",
+                f"{most} streams are open, which is this coordinator's limit",
                 _RETRY_SECONDS,
             )
         farm.open_streams += 1

@@ -1,4 +1,4 @@
-"""Calls about evaluation jobs: requests that are given, and what they came to."""
+"""Handlers of the calls that submit evaluation jobs and read their outcomes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from remy_services.coordinator.handlers.changes import (
     check_name,
     checked_job,
     claim_recordings,
-    made_before,
+    find_earlier_request,
 )
-from remy_services.coordinator.refusals import bad_field, not_now
+from remy_services.coordinator.refusals import failed_precondition, invalid_field
 from remy_services.transport.grpc import SimulatorIdentity
 from remy_simulator.columns import specimen_count
 from remy_simulator.traces import named_traces
@@ -33,7 +33,7 @@ _NAME: Final = "evaluation"
 async def submit_evaluation(
     farm: Farm, requests: AsyncIterator[messages.SubmitEvaluationRequest]
 ) -> messages.SubmitEvaluationResponse:
-    """Stores a job that has these requests evaluated."""
+    """Creates an evaluation job from a stream of requests."""
     head = messages.SubmitEvaluationRequest()
     contents: list[bytes] = []
     size, most = 0, farm.settings.calls.evaluation_bytes
@@ -43,20 +43,20 @@ async def submit_evaluation(
         contents.append(request.request)
         size += len(request.request)
         if size > most or len(contents) > _MOST_PARTS:
-            problem = f"makes it more than {most} bytes or {_MOST_PARTS} requests in one job"
-            raise bad_field("request", problem)
+            problem = f"exceeds the limit of {most} bytes or {_MOST_PARTS} requests per job"
+            raise invalid_field("request", problem)
     complete(head)
     own = SimulatorIdentity.own()
     if head.simulator_sha256 != own.sha256:
         problem = (
-            f"is not that of the simulator here (version {own.version}), which gives other "
-            "results; use programs of one version"
+            f"differs from this coordinator's simulator (version {own.version}), so results would "
+            "differ; install the same version on both sides"
         )
-        raise bad_field("simulator_sha256", problem)
+        raise invalid_field("simulator_sha256", problem)
     work = await farm.environment.threads.compute(_work_of, contents, own.sha256)
-    # Whatever it is called, and however urgent it is.
+    # The hash leaves out name, priority and weight: they do not change the outcome.
     sha256 = hashlib.sha256(b"".join(part.sha256 for part in work.parts)).digest()
-    earlier = made_before(farm, head.client_request_id, sha256)
+    earlier = find_earlier_request(farm, head.client_request_id, sha256)
     if earlier is not None:
         return messages.SubmitEvaluationResponse(job=earlier)
     check_name(head.name)
@@ -84,31 +84,36 @@ async def submit_evaluation(
     key = f"{job.owner}/{head.client_request_id}" if head.client_request_id else None
     handle, is_new = await farm.catalogue.submit(record, key, parts)
     if is_new:
-        farm.scheduler.look()
+        farm.scheduler.reschedule()
     return messages.SubmitEvaluationResponse(job=farm.shown(handle))
 
 
 def _work_of(contents: list[bytes], simulator_sha256: bytes) -> job_pb2.EvaluationWork:
-    """Raises CallRefused for requests that ask for nothing, or hold what is to be uploaded."""
+    """Builds the job's list of parts.
+
+    Raises CallRefused for requests that are empty or that contain link traces.
+    """
     work = job_pb2.EvaluationWork(simulator_sha256=simulator_sha256)
     traces: set[bytes] = set()
     for number, content in enumerate(contents):
         try:
             request = evaluation_pb2.EvaluationRequest.FromString(content)
         except DecodeError as error:
-            raise bad_field("request", f"{number} is no EvaluationRequest") from error
+            raise invalid_field("request", f"{number} is not an EvaluationRequest") from error
         if request.specimens or not specimen_count(request) or not request.candidates:
-            raise bad_field("request", f"{number} must have candidates, and specimens in columns")
+            raise invalid_field(
+                "request", f"{number} must have candidates and specimens as columns"
+            )
         if any(trace.opportunities_us for trace in request.traces):
-            raise bad_field(
-                "request", f"{number} holds recordings, which are to be uploaded by themselves"
+            raise invalid_field(
+                "request", f"{number} contains link traces; upload them with UploadTrace"
             )
         traces.update(named_traces(request))
         packets = float(nominal_packets(request).sum()) * len(request.candidates)
         sha256 = hashlib.sha256(simulator_sha256 + content).digest()
         work.parts.add(sha256=sha256, packets=packets)
     if not contents:
-        raise bad_field("request", "must be given: what to evaluate")
+        raise invalid_field("request", "is required: at least one request to evaluate")
     work.traces.extend(sorted(traces))
     return work
 
@@ -116,20 +121,25 @@ def _work_of(contents: list[bytes], simulator_sha256: bytes) -> job_pb2.Evaluati
 async def read_evaluation(
     farm: Farm, request: messages.ReadEvaluationRequest
 ) -> AsyncIterator[messages.ReadEvaluationResponse]:
-    """What a part came to."""
+    """Streams the serialized outcome of one part."""
     handle = await farm.catalogue.find(request.job)
     job, number = handle.job, request.part
     if not job.HasField("evaluation"):
-        raise not_now("JOB_KIND", job.id, f"job {job.id} is a design, and has no such outcomes")
+        raise failed_precondition(
+            "JOB_KIND", job.id, f"job {job.id} is a design job, which has no evaluation outcomes"
+        )
     if number >= len(job.evaluation.parts):
-        raise bad_field(
-            "part", f"is {number}, but job {job.id} has {len(job.evaluation.parts)}, from 0 on"
+        raise invalid_field(
+            "part",
+            f"is {number}, but job {job.id} has {len(job.evaluation.parts)} parts, numbered from 0",
         )
     if number >= job.progress.step:
-        raise not_now("JOB_PROGRESS", job.id, f"part {number} of job {job.id} is not evaluated yet")
+        raise failed_precondition(
+            "JOB_PROGRESS", job.id, f"part {number} of job {job.id} is not evaluated yet"
+        )
     environment = farm.environment
     data = await environment.threads.store(environment.store.epoch, job.id, number)
-    assert data is not None, "parts that are counted are in the store"
+    assert data is not None, "committed parts are in the store"
     outcome = job_pb2.JobEpoch.FromString(data).part.outcome
     for start in range(0, len(outcome), _PIECE_BYTES):
         yield messages.ReadEvaluationResponse(piece=outcome[start : start + _PIECE_BYTES])

@@ -1,4 +1,4 @@
-"""Calls that show jobs: one, lists, epochs, tables, comparisons, and a history that is followed."""
+"""Handlers of the calls that read: jobs, lists, epochs, tables, comparisons and watches."""
 
 from __future__ import annotations
 
@@ -16,12 +16,17 @@ from remy_proto.completion import complete
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2, rule_table_pb2
 from remy_services.coordinator.access import current_caller
-from remy_services.coordinator.checkpointing import SnapshotsLost, designer_of
+from remy_services.coordinator.checkpointing import SnapshotsLost, restore_designer
 from remy_services.coordinator.farm import Farm
 from remy_services.coordinator.job_handle import JobHandle
 from remy_services.coordinator.maintenance import StoreWatch
-from remy_services.coordinator.refusals import bad_field, not_found, not_now, unavailable
-from remy_services.jobs.requests import differences, page_of
+from remy_services.coordinator.refusals import (
+    failed_precondition,
+    invalid_field,
+    not_found,
+    unavailable,
+)
+from remy_services.jobs.requests import differences, paginate
 from remy_services.jobs.states import FINAL, PENDING
 from remy_services.stores.contract import Durability, Snapshot, newest_snapshot
 from remy_services.transport.grpc import SimulatorIdentity
@@ -32,23 +37,25 @@ from remy_simulator.messages import from_native, to_native
 def check_is_design(job: job_pb2.Job) -> None:
     """Raises CallRefused for an evaluation job."""
     if job.HasField("evaluation"):
-        raise not_now(
+        raise failed_precondition(
             "JOB_KIND",
             job.id,
-            f"job {job.id} evaluates what it was given; it has no specification, budgets or tables",
+            f"job {job.id} is an evaluation job, which has no specification, budgets or tables",
         )
 
 
 async def find_design(farm: Farm, name: str) -> JobHandle:
-    """As Catalogue.find; raises CallRefused for an evaluation job, too."""
+    """Like `Catalogue.find`, but raises CallRefused for an evaluation job."""
     handle = await farm.catalogue.find(name)
     check_is_design(handle.job)
     return handle
 
 
 async def epoch_tables(farm: Farm, handle: JobHandle, epoch: int) -> list[rule_table_pb2.RuleTable]:
-    """The tables at the end of an epoch, in the specification's order; there is one unless several
-    are designed together. Raises CallRefused or StoreUnavailable."""
+    """Returns the tables at the end of an epoch, in the specification's order.
+
+    Raises CallRefused or StoreUnavailable.
+    """
     environment = farm.environment
     data = await environment.threads.store(environment.store.epoch, handle.job_id, epoch)
     if data is None:
@@ -56,25 +63,28 @@ async def epoch_tables(farm: Farm, handle: JobHandle, epoch: int) -> list[rule_t
             "remy_farm.v1.JobEpoch",
             f"{handle.job_id}/{epoch}",
             f"job {handle.job_id} has no epoch {epoch}; it has completed "
-            f"{handle.job.progress.epoch} epochs, counted from 0",
+            f"{handle.job.progress.epoch} epochs, numbered from 0",
         )
     return _tables_of(data)
 
 
 def _tables_of(data: bytes) -> list[rule_table_pb2.RuleTable]:
-    ended = job_pb2.JobEpoch.FromString(data)
-    return [ended.table, *ended.companions]
+    epoch = job_pb2.JobEpoch.FromString(data)
+    return [epoch.table, *epoch.companions]
 
 
 async def newest_tables(farm: Farm, handle: JobHandle) -> list[rule_table_pb2.RuleTable]:
-    """The best tables so far, likewise. Raises CallRefused or StoreUnavailable."""
+    """Returns the best tables so far, in the specification's order.
+
+    Raises CallRefused or StoreUnavailable.
+    """
     environment = farm.environment
     snapshot, _ = await environment.threads.store(newest_snapshot, environment.store, handle.job_id)
     if snapshot is None and not handle.job.progress.epoch:
-        raise not_now(
+        raise failed_precondition(
             "JOB_HAS_NO_TABLE",
             handle.job_id,
-            f"job {handle.job_id} has no table yet; it has not made its first step",
+            f"job {handle.job_id} has no table yet; its first step has not finished",
         )
     try:
         return await environment.threads.compute(_published, handle.record, snapshot)
@@ -88,7 +98,7 @@ async def newest_tables(farm: Farm, handle: JobHandle) -> list[rule_table_pb2.Ru
 def _published(
     record: job_pb2.JobRecord, snapshot: Snapshot | None
 ) -> list[rule_table_pb2.RuleTable]:
-    return [*map(from_native, designer_of(record, snapshot, ()).tables.values())]
+    return [*map(from_native, restore_designer(record, snapshot, ()).tables.values())]
 
 
 _PAGE_SIZE = 100
@@ -97,7 +107,7 @@ _MOST_COMPARED = 100
 
 
 async def get_job(farm: Farm, request: messages.GetJobRequest) -> messages.GetJobResponse:
-    """One job."""
+    """Returns one job."""
     handle = await farm.catalogue.find(request.job)
     if handle.token is None:
         farm.catalogue.refresh_soon()
@@ -105,13 +115,15 @@ async def get_job(farm: Farm, request: messages.GetJobRequest) -> messages.GetJo
 
 
 async def list_jobs(farm: Farm, request: messages.ListJobsRequest) -> messages.ListJobsResponse:
-    """A page of jobs."""
+    """Returns a page of jobs."""
     complete(request)
     if not 0 <= request.page_size <= _LARGEST_PAGE:
-        raise bad_field("page_size", f"is {request.page_size}, but must be 0 to {_LARGEST_PAGE}")
+        raise invalid_field(
+            "page_size", f"is {request.page_size}, but must be 0 to {_LARGEST_PAGE}"
+        )
     farm.catalogue.refresh_soon()
     handles = {handle.job_id: handle for handle in farm.catalogue}
-    page = page_of(
+    page = paginate(
         (handle.job for handle in handles.values()),
         request,
         size=request.page_size or _PAGE_SIZE,
@@ -126,7 +138,7 @@ async def list_jobs(farm: Farm, request: messages.ListJobsRequest) -> messages.L
 async def list_epochs(
     farm: Farm, request: messages.ListEpochsRequest
 ) -> messages.ListEpochsResponse:
-    """A job's epochs."""
+    """Returns a job's epochs without their tables."""
     handle = await farm.catalogue.find(request.job)
     if handle.job.HasField("evaluation"):
         return messages.ListEpochsResponse()
@@ -138,7 +150,7 @@ async def list_epochs(
 async def list_worker_lines(
     farm: Farm, request: messages.ListWorkerLinesRequest
 ) -> messages.ListWorkerLinesResponse:
-    """What a job's workers have reported last."""
+    """Returns the newest log lines of a job's workers."""
     handle = await farm.catalogue.find(request.job)
     lines = farm.evaluator.worker_lines(handle.job_id)
     return messages.ListWorkerLinesResponse(
@@ -147,12 +159,14 @@ async def list_worker_lines(
 
 
 async def get_remycc(farm: Farm, request: messages.GetRemyCCRequest) -> messages.GetRemyCCResponse:
-    """A job's table as a file."""
+    """Returns a job's table as the bytes of a file."""
     complete(request)
     handle = await find_design(farm, request.job)
     names = designs(handle.job.spec)
     if request.table and request.table not in names:
-        raise bad_field("table", f"is {show(request.table)}, but must be one of {', '.join(names)}")
+        raise invalid_field(
+            "table", f"is {show(request.table)}, but must be one of {', '.join(names)}"
+        )
     if request.HasField("epoch"):
         tables = await epoch_tables(farm, handle, request.epoch)
     else:
@@ -166,9 +180,9 @@ async def get_remycc(farm: Farm, request: messages.GetRemyCCRequest) -> messages
             try:
                 content = to_bytes(remycc, ".dna")
             except InvalidTable as error:
-                raise bad_field("format", f"is .dna, but {str(error).rstrip('.')}") from error
+                raise invalid_field("format", f"is .dna, but {str(error).rstrip('.')}") from error
         case _:
-            raise bad_field("format", f"is number {request.format}, which is no format")
+            raise invalid_field("format", f"is {request.format}, which is not a known format")
     return messages.GetRemyCCResponse(
         content=content, sha256=hashlib.sha256(content).digest(), rules=remycc.table.rule_count
     )
@@ -177,10 +191,10 @@ async def get_remycc(farm: Farm, request: messages.GetRemyCCRequest) -> messages
 async def compare_jobs(
     farm: Farm, request: messages.CompareJobsRequest
 ) -> messages.CompareJobsResponse:
-    """Jobs side by side."""
+    """Returns several jobs and the settings in which they differ."""
     if not 1 <= len(request.jobs) <= _MOST_COMPARED:
         problem = f"has {len(request.jobs)} entries, but must have 1 to {_MOST_COMPARED}"
-        raise bad_field("jobs", problem)
+        raise invalid_field("jobs", problem)
     handles = [await find_design(farm, name) for name in request.jobs]
     rows = await farm.environment.threads.compute(
         differences, [handle.job.spec for handle in handles]
@@ -205,20 +219,23 @@ _EVENTS_PER_PAGE = 500
 async def watch_job(
     farm: Farm, request: messages.WatchJobRequest
 ) -> AsyncIterator[messages.WatchJobResponse]:
-    """The job, its history after a revision without a gap or a repeat, the job about once a second,
-    and the job when it has reached a final state."""
+    """Streams a job until it reaches a final state.
+
+    Sends the job at once, about once a second and at the end, and in between every history event
+    after `after_revision`, in order and exactly once.
+    """
     handle = await farm.catalogue.find(request.job)
     after = request.after_revision
     if after > handle.feed.revision:
-        raise bad_field(
-            "after_revision", f"is {after}, but the history ends with {handle.feed.revision}"
+        raise invalid_field(
+            "after_revision", f"is {after}, but the newest revision is {handle.feed.revision}"
         )
     yield messages.WatchJobResponse(job=farm.shown(handle))
     shown_at = time.monotonic()
     while True:
         if farm.closing:
             raise unavailable(farm.closing)
-        # What is final now has no events that are not counted now.
+        # Both are read together: a job that is final now has no events after `end`.
         is_final, end = handle.job.state in FINAL, handle.feed.revision
         async for event in _events(farm, handle, after, end):
             yield messages.WatchJobResponse(event=event)
@@ -232,14 +249,14 @@ async def watch_job(
         elif handle.feed.revision == after:
             if handle.token is None:
                 farm.catalogue.refresh_soon()
-            await handle.feed.news(due)
+            await handle.feed.wait_for_change(due)
     yield messages.WatchJobResponse(job=farm.shown(handle))
 
 
 async def _events(
     farm: Farm, handle: JobHandle, after: int, end: int
 ) -> AsyncIterator[job_pb2.JobEvent]:
-    """The events above `after`, up to and with `end`."""
+    """Yields the events after revision `after` up to and including `end`."""
     environment = farm.environment
     while after < end:
         events = handle.feed.after(after)
@@ -257,7 +274,7 @@ async def _events(
 
 @dataclass(frozen=True)
 class ServerInformation:
-    """Where the answers come from."""
+    """Answers GetServerInfo."""
 
     farm: Farm
     store_watch: StoreWatch
@@ -265,7 +282,7 @@ class ServerInformation:
     simulator: SimulatorIdentity
 
     def response(self) -> messages.GetServerInfoResponse:
-        """As it is now, for whoever calls."""
+        """Builds the response for the current caller."""
         farm, caller, durability = self.farm, current_caller(), self.durability
         trouble = self.store_watch.trouble
         return messages.GetServerInfoResponse(

@@ -1,4 +1,4 @@
-"""The way to a Redis server: addresses, passwords, connections, and errors of one sentence each."""
+"""Redis connections: addresses, passwords, clients, and readable errors."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _MOST_BYTES = 16 << 10
 
 
 def find_password(environment: Mapping[str, str]) -> str | None:
-    """The password in the file that the environment names, or in the environment itself.
+    """Returns the Redis password from the environment or from a file that it names; None if unset.
 
-    It comes from nowhere else: anybody on a machine may list the flags of its processes. None if
-    there is neither. A newline at the file's end does not count. Raises StoreError.
+    There is no flag for the password, because process arguments are visible to all users of a
+    machine. A trailing newline of the file is ignored. Raises StoreError.
     """
     path = environment.get(PASSWORD_FILE_VARIABLE)
     if not path:
@@ -35,13 +35,13 @@ def find_password(environment: Mapping[str, str]) -> str | None:
     try:
         text = read_file(path, limit=_MOST_BYTES).decode()
     except FileError as error:
-        raise StoreError(f"the file of the Redis password {error}") from error
+        raise StoreError(f"Redis password file: {error}") from error
     except UnicodeDecodeError as error:
-        raise StoreError(f"the file of the Redis password {path} is not text in UTF-8") from error
+        raise StoreError(f"Redis password file {path} is not UTF-8 text") from error
     return text.rstrip("\r\n") or None
 
 
-#: The options of each scheme.
+#: URL options by scheme.
 SCHEMES = {
     "redis": ("replicas",),
     "rediss": ("replicas", "tls_ca", "tls_cert", "tls_key"),
@@ -56,7 +56,7 @@ _SENTINEL_PORT = 26379
 
 @dataclass(frozen=True)
 class RedisTls:
-    """Paths of PEM files; None: the authorities that are trusted by default, no certificate."""
+    """Paths of PEM files. None means the system's trusted CAs, and no client certificate."""
 
     ca: str | None = None
     cert: str | None = None
@@ -65,28 +65,29 @@ class RedisTls:
 
 @dataclass(frozen=True)
 class RedisAddress:
-    """Where a server is, and who asks. Holds no password."""
+    """Address of a Redis server, and the user name. Contains no password."""
 
-    #: The URL without options, for people.
+    #: The URL without user and options, for messages.
     shown: str
-    #: The server, or the Sentinels; empty for a socket.
+    #: Host and port of the server or of the Sentinels; empty for a socket.
     hosts: tuple[tuple[str, int], ...] = ()
     #: Path of a Unix domain socket.
     socket: str | None = None
-    #: Name by which Sentinels know the server; None: there are no Sentinels.
+    #: Sentinel's name of the server; None without Sentinel.
     service: str | None = None
-    #: Whether the Sentinels ask for the server's password too.
+    #: Whether the Sentinels require the server's password.
     sentinel_password: bool = False
-    #: None: in plain text.
+    #: None means plain text.
     tls: RedisTls | None = None
     user: str | None = None
     database: int = 0
-    #: Replicas that must have every write before it is acknowledged.
+    #: Number of replicas that must have a write before it is acknowledged.
     replicas: int = 0
 
 
 def parse_address(url: str) -> RedisAddress:
-    """What a URL of one of SCHEMES says.
+    """Parses a URL with one of SCHEMES.
+
 
         redis://[USER@]HOST[:PORT][/DATABASE]
         rediss://[USER@]HOST[:PORT][/DATABASE][?tls_ca=FILE&tls_cert=FILE&tls_key=FILE]
@@ -94,7 +95,7 @@ def parse_address(url: str) -> RedisAddress:
         redis+sentinel://[USER@]HOST[:PORT],...,/SERVICE[/DATABASE][?sentinel_password=yes]
         rediss+sentinel://, the same, with TLS to Sentinels and servers
 
-    All take `replicas=NUMBER`. Raises StoreError, which never shows a password.
+    All schemes accept `replicas=NUMBER`. Raises StoreError; its message never shows a password.
     """
     scheme, _, rest = url.partition("://")
     authority = re.match("[^/?]*", rest)[0]  # type: ignore[index]
@@ -103,16 +104,17 @@ def parse_address(url: str) -> RedisAddress:
     user, colon, _ = credentials.partition(":")
     if colon:
         raise StoreError(
-            f"the URL of the {scheme} store holds a password, which everybody who may list "
-            f"processes or settings would see; it belongs into {PASSWORD_VARIABLE}, or a file that "
-            f"{PASSWORD_FILE_VARIABLE} names"
+            f"the {scheme} store URL contains a password, which process lists and settings would "
+            f"reveal; set {PASSWORD_VARIABLE} instead, or name a file in {PASSWORD_FILE_VARIABLE}"
         )
     shown = f"{scheme}://{hosts}{path}"
     options = _options(scheme, shown, query)
     replicas = _number(shown, options, "replicas")
     if scheme == "unix":
         if hosts or not path.strip("/"):
-            raise StoreError(f"{shown} does not name a socket; unix:///run/redis.sock would")
+            raise StoreError(
+                f"{shown} has no socket path; use a form such as unix:///run/redis.sock"
+            )
         return RedisAddress(
             shown,
             socket=unquote(path),
@@ -138,19 +140,21 @@ def _service_and_database(scheme: str, shown: str, hosts: str, path: str) -> tup
     count = len([host for host in hosts.split(",") if host])
     parts = [unquote(part) for part in path.split("/") if part]
     if not count:
-        raise StoreError(f"{shown} names no host; {scheme}://HOST:PORT would")
+        raise StoreError(f"{shown} has no host; use the form {scheme}://HOST:PORT")
     service = None
     if scheme.endswith("+sentinel"):
         if not 1 <= len(parts) <= 2:
             raise StoreError(
-                f"{shown} does not name the service that its Sentinels watch; "
-                f"{scheme}://HOST:PORT,HOST:PORT/SERVICE would"
+                f"{shown} has no Sentinel service name; use the form "
+                f"{scheme}://HOST:PORT,HOST:PORT/SERVICE"
             )
         service, *parts = parts
     elif count > 1 or len(parts) > 1:
-        raise StoreError(f"{shown} does not name one server; {scheme}://HOST:PORT/0 would")
+        raise StoreError(
+            f"{shown} does not name exactly one server; use the form {scheme}://HOST:PORT/0"
+        )
     if parts and not parts[0].isdecimal():
-        raise StoreError(f"{shown} names database {parts[0]}; databases of Redis are numbers")
+        raise StoreError(f"{shown} has database {parts[0]!r}; a Redis database is a number")
     return service, int(parts[0]) if parts else 0
 
 
@@ -161,53 +165,55 @@ def _host(shown: str, text: str, default_port: int) -> tuple[str, int]:
             return split.hostname, default_port if split.port is None else split.port
     except ValueError:
         pass
-    raise StoreError(f"{text} in {shown} is not a host, or not one with a port up to 65535")
+    raise StoreError(f"{text} in {shown} is not a host with an optional port up to 65535")
 
 
 def _options(scheme: str, shown: str, query: str) -> dict[str, str]:
     try:
         options = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
     except ValueError:
-        raise StoreError(f"the options of {shown} are not of the form NAME=VALUE") from None
+        raise StoreError(f"the options of {shown} must have the form NAME=VALUE") from None
     for name in options:
         if name not in SCHEMES[scheme]:
-            raise StoreError(f"{shown} has no option {name}; it has {', '.join(SCHEMES[scheme])}")
+            raise StoreError(
+                f"{shown} has an unknown option {name}; known options are "
+                f"{', '.join(SCHEMES[scheme])}"
+            )
     return options
 
 
 def _number(shown: str, options: Mapping[str, str], name: str) -> int:
     text = options.get(name) or "0"
     if not text.isdecimal():
-        raise StoreError(f"{name} of {shown} is {text}; a number is needed")
+        raise StoreError(f"{name} of {shown} is {text}; it must be a number")
     return int(text)
 
 
 def _choice(shown: str, options: Mapping[str, str], name: str) -> bool:
     text = options.get(name) or "no"
     if text not in ("yes", "no"):
-        raise StoreError(f"{name} of {shown} is {text}; yes or no is needed")
+        raise StoreError(f"{name} of {shown} is {text}; it must be yes or no")
     return text == "yes"
 
 
 def _tls(shown: str, options: Mapping[str, str]) -> RedisTls:
     files = RedisTls(options.get("tls_ca"), options.get("tls_cert"), options.get("tls_key"))
     if (files.cert is None) != (files.key is None):
-        raise StoreError(f"{shown} has one of tls_cert and tls_key; both are needed")
+        raise StoreError(f"{shown} has only one of tls_cert and tls_key; set both or neither")
     return files
 
 
 def new_client(
     address: RedisAddress, password: str | None, *, connect_seconds: float, answer_seconds: float
 ) -> redis.Redis:
-    """A client for any number of threads, which connects when it is first used."""
+    """Creates a thread-safe client that connects on first use."""
     connection: dict[str, Any] = {
         "db": address.database,
         "username": address.user,
         "password": password,
         "socket_connect_timeout": connect_seconds,
         "socket_timeout": answer_seconds,
-        # A request whose answer was lost may have been carried out; only the caller can tell
-        # whether to ask again.
+        # A request without reply may have been executed, so only the caller can decide to retry it.
         "retry": Retry(NoBackoff(), 0),
         "protocol": 2,
         "driver_info": None,
@@ -236,9 +242,10 @@ def new_client(
     return redis.Redis(host=host, port=port, **connection)
 
 
-# What a reply has in it, before Redis 7 somewhere inside; the first that fits.
+# Explanation by text in the error reply. Before Redis 7 the text may be inside; the first match
+# counts.
 _REPLIES = {
-    "OOM command not allowed": "is out of memory: it holds as much as its maxmemory allows",
+    "OOM command not allowed": "is out of memory: it has reached its maxmemory limit",
     "MISCONF": "refuses writes because it cannot write to its disk",
     "READONLY": "is a read-only replica",
     "You can't write against a read only replica": "is a read-only replica",
@@ -246,10 +253,10 @@ _REPLIES = {
     "Not enough good replicas": (
         "refuses writes because it has fewer replicas than min-replicas-to-write"
     ),
-    "LOADING": "is reading its data after a start",
+    "LOADING": "is still loading its data",
     "MASTERDOWN": "is a replica that has lost its master",
-    "max number of clients reached": "has as many clients as its maxclients allows",
-    "MOVED": "is a node of a Redis Cluster; a single server, or Sentinel, is needed",
+    "max number of clients reached": "has reached its maxclients limit",
+    "MOVED": "is a node of a Redis Cluster; use a single server or Sentinel",
 }
 
 
@@ -259,11 +266,11 @@ def _meaning(error: redis.RedisError) -> str:
         if reply in text:
             return meaning
     if isinstance(error, redis.AuthenticationError):
-        return "refuses this user and password"
+        return "rejects this user and password"
     if isinstance(error, redis.exceptions.NoPermissionError):
-        return f"does not let this user do what is needed ({error})"
+        return f"denies this user a required permission ({error})"
     if isinstance(error, redis.sentinel.MasterNotFoundError):
-        return "cannot be found: no Sentinel that answers knows a master of this name"
+        return "cannot be found: no reachable Sentinel knows a master of this name"
     if isinstance(error, redis.TimeoutError):
         return "does not answer in time"
     if isinstance(error, redis.ConnectionError):
@@ -272,7 +279,7 @@ def _meaning(error: redis.RedisError) -> str:
 
 
 def _system_reason(error: BaseException) -> str:
-    """What the operating system said, of all that an error goes back to."""
+    """Returns the operating system's error among the causes of an exception."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and not isinstance(cause, redis.RedisError):
@@ -287,14 +294,14 @@ Command = Sequence[Argument]
 
 @contextmanager
 def translated(shown: str) -> Iterator[None]:
-    """Errors of the server at the address shown, as one sentence each."""
+    """Translates Redis errors to StoreUnavailable, with the given address in the message."""
     try:
         yield
     except redis.RedisError as error:
-        # About the server: nothing of the request is in it.
+        # The message describes the server only, because the request may contain secrets.
         raise StoreUnavailable(f"Redis at {shown} {_meaning(error)}") from error
 
 
 def script_call(script: str, keys: Sequence[str], arguments: Sequence[Argument]) -> Command:
-    """The command that carries out a Lua script."""
+    """Returns the command that runs a Lua script."""
     return ("EVAL", script, len(keys), *keys, *arguments)

@@ -1,4 +1,4 @@
-"""A Redis server that keeps jobs: what its acknowledgements are worth is known and seen to."""
+"""Redis server access: runs scripts, and enforces and reports the durability of writes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FOLDER = resources.files("remy_services.stores.redis") / "scripts"
 
 
 def _script(*parts: str) -> str:
-    """A script in Lua: the server carries it out as one step, and keeps it whole or not at all."""
+    """Concatenates Lua files to one script, which the server runs and persists atomically."""
     return "\n".join((_FOLDER / f"{part}.lua").read_text(encoding="utf-8") for part in parts)
 
 
@@ -32,9 +32,9 @@ CHECK = _script("check")
 BARRIER = _script("barrier")
 CREATE = _script("apply", "create")
 ACQUIRE = _script("acquire")
-COMMIT = _script("apply", "holds", "commit")
-PRUNE = _script("holds", "prune")
-DELETE = _script("holds", "delete")
+COMMIT = _script("apply", "fencing", "commit")
+PRUNE = _script("fencing", "prune")
+DELETE = _script("fencing", "delete")
 
 
 _FIRST_WITH_WAITAOF = (7, 2)
@@ -42,22 +42,22 @@ _FIRST_WITH_WAITAOF = (7, 2)
 
 @dataclass(frozen=True)
 class ServerFacts:
-    """What a server says of itself; None: it does not say."""
+    """Persistence settings that a server reports; None where the user may not read them."""
 
     version: str
-    #: Whether it keeps an append-only file.
+    #: Whether the append-only file is enabled.
     appends: bool
     #: "always", "everysec" or "no".
     appendfsync: str | None
-    #: Whether it forces nothing to the disk while it rewrites that file.
+    #: Whether fsync is suspended while the append-only file is rewritten.
     pauses_fsync: bool | None
-    #: Bytes; 0: no bound.
+    #: Memory limit in bytes; 0 means no limit.
     maxmemory: int
     maxmemory_policy: str
 
     @property
     def has_waitaof(self) -> bool:
-        """Whether it can be asked if what was written is on its disk."""
+        """Whether the server supports WAITAOF, which waits until writes are on its disk."""
         numbers = self.version.split(".")[:2]
         return all(each.isdecimal() for each in numbers) and (
             tuple(int(each) for each in numbers) >= _FIRST_WITH_WAITAOF
@@ -66,28 +66,28 @@ class ServerFacts:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What a store does after each write, and what that is worth."""
+    """The waits after each write, and the durability that they give."""
 
     durability: Durability
-    #: Whether to ask, after each write, if it is on the server's disk.
+    #: Whether to wait after each write until it is on the server's disk.
     waits_for_disk: bool = False
-    #: How many replicas to wait for after each write.
+    #: Number of replicas to wait for after each write.
     waits_for_replicas: int = 0
 
 
 def guarantee(facts: ServerFacts, *, replicas: int, has_failover: bool) -> Guarantee:
-    """The strongest that this server can give.
+    """Returns the strongest guarantee that a server supports.
 
-    `replicas` is how many must have every write; `has_failover` whether one may take the server's
-    place.
+    `replicas` is the number of replicas that must have every write; `has_failover` says whether a
+    replica may replace the server.
     """
     forced = facts.appends and facts.appendfsync == "always" and facts.pauses_fsync is False
     waits = facts.appends and not forced and facts.has_waitaof and facts.appendfsync != "no"
     losses = _losses(facts, disk=forced or waits, replicas=replicas, has_failover=has_failover)
     how = (
-        "every write is forced to the disk before it is acknowledged (appendfsync always)"
+        "every write is on the disk before it is acknowledged (appendfsync always)"
         if forced
-        else "every write is acknowledged when WAITAOF says that it is on the disk"
+        else "every write is acknowledged once WAITAOF confirms that it is on the disk"
     )
     if replicas:
         how += f", and once it is on {counted(replicas)}"
@@ -97,72 +97,70 @@ def guarantee(facts: ServerFacts, *, replicas: int, has_failover: bool) -> Guara
 
 
 def counted(replicas: int) -> str:
-    """So many replicas, in words."""
+    """Formats a number of replicas."""
     return f"{replicas} replica" if replicas == 1 else f"{replicas} replicas"
 
 
 def _losses(facts: ServerFacts, *, disk: bool, replicas: int, has_failover: bool) -> list[str]:
-    """Each way in which acknowledged writes may be lost, with what would prevent it."""
+    """Lists how acknowledged writes may be lost, each with a remedy."""
     losses = []
     if not facts.appends:
-        losses.append("what it holds is not on its disk (appendonly is no; yes is needed)")
+        losses.append("its data is not on its disk (appendonly is no; set it to yes)")
     elif not disk:
         losses.append(_weak_fsync(facts))
     if facts.maxmemory > 0 and facts.maxmemory_policy.startswith("allkeys"):
         losses.append(
-            "it removes jobs when it is full "
-            f"(maxmemory-policy is {facts.maxmemory_policy}; noeviction is needed)"
+            f"it evicts jobs when it is full (maxmemory-policy is {facts.maxmemory_policy}; set it "
+            "to noeviction)"
         )
     if has_failover and replicas == 0:
         losses.append(
-            "a fail-over loses what no replica has yet (the URL's option replicas=1 waits for one)"
+            "a failover loses unreplicated writes (set replicas=1 in the URL to wait for a replica)"
         )
     return losses
 
 
 def _weak_fsync(facts: ServerFacts) -> str:
     if facts.appendfsync == "no":
-        return "it never forces what it holds to its disk (appendfsync is no; always is needed)"
+        return "it never forces writes to its disk (appendfsync is no; set it to always)"
     if facts.appendfsync == "always":
         return (
-            "it forces nothing to its disk while it rewrites its file "
-            "(no-appendfsync-on-rewrite is yes; no is needed)"
+            "it does not force writes to its disk during rewrites of its file "
+            "(no-appendfsync-on-rewrite is yes; set it to no)"
         )
     policy = "unknown" if facts.appendfsync is None else facts.appendfsync
     return (
-        "the last writes before a crash may not be on its disk "
-        f"(appendfsync is {policy}; always, or Redis 7.2 or newer, is needed)"
+        f"the last writes before a crash may not be on its disk (appendfsync is {policy}; set it "
+        "to always, or use Redis 7.2 or newer)"
     )
 
 
 def read_facts(client: redis.Redis, shown: str) -> ServerFacts:
-    """What the server at the address shown says. Raises StoreError for a Redis Cluster.
+    """Reads a server's settings. Raises StoreError for a Redis Cluster, and redis.RedisError.
 
-    Lets redis.RedisError through.
+    `shown` is the address for messages.
     """
-    said = client.info("server", "persistence", "memory")
-    if said.get("redis_mode") == "cluster":
-        raise StoreError(
-            f"Redis at {shown} is a Redis Cluster; a single server, or Sentinel, is needed"
-        )
+    info = client.info("server", "persistence", "memory")
+    if info.get("redis_mode") == "cluster":
+        raise StoreError(f"Redis at {shown} is a Redis Cluster; use a single server or Sentinel")
     settings = _settings(client)
     return ServerFacts(
-        version=str(said["redis_version"]),
-        appends=bool(said["aof_enabled"]),
+        version=str(info["redis_version"]),
+        appends=bool(info["aof_enabled"]),
         appendfsync=settings.get("appendfsync"),
         pauses_fsync={"yes": True, "no": False}.get(settings.get("no-appendfsync-on-rewrite", "")),
-        maxmemory=int(said["maxmemory"]),
-        maxmemory_policy=str(said["maxmemory_policy"]),
+        maxmemory=int(info["maxmemory"]),
+        maxmemory_policy=str(info["maxmemory_policy"]),
     )
 
 
 def _settings(client: redis.Redis) -> dict[str, str]:
-    """Those about the append-only file; none where this user may not ask."""
+    """Reads the settings of the append-only file; empty if the user lacks permission."""
     try:
-        said: dict[Any, Any] = client.config_get("*append*")
+        info: dict[Any, Any] = client.config_get("*append*")
     except redis.ResponseError:
         return {}
-    return {_text(name): _text(value) for name, value in said.items()}
+    return {_text(name): _text(value) for name, value in info.items()}
 
 
 def _text(value: bytes | str) -> str:
@@ -170,9 +168,9 @@ def _text(value: bytes | str) -> str:
 
 
 class RedisServer:
-    """Carries out scripts, and waits until what they wrote is as safe as was promised.
+    """Runs scripts, and waits until their writes have the promised durability.
 
-    May be asked from any thread, connects when it is first used, and sends nothing twice.
+    Thread-safe; connects on first use; never retries a request.
     """
 
     def __init__(
@@ -185,10 +183,10 @@ class RedisServer:
         connect_seconds: float,
         answer_seconds: float,
     ) -> None:
-        """Connects, and finds out what the server's acknowledgements are worth.
+        """Connects and determines the server's guarantee.
 
-        `barrier` is a key that may be written to. Raises StoreError if the server would lose
-        acknowledged writes and that is not accepted.
+        `barrier` is a key for the writes that WAITAOF and WAIT need. Raises StoreError if the
+        server may lose acknowledged writes and `accept_data_loss` is not set.
         """
         self._address = address
         self._accept_data_loss = accept_data_loss
@@ -198,102 +196,110 @@ class RedisServer:
             address,
             password,
             connect_seconds=connect_seconds,
-            # The server gives up waiting first, and says so; it looks at the time now and then.
+            # Longer than the server's own timeout, so that its reply arrives; the server checks the
+            # time only occasionally.
             answer_seconds=2 * answer_seconds + 1,
         )
         try:
-            self._guarantee = self._promise()
+            self._guarantee = self._read_guarantee()
         except BaseException:
             self._client.close()
             raise
 
     @property
     def shown(self) -> str:
-        """The server's address, for people."""
+        """The server's address, for messages."""
         return self._address.shown
 
     @property
     def durability(self) -> Durability:
-        """What an acknowledgement is worth."""
+        """The durability of acknowledged writes."""
         return self._guarantee.durability
 
-    def renew_promise(self) -> None:
-        """Asks the server again: it may be another one by now. Raises StoreError."""
-        self._guarantee = self._promise()
+    def refresh_guarantee(self) -> None:
+        """Reads the settings again, since another server may answer after a failover. Raises
+        StoreError.
+        """
+        self._guarantee = self._read_guarantee()
 
     def usage(self) -> dict[str, int]:
-        """Its memory, with the bound if there is one, and its append-only file. Raises
-        StoreUnavailable."""
+        """Returns memory use, memory limit if set, and size of the append-only file.
+
+        Raises StoreUnavailable.
+        """
         with translated(self.shown):
-            said = self._client.info("memory", "persistence")
+            info = self._client.info("memory", "persistence")
         fields = {"memory": "used_memory", "memory_limit": "maxmemory", "disk": "aof_current_size"}
-        return {kind: int(said[field]) for kind, field in fields.items() if said.get(field)}
+        return {kind: int(info[field]) for kind, field in fields.items() if info.get(field)}
 
     def read(self, *command: Argument) -> Any:
-        """The answer to one command. Raises StoreUnavailable."""
+        """Runs one read command. Raises StoreUnavailable."""
         with translated(self.shown):
             return self._client.execute_command(*command)  # type: ignore[no-untyped-call]
 
-    def read_together(self, commands: Sequence[Command]) -> list[Any]:
-        """The answers to some commands, all of one moment. Raises StoreUnavailable."""
-        return self._ask_all(commands, at_once=True)
+    def read_transaction(self, commands: Sequence[Command]) -> list[Any]:
+        """Runs read commands in one transaction. Raises StoreUnavailable."""
+        return self._execute(commands, in_transaction=True)
 
     def write(self, script: str, keys: Sequence[str], arguments: Sequence[Argument]) -> list[bytes]:
-        """The script's answer, once what it wrote is safe. Raises StoreUnavailable."""
-        promise = self._guarantee
+        """Runs a script and returns its reply once its writes are durable.
+
+        Raises StoreUnavailable.
+        """
+        required = self._guarantee
         waits: list[Command] = []
-        if promise.waits_for_disk:
+        if required.waits_for_disk:
             waits.append(("WAITAOF", 1, 0, self._wait_milliseconds))
-        if promise.waits_for_replicas:
-            waits.append(("WAIT", promise.waits_for_replicas, self._wait_milliseconds))
+        if required.waits_for_replicas:
+            waits.append(("WAIT", required.waits_for_replicas, self._wait_milliseconds))
         if waits:
-            # A script that refuses writes nothing, and the server waits for this connection's own
-            # writes only. What the refusal rests on must be safe too.
+            # WAIT covers only writes of this connection, and a script that refuses writes nothing.
+            # The barrier write makes the state that the refusal is based on durable too.
             waits.insert(0, script_call(BARRIER, [self._barrier], []))
-        answer, *waited = self._ask_all(
-            [script_call(script, keys, arguments), *waits], at_once=False
+        answer, *waited = self._execute(
+            [script_call(script, keys, arguments), *waits], in_transaction=False
         )
-        self._check_waits(promise, waited[1:])
+        self._check_waits(required, waited[1:])
         return list(answer)
 
     def close(self) -> None:
         """Closes all connections."""
         self._client.close()
 
-    def _ask_all(self, commands: Sequence[Command], *, at_once: bool) -> list[Any]:
-        """The answers to some commands, sent together; the first that is an error is raised."""
-        with translated(self.shown), self._client.pipeline(transaction=at_once) as pipeline:
+    def _execute(self, commands: Sequence[Command], *, in_transaction: bool) -> list[Any]:
+        """Sends commands in one pipeline and returns the replies; raises the first error."""
+        with translated(self.shown), self._client.pipeline(transaction=in_transaction) as pipeline:
             for command in commands:
                 pipeline.execute_command(*command)  # type: ignore[no-untyped-call]
-            # The pipeline's own way of raising writes the whole request into the message.
+            # With raise_on_error the message would contain the whole request.
             answers = pipeline.execute(raise_on_error=False)
             for answer in answers:
                 if isinstance(answer, redis.RedisError):
                     raise answer
             return answers
 
-    def _check_waits(self, promise: Guarantee, waited: Sequence[Any]) -> None:
+    def _check_waits(self, required: Guarantee, waited: Sequence[Any]) -> None:
         answers = list(waited)
         seconds = self._wait_milliseconds / 1000
-        if promise.waits_for_disk and answers.pop(0)[0] < 1:
+        if required.waits_for_disk and answers.pop(0)[0] < 1:
             raise StoreUnavailable(
                 f"Redis at {self.shown} did not force a write to its disk within {seconds:g} s"
             )
-        if promise.waits_for_replicas and answers.pop(0) < promise.waits_for_replicas:
+        if required.waits_for_replicas and answers.pop(0) < required.waits_for_replicas:
             raise StoreUnavailable(
                 f"Redis at {self.shown} did not have a write on "
-                f"{counted(promise.waits_for_replicas)} within {seconds:g} s"
+                f"{counted(required.waits_for_replicas)} within {seconds:g} s"
             )
 
-    def _promise(self) -> Guarantee:
+    def _read_guarantee(self) -> Guarantee:
         with translated(self.shown):
             facts = read_facts(self._client, self.shown)
-        promise = guarantee(
+        required = guarantee(
             facts, replicas=self._address.replicas, has_failover=self._address.service is not None
         )
-        if not promise.durability.durable and not self._accept_data_loss:
+        if not required.durability.durable and not self._accept_data_loss:
             raise StoreError(
-                f"Redis at {self.shown} may lose jobs: {promise.durability.description}; change "
+                f"Redis at {self.shown} may lose jobs: {required.durability.description}; change "
                 "that, or accept the loss explicitly"
             )
-        return promise
+        return required

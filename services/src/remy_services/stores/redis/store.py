@@ -1,4 +1,4 @@
-"""The store of a farm: a Redis server."""
+"""RedisStore: job store on a Redis server."""
 
 from __future__ import annotations
 
@@ -29,45 +29,45 @@ _PREFIX = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class Keys:
-    """Keys under a prefix. All of them are in one slot, since a script may touch one slot only."""
+    """Redis keys under a prefix, all in one hash slot because a script may access only one."""
 
     def __init__(self, prefix: str) -> None:
         if not _PREFIX.fullmatch(prefix):
             raise ValueError(
-                f"the prefix is {prefix!r}; 1 to 64 letters, digits and . _ - are needed"
+                f"the prefix is {prefix!r}; it must be 1 to 64 letters, digits or . _ -"
             )
         self.prefix = prefix
         self._slot = f"{{{prefix}}}"
         self.schema = f"{self._slot}:schema"
-        #: Written to find out whether writing works.
+        #: Written by availability checks.
         self.check = f"{self._slot}:check"
-        #: Written so that a connection has something to wait for.
+        #: Written before WAIT and WAITAOF, which cover only writes of their own connection.
         self.barrier = f"{self._slot}:barrier"
         #: Set of all job ids.
         self.jobs = f"{self._slot}:jobs"
-        #: Job ids by the key of the request that made them.
+        #: Job id by request key.
         self.requests = f"{self._slot}:requests"
-        #: The newest fencing token of all jobs.
+        #: Newest fencing token over all jobs.
         self.last_token = f"{self._slot}:last-token"
 
     def job(self, job_id: str) -> str:
-        """Record, revision, token, holder and request of a job."""
+        """Hash with a job's record, revision, token, holder and request key."""
         return f"{self._slot}:job:{job_id}"
 
     def events(self, job_id: str) -> str:
-        """List of a job's history; the first has revision 1."""
+        """List of a job's history events; the first has revision 1."""
         return f"{self._slot}:events:{job_id}"
 
     def epochs(self, job_id: str) -> str:
-        """A job's epochs by number."""
+        """Hash of a job's epochs by number."""
         return f"{self._slot}:epochs:{job_id}"
 
     def snapshots(self, job_id: str) -> str:
-        """A job's snapshots by revision."""
+        """Hash of a job's snapshots by revision."""
         return f"{self._slot}:snapshots:{job_id}"
 
     def of(self, job_id: str) -> tuple[str, str, str, str]:
-        """All that is a job's own, in the order that the scripts expect."""
+        """All keys of a job, in the order that the scripts expect."""
         return self.job(job_id), self.events(job_id), self.epochs(job_id), self.snapshots(job_id)
 
 
@@ -75,25 +75,25 @@ _HEAD = struct.Struct(">I32s")
 
 
 def pack(data: bytes, schema_version: int) -> bytes:
-    """The value for a snapshot that is being committed."""
+    """Serializes a snapshot with schema version and hash."""
     return _HEAD.pack(schema_version, hashlib.sha256(data).digest()) + data
 
 
 def unpack(revision: int, value: bytes) -> Snapshot:
-    """The snapshot that a value was made of; damage shows in its hash."""
+    """Parses a stored snapshot. A damaged one is returned with a hash that does not match."""
     schema_version, sha256 = _HEAD.unpack(value[: _HEAD.size].ljust(_HEAD.size, b"\0"))
     return Snapshot(revision, schema_version, value[_HEAD.size :], sha256)
 
 
 _SCHEMA_VERSION = 2
-_JOBS_AT_ONCE = 500
+_JOBS_PER_READ = 500
 _FIELDS = ("record", "revision", "token")
 
 
 class RedisStore:
-    """Keeps jobs on a Redis server. See `CheckpointStore`.
+    """Stores jobs on a Redis server. See `CheckpointStore`.
 
-    A call is one request. Its answer may be lost on the way; it is never repeated here.
+    Each call is one request, which is never retried here.
     """
 
     def __init__(
@@ -106,11 +106,11 @@ class RedisStore:
         connect_seconds: float = 2.0,
         answer_seconds: float = 5.0,
     ) -> None:
-        """The store under `prefix` on this server.
+        """Opens the store under a key prefix.
 
         Raises StoreUnavailable if the server cannot be reached within `connect_seconds` or does not
-        answer within `answer_seconds`; StoreError if it would lose acknowledged commits and that is
-        not accepted, or if another version of this program made what it holds.
+        answer within `answer_seconds`. Raises StoreError if the server may lose acknowledged
+        commits and `accept_data_loss` is not set, or if the data has another schema version.
         """
         self._keys = Keys(prefix)
         self._server = RedisServer(
@@ -131,7 +131,7 @@ class RedisStore:
         return self._server.durability
 
     def check(self) -> None:
-        self._server.renew_promise()
+        self._server.refresh_guarantee()
         self._check_schema()
         self._server.write(server.CHECK, [self._keys.check], [])
 
@@ -175,12 +175,12 @@ class RedisStore:
         ids = self._server.read("SMEMBERS", self._keys.jobs)
         names = sorted(job_id.decode() for job_id in ids)
         found = []
-        for first in range(0, len(names), _JOBS_AT_ONCE):
-            some = names[first : first + _JOBS_AT_ONCE]
-            answers = self._server.read_together(
+        for first in range(0, len(names), _JOBS_PER_READ):
+            some = names[first : first + _JOBS_PER_READ]
+            answers = self._server.read_transaction(
                 [("HMGET", self._keys.job(job_id), *_FIELDS) for job_id in some]
             )
-            # A job may have been deleted in between.
+            # A job may have been deleted since its id was read.
             found += [
                 _stored_job(job_id, fields)
                 for job_id, fields in zip(some, answers, strict=True)
@@ -223,9 +223,11 @@ class RedisStore:
         self._server.close()
 
     def _of_job(self, job_id: str, *command: Argument) -> Any:
-        """The answer to a command about a job that is there."""
-        there, answer = self._server.read_together([("EXISTS", self._keys.job(job_id)), command])
-        if not there:
+        """Runs a read command about a job. Raises JobMissing."""
+        job_exists, answer = self._server.read_transaction(
+            [("EXISTS", self._keys.job(job_id)), command]
+        )
+        if not job_exists:
             raise missing(job_id)
         return answer
 
@@ -234,14 +236,14 @@ class RedisStore:
         if int(version) != _SCHEMA_VERSION:
             raise StoreError(
                 f"the store {self._keys.prefix} on Redis at {self._server.shown} has schema "
-                f"version {int(version)}, and this program reads version {_SCHEMA_VERSION} only; "
+                f"version {int(version)}, but this program reads version {_SCHEMA_VERSION} only; "
                 "finish or fetch its jobs with the version of remy-farm that wrote it, and use a "
                 "new store"
             )
 
 
 def _change(revision: int, commit: Commit) -> list[Argument]:
-    """A commit to a job at this revision, as apply.lua takes it."""
+    """Encodes a commit at this revision as arguments of apply.lua."""
     after = revision + len(commit.events)
     at: Argument = ""
     packed = b""
@@ -260,7 +262,7 @@ def _stored_job(job_id: str, fields: list[Any]) -> StoredJob:
 
 
 def _refuse(job_id: str, token: int, more: list[bytes]) -> NoReturn:
-    """Raises what a script's answer means: it names the newest token, or there is no job."""
+    """Raises the error for a script's refusal: Fenced with the newest token, or JobMissing."""
     if more:
         raise fenced(job_id, token, int(more[0]))
     raise missing(job_id)

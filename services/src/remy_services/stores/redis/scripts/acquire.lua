@@ -1,5 +1,5 @@
--- Gives a job a new token. KEYS: job, the last token of all. ARGV: holder.
--- Tokens are never used twice, not even for a job that is deleted and comes back.
+-- Acquires a job with a new fencing token. KEYS: job, last token of all jobs. ARGV: holder.
+-- Tokens are never reused, not even for a job that is deleted and created again.
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return {'missing'}
 end

@@ -1,7 +1,7 @@
--- Makes a commit. Begins every script that commits.
--- ARGV from `first` on: the new record and revision; the snapshot's revision (empty: none) and the
--- snapshot; how many events, and these; then numbers of epochs, each with its epoch.
--- Nothing here can fail once the first line was carried out.
+-- Applies a commit. Prefix of every script that commits.
+-- ARGV from `first` on: new record, new revision, snapshot revision (empty without snapshot),
+-- snapshot, number of events, events, then pairs of epoch number and epoch.
+-- No later command can fail once the first has succeeded, so the commit is atomic.
 local function apply(job, events, epochs, snapshots, first)
   redis.call('HSET', job, 'record', ARGV[first], 'revision', ARGV[first + 1])
   if ARGV[first + 2] ~= '' then

@@ -1,3 +1,3 @@
--- Writes something, to see that it can be done. KEYS: where.
+-- Checks that writes succeed. KEYS: check key.
 redis.call('SET', KEYS[1], '1')
 return {'ok'}

@@ -1,5 +1,5 @@
--- Changes a job if a token is its newest and it is at a revision.
--- KEYS: job, events, epochs, snapshots. ARGV: token, revision, a commit.
+-- Commits a change if the token is the job's newest and the revision is its present one.
+-- KEYS: job, events, epochs, snapshots. ARGV: token, revision, commit (see apply.lua).
 local refusal = refused(KEYS[1], ARGV[1])
 if refusal then
   return refusal

@@ -1,9 +1,9 @@
--- Makes a job, unless there was one for the request.
+-- Creates a job, or returns the one that the same request created earlier.
 -- KEYS: job, events, epochs, snapshots, all jobs, all requests.
--- ARGV: job id, request key (empty: none, else it begins with a colon), a commit.
-local made = ARGV[2] ~= '' and redis.call('HGET', KEYS[6], ARGV[2])
-if made then
-  return {'ok', made}
+-- ARGV: job id, request key (empty, or with a leading colon), commit (see apply.lua).
+local existing = ARGV[2] ~= '' and redis.call('HGET', KEYS[6], ARGV[2])
+if existing then
+  return {'ok', existing}
 end
 if redis.call('EXISTS', KEYS[1]) == 1 then
   return {'exists'}

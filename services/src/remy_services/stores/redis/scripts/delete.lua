@@ -1,4 +1,4 @@
--- Removes a job. KEYS: job, events, epochs, snapshots, all jobs, all requests.
+-- Deletes a job. KEYS: job, events, epochs, snapshots, all jobs, all requests.
 -- ARGV: token, job id.
 local refusal = refused(KEYS[1], ARGV[1])
 if refusal then

@@ -1,4 +1,5 @@
--- The schema version of what is kept here; the given one if nothing is. KEYS: it. ARGV: ours.
+-- Returns the store's schema version, and sets it in a new store.
+-- KEYS: schema version. ARGV: this program's version.
 local version = redis.call('GET', KEYS[1])
 if not version then
   redis.call('SET', KEYS[1], ARGV[1])

@@ -1,5 +1,5 @@
--- Removes all but the newest snapshots of a job.
--- KEYS: job, snapshots. ARGV: token, how many to keep.
+-- Deletes all but the newest snapshots of a job.
+-- KEYS: job, snapshots. ARGV: token, number of snapshots to keep.
 local refusal = refused(KEYS[1], ARGV[1])
 if refusal then
   return refusal

@@ -1,4 +1,4 @@
-"""Jobs in words and as trees: what terminals, `--json` and the farm's page say of them."""
+"""Formats jobs as text and as JSON-like values, for terminals, `--json` and the web page."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from remy_farm.specification.schema import convert_value, enum_of, fields_of, is
 from remy_proto.v1 import job_pb2, progress_pb2
 
 
-def message_tree(message: Message) -> Any:
-    """Fields by name, in the order of their declaration, every one of them.
+def message_dict(message: Message) -> Any:
+    """Converts a message to a dict with all its fields, in declaration order.
 
-    Numbers are numbers, names of enums are in lower case without the enum's name in front, times
-    are RFC 3339 in UTC, and what is not set is None.
+    Enum values become lower-case names without the enum's prefix, timestamps RFC 3339 in UTC, and
+    unset fields None.
     """
     if isinstance(message, Timestamp):
         return message.ToJsonString()
     return {field.name: _field(message, field) for field in fields_of(message)}
 
 
-def job_tree(job: job_pb2.Job) -> dict[str, Any]:
+def job_dict(job: job_pb2.Job) -> dict[str, Any]:
     """A job; its specification as docs/reference/spec.md has it, and None where it was not sent; of
     an evaluation the number of its parts."""
     tree = {field.name: _field(job, field) for field in fields_of(job) if field.name != "spec"}
@@ -51,7 +51,7 @@ def _field(message: Message, field: FieldDescriptor) -> Any:
 
 def _value(field: FieldDescriptor, value: Any) -> Any:
     if field.message_type is not None:
-        return message_tree(value)
+        return message_dict(value)
     if field.enum_type is not None:
         return enum_name(enum_of(field), value)
     if isinstance(value, bytes):
@@ -78,25 +78,25 @@ def state_name(state: job_pb2.JobState) -> str:
 
 
 def why(job: job_pb2.Job) -> str:
-    """What there is to say of the job's state besides its name; may be empty."""
+    """Returns the reason for the job's state as a sentence; may be empty."""
     if job.status_message:
         return job.status_message
     if job.state == job_pb2.JOB_STATE_SUCCEEDED:
         return stop_reason(job.stop_reason)
     if job.state == job_pb2.JOB_STATE_FAILED:
-        return _FAILURES.get(job.failure_reason, "for a reason that this client does not know")
+        return _FAILURES.get(job.failure_reason, "for a reason unknown to this client")
     return ""
 
 
-def state(job: job_pb2.Job) -> str:
-    """The job's state and why."""
+def describe_state(job: job_pb2.Job) -> str:
+    """Returns the job's state with its reason, such as "failed: ..."."""
     reason = why(job)
     name = state_name(job.state)
     return f"{name}: {reason}" if reason else name
 
 
-def event_sentence(event: progress_pb2.ProgressEvent) -> str | None:
-    """A milestone of a design in words; None for an event that only moves the status."""
+def describe_event(event: progress_pb2.ProgressEvent) -> str | None:
+    """Describes a milestone of a design; returns None for events that only update progress."""
     match event.WhichOneof("event"):
         case "rule_split":
             split = event.rule_split
@@ -114,11 +114,11 @@ def event_sentence(event: progress_pb2.ProgressEvent) -> str | None:
     return None
 
 
-def history_sentence(event: job_pb2.JobEvent) -> str | None:
-    """An entry of a job's history in words; None for one that only moves the status."""
+def describe_history(event: job_pb2.JobEvent) -> str | None:
+    """Describes a history event; returns None for events that only update progress."""
     match event.WhichOneof("event"):
         case "progress":
-            return event_sentence(event.progress)
+            return describe_event(event.progress)
         case "state_changed":
             changed = event.state_changed
             by = f" by {changed.by}" if changed.by else ""
@@ -126,12 +126,10 @@ def history_sentence(event: job_pb2.JobEvent) -> str | None:
             return f"{state_name(changed.to)}{by}{message}"
         case "recovered":
             recovered = event.recovered
-            return f"taken up after step {recovered.step} by {recovered.coordinator}"
+            return f"recovered after step {recovered.step} by {recovered.coordinator}"
         case "snapshot_refused":
             refused = event.snapshot_refused
-            return (
-                f"the snapshot of revision {refused.snapshot_revision} is not used: {refused.why}"
-            )
+            return f"snapshot of revision {refused.snapshot_revision} skipped: {refused.why}"
         case "budget_changed":
             budget = event.budget_changed
             what = (

@@ -1,5 +1,5 @@
--- Whether a token is a job's newest. Begins every script that only a holder may run.
--- The answer to give if it is not, else nil. Nobody has a job whose token is 0.
+-- Returns nil if the token is the job's newest, else the script's reply. Prefix of every script
+-- that only the holder of the token may run. Token 0 means that the job has no holder.
 local function refused(job, token)
   local newest = redis.call('HGET', job, 'token')
   if not newest then
