@@ -52,7 +52,7 @@ def revisions(updates: Sequence[object]) -> list[int]:
     )
 )
 def test_no_event_is_lost_or_repeated(cuts: list[tuple[int, bool, Failure]]) -> None:
-    """The stream breaks after any event, with or without a job update, and restarts as requested."""
+    """Breaks the stream after random events, with or without a job update before them."""
     service = ScriptedService()
     reached = 0
     for cut, sends_job, failure in cuts:

@@ -16,7 +16,7 @@ from remy_rpc.wire_format import WIRE_FORMAT, WIRE_FORMAT_KEY, WIRE_FORMAT_METAD
 from remy_services.client.connection import Connection
 from remy_services.client.settings import ConnectionSettings
 from remy_services.client.status import Refused, Unreachable
-from services.tests.client.scripted_service import Failure, ScriptedService, later
+from services.tests.client.scripted_service import Failure, ScriptedService, retry_later
 from services.tests.coordinator.hostile import DESIGN_METHODS, call_with_bytes
 from services.tests.coordinator.role_tokens import TOKENS, bearer, tokens_file
 from services.tests.coordinator.running_server import RunningServer, refusal, settings_for
@@ -122,7 +122,7 @@ def test_errors_of_an_older_farm_are_not_blamed_on_the_user() -> None:
 
 def test_an_unreachable_farm_is_not_reported_as_older() -> None:
     service = ScriptedService(initial_metadata=())
-    service.script("ListJobs", later(0.1))
+    service.script("ListJobs", retry_later(0.1))
     with pytest.raises(Unreachable, match="starting up"):
         _list_jobs(service)
 

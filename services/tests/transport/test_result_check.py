@@ -20,7 +20,7 @@ _CONTENT = numbered_outcome(_REQUEST).SerializeToString()
 
 
 def _send_result(content: bytes, sha256: bytes | None = None) -> tuple[TaskScheduler, object]:
-    """Sends a result for a scheduler's only task; returns the scheduler and the evaluation's end."""
+    """Sends a result for a scheduler's only task; returns scheduler and evaluation end."""
     scheduler = TaskScheduler()
     facts = WorkerFacts("worker", threads=1)
     scheduler.join(facts, 0.0)

@@ -153,7 +153,7 @@ def test_corrupt_remycc_does_not_change_the_file(
     out.write_text("before")
     result = run("fetch", "demo", "-o", out)
     assert result.exit_code == 1
-    assert "arrived damaged" in result.stderr
+    assert "is corrupt" in result.stderr
     assert out.read_text() == "before"
     assert list(tmp_path.iterdir()) == [out]
 
