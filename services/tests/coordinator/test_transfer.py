@@ -141,7 +141,7 @@ def test_expired_jobs_move_from_the_store_to_the_mirror(tmp_path: Path) -> None:
         path = tmp_path / "mirror" / f"{job.id}.remyjob"
         code, message = refusal(caught.value)
         assert code == grpc.StatusCode.NOT_FOUND
-        assert f"file://{path} has it" in message
+        assert f"file://{path} has an archive of it" in message
         assert not client.call("ListJobs", messages.ListJobsRequest()).jobs
     archive = unseal_archive(path.read_bytes())
     assert archive.record.job == job

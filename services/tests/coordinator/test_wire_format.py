@@ -52,7 +52,7 @@ def test_the_refusal_names_the_clients_version(
     channel = server.channel(metadata=((WIRE_FORMAT_KEY, metadata),))
     code, sentence = call_with_bytes(channel, DESIGN_METHODS[0], [b""])
     assert code == grpc.StatusCode.FAILED_PRECONDITION
-    assert f"the client version '{metadata[:20]}'; " in sentence
+    assert f"the client uses version '{metadata[:20]}'; " in sentence
     assert sentence.endswith(advice)
 
 

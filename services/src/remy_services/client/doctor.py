@@ -55,7 +55,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of a diagnosis: a clause about the result, and advice if there is something to do."""
+    """One line of a diagnosis: the result as a clause, and advice if there is any."""
 
     check: Check
     verdict: Verdict
