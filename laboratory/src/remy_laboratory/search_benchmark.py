@@ -89,9 +89,8 @@ _MODEL: Tree = {
     "search": {"mode": "joint"},
 }
 
-# Seed of the held-out specimens. A search cannot draw them, because its streams have keys of
-# another
-# length, which consist of its seed and small numbers.
+# Seed of the held-out specimens. A search cannot draw them, because the keys of its random streams
+# have another length: they consist of its seed and small numbers.
 _HELD_OUT = 0x7961726473746963
 # Seed of the specimens that `remy-farm evaluate --seed 20130812` draws.
 _EVALUATION = 20130812
@@ -106,9 +105,8 @@ class BenchmarkNetwork:
     specimens: int
     seconds: float
     held_out: int
-    #: Whether scores are in bits relative to a sender with a fair share of the link and no
-    #: queueing,
-    #: instead of in the objective's unit.
+    #: Whether scores are in bits relative to a sender with a fair share of the link and without
+    #: queueing, instead of in the objective's unit.
     is_normalized: bool = False
 
 

@@ -100,9 +100,8 @@ def test_prediction_with_a_competitor_separates_their_rates() -> None:
     assert 0 < row.own_mbps < row.total_mbps
 
 
-# A program that reads packets (arrival time in us, bytes) and prints, for each, the times in ms
-# when
-# it leaves the queue, leaves the link, and leaves the jitter box.
+# A program that reads packets (arrival time in us, bytes). For each packet it prints the times in
+# ms at which the packet leaves the queue, the link, and the jitter box.
 _SCHEDULE = r"""
 #define main emulator_main
 #include LINK_EMULATOR

@@ -288,8 +288,7 @@ def stop_command(name: str) -> None:
 @option(
     "--network FILE",
     "YAML description of a network with one link (docs/reference/networks.md); other options "
-    "override or "
-    "extend it.",
+    "override or extend it.",
     FILE,
     name="network_path",
 )
@@ -469,9 +468,8 @@ def _print_measured(rows: Sequence[Row], *, offloads: bool, delayed_acks: bool) 
     print_note(
         "Medians of the runs. Mbit/s counts packets of 1,500 bytes over the first flow's duration; "
         "'own' leaves out the competitor and counts each flow over its own duration. RTTs are "
-        "means "
-        "over packets. 'late' is the 99th percentile of the emulator's own delay of packets; a run "
-        "with more than 500 us is disturbed. "
+        "means over packets. 'late' is the 99th percentile of the emulator's own delay of "
+        "packets; a run with more than 500 us is disturbed. "
         f"Segmentation offloads are {'on' if offloads else 'off'}, and ACKs are "
         f"{'delayed as Linux does' if delayed_acks else 'sent for each packet'}."
     )

@@ -191,8 +191,7 @@ def _submit(client: DesignClient, requests: list[messages.SubmitJobRequest]) -> 
             if jobs and not request.validate_only:
                 print_error(
                     f"{len(jobs)} of {several(len(requests), 'job')} were submitted before this "
-                    "error, "
-                    f"in campaign {request.campaign}"
+                    f"error, in campaign {request.campaign}"
                 )
             raise
     return jobs

@@ -63,10 +63,9 @@ _RTT_TIE: Final = 1e-6
 _MIN_INTERVAL_CHANGE: Final = 1e-5
 
 #: Bounds of the comparison. A signal that is closer to a threshold than TIE_SHARE of its value is a
-#: tie, for which either rule is correct; MAX_TIES_SHARE bounds the share of ACKs with ties.
-#: MAX_WINDOW_PACKETS bounds differences of windows, and MAX_WINDOWS_SHARE the share of ACKs in
-#: which
-#: windows of scale-free rules may differ. MAX_INTERVAL_SHARE bounds relative differences of
+#: tie, for which either rule is correct. MAX_TIES_SHARE bounds the share of ACKs with ties, and
+#: MAX_WINDOW_PACKETS the difference of two windows. Windows of scale-free rules may differ for a
+#: share of MAX_WINDOWS_SHARE of the ACKs. MAX_INTERVAL_SHARE bounds relative differences of pacing
 #: intervals.
 TIE_SHARE: Final = 1e-6
 MAX_TIES_SHARE: Final = 1e-4

@@ -18,15 +18,17 @@ from remy_farm.remycc import RemyCC, RemyCCError, signal_name, start_rule, to_by
 from remy_simulator import RuleTable
 from remy_simulator.messages import USUAL_AXES
 
-#: Numbers of fractional bits: of times in us, of ratios, of window multiples of scale-free rules,
-#: of
-#: their increments (shares of the bandwidth-delay product), of their pacing intervals (in measured
-#: intervals), and of the multiples and increments of absolute rules.
+#: Fractional bits of times in us.
 TIME_BITS: Final = 20
+#: Fractional bits of ratios.
 RATIO_BITS: Final = 24
+#: Fractional bits of a scale-free rule's window multiple.
 MULTIPLE_BITS: Final = 40
+#: Fractional bits of a scale-free rule's increment, a share of the bandwidth-delay product.
 SHARE_BITS: Final = 30
+#: Fractional bits of a scale-free rule's pacing interval, in measured packet intervals.
 UNIT_BITS: Final = 28
+#: Fractional bits of an absolute rule's window multiple and increment.
 ABSOLUTE_BITS: Final = 64
 
 _AGE: Final = 1

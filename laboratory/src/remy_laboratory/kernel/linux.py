@@ -52,8 +52,7 @@ def check_name(name: str) -> None:
     if not _NAME.fullmatch(name) or len(name) > _MAX_NAME_LENGTH:
         raise KernelExportError(
             f"{name!r} is not a valid algorithm name: it must start with a lower-case letter, "
-            "followed by "
-            f"lower-case letters, digits and _, {_MAX_NAME_LENGTH} characters at most"
+            f"followed by lower-case letters, digits and _, {_MAX_NAME_LENGTH} characters at most"
         )
     if name in TAKEN_NAMES:
         raise KernelExportError(f"{name!r} is an algorithm of Linux; choose another name")

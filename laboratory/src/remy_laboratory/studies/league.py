@@ -476,8 +476,8 @@ def league_page(
         "<h1>The league</h1>",
         wording.paragraph(
             "The percentage of networks on which each entrant's score is within a margin of the "
-            "best "
-            "score. RemyCCs run on the same TCP as the protocols unless their name says otherwise.",
+            "best score. RemyCCs run on the same TCP as the protocols unless their name says "
+            "otherwise.",
             "lead",
         ),
         wording.table(
@@ -499,8 +499,7 @@ def league_page(
             wording.paragraph(
                 f"{wording.several(len(result.networks), 'network')}, "
                 f"{wording.several(result.runs, 'run')} of {league.seconds:g} s each; margin for "
-                "a win: "
-                f"{league.margin:.0%}; score: {league.score.replace('_', ' ')}.",
+                f"a win: {league.margin:.0%}; score: {league.score.replace('_', ' ')}.",
                 "soft",
             )
         )
