@@ -68,8 +68,7 @@ class Topology:
     """A network in the simulator's terms, with the names of its senders and links."""
 
     specimen: evaluation_pb2.Specimen
-    """The network. The `table` of its groups is not set; the caller, who reads the tables, sets it.
-    """
+    """The network. The caller has to read the RemyCCs' files and to set the groups' `table`."""
     sender_specs: list[SenderSpec]
     """The senders of each group."""
     links: list[str]
@@ -87,7 +86,7 @@ def topology_of(tree: Tree, folder: Path, source: str, *, plain: bool = False) -
     """Builds the network that a file's keys describe; paths of traces are relative to `folder`.
 
     With `plain`, a network without `links` and routes becomes a plain dumbbell, for which the
-    simulator returns no counts per link. A network without them that has `ack_bytes` always does.
+    simulator returns no counts per link. If it has `ack_bytes`, it becomes one even without `plain`.
     Raises SpecError, which names everything that is wrong.
     """
     network = network_of(tree, folder, source)

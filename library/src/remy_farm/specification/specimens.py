@@ -11,8 +11,8 @@ from remy_farm.specification.models import Path
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator.messages import packet_bytes
 
+#: The distribution of a quantity that a message does not have: always 0.
 _NOTHING: Final = spec_pb2.Distribution()
-
 
 #: The number of quantities that `measurement_quantities` returns.
 MEASUREMENT_QUANTITIES: Final = 8
