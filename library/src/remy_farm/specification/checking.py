@@ -219,7 +219,7 @@ def _needs_mixture_check(spec: spec_pb2.DesignSpec) -> bool:
 
 
 def problem_with_name(name: str) -> str | None:
-    """What is wrong with the characters of a name; None if the name is valid."""
+    """Describes what is wrong with a name; returns None if it is valid."""
     if _NAME.fullmatch(name):
         return None
     return (

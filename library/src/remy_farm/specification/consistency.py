@@ -182,7 +182,7 @@ def _simulator_problem(
     links: Sequence[evaluation_pb2.Link] = (),
     traces: Sequence[evaluation_pb2.Trace] = (),
 ) -> str | None:
-    """Why the simulator refuses a sender with this traffic over these links; None if it accepts."""
+    """The simulator's reason to refuse a sender with this traffic and links; None if it accepts."""
     sender = evaluation_pb2.SenderGroup(count=1, protocol={"name": "cubic"}, traffic=traffic)
     network = evaluation_pb2.Specimen(
         link_rate_packets_per_ms=1.0, rtt_ms=1.0, senders=[sender], links=links

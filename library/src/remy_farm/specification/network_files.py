@@ -86,7 +86,7 @@ def topology_of(tree: Tree, folder: Path, source: str, *, plain: bool = False) -
     """Builds the network that a file's keys describe; paths of traces are relative to `folder`.
 
     With `plain`, a network without `links` and routes becomes a plain dumbbell, for which the
-    simulator returns no counts per link. If it has `ack_bytes`, it becomes one even without `plain`.
+    simulator returns no counts per link. With `ack_bytes` it always becomes one.
     Raises SpecError, which names everything that is wrong.
     """
     network = network_of(tree, folder, source)

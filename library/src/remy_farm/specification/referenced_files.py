@@ -157,7 +157,7 @@ def _resolve_table(table: spec_pb2.FixedTable, files: Files, path: str) -> Itera
 
 
 def problem_with_table(text: str) -> str | None:
-    """What makes a JSON text no RemyCC; None if it is one."""
+    """Describes what makes a JSON text no RemyCC; returns None if it is one."""
     try:
         to_native(json_format.Parse(text, rule_table_pb2.RuleTable()))
     except (json_format.ParseError, InvalidTable, RecursionError) as error:

@@ -213,7 +213,7 @@ class Bounds:
         return " and ".join(limits)
 
     def problem(self, value: object) -> str | None:
-        """What is wrong with a value, worded for a Violation; None if it is an allowed number."""
+        """Describes what is wrong with a value for a Violation; returns None if it is allowed."""
         if isinstance(value, int | float) and not isinstance(value, bool) and self.allow(value):
             return None
         return f"is {show(value)}, but must be {self.describe()}"
@@ -236,7 +236,7 @@ def convert_value(
 
 
 def entries_problem(field: FieldDescriptor, count: int) -> str | None:
-    """What is wrong with a repeated field's number of entries, worded for a Violation."""
+    """Describes a wrong number of entries for a Violation; returns None if it is allowed."""
     constraint = constraint_of(field)
     fewest, most = constraint.min_items, constraint.max_items or math.inf
     if fewest <= count <= most:

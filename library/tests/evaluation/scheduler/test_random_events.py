@@ -121,7 +121,7 @@ class RandomEvents(RuleBasedStateMachine):
 
 
 class RandomEventsWithWrongResults(RandomEvents):
-    """Also has workers with wrong results. A job fails if and only if two answers differ."""
+    """Adds workers with wrong results. A job fails if and only if two answers differ."""
 
     def __init__(self) -> None:
         super().__init__()

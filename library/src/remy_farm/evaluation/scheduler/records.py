@@ -96,7 +96,7 @@ class Quarantine:
 
 @dataclass(slots=True)
 class Effects:
-    """What the caller must do, in any order, except that assignments come before cancellations."""
+    """Actions for the caller to carry out, in any order but assignments before cancellations."""
 
     assignments: list[Assignment] = field(default_factory=list)
     #: Cancelled leases by worker.
