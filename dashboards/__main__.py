@@ -22,7 +22,7 @@ DASHBOARDS = {"farm": farm, "job": job, "compare": compare, "reliability": relia
 
 
 def wanted_files() -> dict[Path, str]:
-    """What is generated, by its place."""
+    """The contents of all generated files, by path."""
     boards = {
         GENERATED / f"{name}.json": json.dumps(make(), cls=JSONEncoder, indent=1, sort_keys=True)
         for name, make in DASHBOARDS.items()
@@ -31,7 +31,7 @@ def wanted_files() -> dict[Path, str]:
 
 
 def stale_files() -> list[Path]:
-    """Generated files that are missing, differ, or should not be there."""
+    """Generated files that are missing, out of date, or no longer generated."""
     wanted = wanted_files()
     present = {
         path: path.read_text(encoding="utf-8")
@@ -44,7 +44,7 @@ def stale_files() -> list[Path]:
 
 
 def main() -> int:
-    """Returns 1 if files were only to be checked and some are stale."""
+    """Writes stale files; with --check, only returns 1 if there are any."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; fail if stale")
     stale = stale_files()

@@ -1,4 +1,4 @@
-"""A dashboard put together: variables, links to the others, sections of panels."""
+"""Assemble a dashboard: its variables, links to the other dashboards, and sections of panels."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards.parts import DATA_SOURCE, Panel, of_the_farm
 
-#: Every dashboard has it, and links to all that do.
+#: Tag of every dashboard; each links to all dashboards that have it.
 TAG = "remy-farm"
 
-#: Jobs of the time range, by name and id; the ids are what queries use.
+#: Jobs in the time range. A reader sees name and id; queries select by id.
 _JOBS = of_the_farm(
     'query_result(label_join(last_over_time(remy_farm_job_info[$__range]), "shown", " ",'
     ' "job_name", "job_id"))'
@@ -39,7 +39,10 @@ def board(
     jobs: bool = False,
     many_jobs: bool = False,
 ) -> models.Dashboard:
-    """A dashboard; with `jobs` its reader chooses a job, with `many_jobs` several."""
+    """Returns a dashboard.
+
+    With `jobs` it has a variable to choose one job, with `many_jobs` several.
+    """
     builder = (
         dashboard.Dashboard(f"remy-farm / {title}")
         .uid(uid)
@@ -74,7 +77,7 @@ def board(
 
 
 class _Numbered(Builder[models.Panel]):
-    """A panel with an identifier, which the dashboard gives it."""
+    """A panel with the identifier that the dashboard assigned to it."""
 
     def __init__(self, panel: Panel, identifier: int) -> None:
         self._panel = panel
@@ -91,11 +94,13 @@ def _data_source() -> dashboard.DatasourceVariable:
 
 
 def _label(name: str, title: str, query: str) -> dashboard.QueryVariable:
-    """The choice of one value; where no series has the label there is none, and it is empty."""
+    """A variable over the values of a label; empty if no series has the label."""
     return (
         dashboard.QueryVariable(name)
         .label(title)
-        .description("One farm is shown at a time: figures of several are not added up.")
+        .description(
+            "A dashboard shows one farm at a time; figures of several farms are never summed."
+        )
         .datasource(DATA_SOURCE)
         .query(query)
         .refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED)
@@ -107,7 +112,7 @@ def _job(*, many: bool) -> dashboard.QueryVariable:
     return (
         dashboard.QueryVariable("job")
         .label("Jobs" if many else "Job")
-        .description("Jobs that were there in the time range.")
+        .description("Jobs with metrics in the time range.")
         .datasource(DATA_SOURCE)
         .query(_JOBS)
         .regex(_JOBS_REGEX)

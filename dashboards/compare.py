@@ -1,4 +1,4 @@
-"""Several jobs side by side."""
+"""The dashboard that compares jobs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def compare() -> models.Dashboard:
     return board(
         UID,
         "Compare",
-        "Several jobs side by side. Scores can be compared between jobs of equal objective and"
-        " networks only.",
+        "Several jobs side by side. Compare scores only between jobs with the same objective and"
+        " networks.",
         [_figures(), _curves(), _each()],
         many_jobs=True,
     )
@@ -42,7 +42,7 @@ def _figures() -> Section:
         [
             job_table(
                 "Jobs",
-                "The present figures of each job. Its name leads to its own dashboard.",
+                "Current values of each job. The name links to the job's dashboard.",
                 [
                     Column("score", _latest("remy_farm_job_validated_score"), "none"),
                     Column(
@@ -76,7 +76,7 @@ def _curves() -> Section:
             ),
             lines(
                 "Gain of the last epoch",
-                "What each job's epochs gained on validation specimens.",
+                "Gain of each job's last epoch on validation specimens.",
                 "none",
                 Query(_latest("remy_farm_job_epoch_gain"), JOB_LEGEND),
                 from_zero=False,
@@ -84,14 +84,14 @@ def _curves() -> Section:
             ),
             lines(
                 "Rules",
-                "Rules of the table that each job works on.",
+                "Number of rules in the table that each job is improving.",
                 "none",
                 Query(_latest("remy_farm_job_rules"), JOB_LEGEND),
                 width=8,
             ),
             lines(
                 "CPU in use",
-                "Processors that each job's evaluations kept busy: its share of the farm.",
+                "CPUs used by each job's evaluations, which is its share of the farm.",
                 "none",
                 Query(
                     _rate("remy_farm_job_cpu_seconds_total"),

@@ -1,4 +1,4 @@
-"""The farm at a glance: is there work, who does it, how fast, at what cost, with what faults."""
+"""The dashboard of a whole farm: jobs, workers, throughput, cost and faults."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def _now() -> Section:
             ),
             number(
                 "Jobs waiting",
-                "Jobs that wait for their turn.",
+                "Jobs in the state PENDING, which wait to be started.",
                 "none",
                 Query('sum(remy_farm_jobs{state="PENDING"})'),
             ),
             number(
                 "Workers",
-                "Workers that are connected. Without any, jobs wait.",
+                "Connected workers. Without workers, jobs make no progress.",
                 "none",
                 Query("sum(remy_farm_workers_connected)"),
                 thresholds=((None, "red"), (1, "green")),
@@ -70,8 +70,8 @@ def _now() -> Section:
             ),
             number(
                 "Threads busy",
-                "CPU time of evaluations by the time that all threads had. Low while jobs run:"
-                " tasks are too few or too short, or workers wait for the network.",
+                "CPU time of evaluations divided by the time available to all threads. If it is low"
+                " while jobs run, tasks are too few or too short, or workers wait for the network.",
                 "percentunit",
                 Query(
                     f"{per_second('remy_farm_evaluation_cpu_seconds_total')}"
@@ -81,20 +81,20 @@ def _now() -> Section:
             ),
             number(
                 "Tasks waiting",
-                "Tasks that no worker has yet.",
+                "Tasks not yet assigned to a worker.",
                 "short",
                 Query("sum(remy_farm_tasks_waiting)"),
             ),
             number(
                 "Packets",
-                "Packets sent in simulations, by second.",
+                "Packets sent in simulations per second.",
                 "pps",
                 Query(per_second("remy_farm_simulated_packets_total")),
             ),
             number(
                 "Cost of an hour",
-                "What the evaluations of an hour cost at the present rate, in the currency of the"
-                " coordinator's price of a CPU-hour. None without a price.",
+                "Cost of evaluations per hour at the current rate, in the currency of the"
+                " coordinator's price of a CPU-hour.",
                 "short",
                 Query(_COST_OF_AN_HOUR),
                 no_value="no price",
@@ -113,7 +113,7 @@ def _jobs() -> Section:
         [
             job_table(
                 "Jobs at work",
-                "Every job that is not finished. Its name leads to its own dashboard.",
+                "Unfinished jobs. The name links to the job's dashboard.",
                 [
                     _column("priority", "remy_farm_job_priority"),
                     _column("score", "remy_farm_job_validated_score"),
@@ -127,15 +127,15 @@ def _jobs() -> Section:
             ),
             lines(
                 "Jobs by state",
-                "Finished jobs count for as long as they are kept.",
+                "Finished jobs are counted until they are deleted.",
                 "none",
                 Query("sum by (state) (remy_farm_jobs) > 0", "{{state}}"),
                 stacked=True,
             ),
             lines(
                 "Scores of jobs at work",
-                "Score of each job's published table on validation specimens. Jobs with different"
-                " objectives or networks cannot be compared by it.",
+                "Score of each job's published table on validation specimens. Compare scores only"
+                " between jobs with the same objective and networks.",
                 "none",
                 Query(unfinished(by_job("remy_farm_job_validated_score")), JOB_LEGEND),
                 from_zero=False,
@@ -152,21 +152,22 @@ def _cost() -> Section:
         [
             bars(
                 "CPU time by job",
-                "CPU time that evaluations took in the time range; the ten largest.",
+                "CPU time of evaluations in the time range; the ten largest.",
                 "s",
                 Query(f"topk(10, {spent} > 0)", JOB_LEGEND),
                 width=8,
             ),
             bars(
                 "Cost by job",
-                "By the coordinator's price of a CPU-hour, in the time range; the ten largest.",
+                "Cost in the time range, by the coordinator's price of a CPU-hour; the ten"
+                " highest.",
                 "short",
                 Query(f"topk(10, {paid} > 0)", JOB_LEGEND),
                 width=8,
             ),
             lines(
                 "Cost over time",
-                "What the evaluations of an hour cost at the rate of the moment.",
+                "Cost of evaluations per hour at the current rate.",
                 "short",
                 Query(_COST_OF_AN_HOUR, "cost of an hour"),
                 width=8,

@@ -1,4 +1,4 @@
-"""Sections about workers, and how much they do."""
+"""Sections about workers and their throughput."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dashboards.board import Section
 from dashboards.parts import Query, lines
 from dashboards.queries import happened, per_second
 
-#: Why workers leave.
+#: Reasons for which workers leave.
 DEPARTURES = ("signal", "idle", "goodbye", "spot_interruption", "lost", "silent", "quarantined")
 
 
 def pods(title: str, chosen: str, *, width: int = 12) -> timeseries.Panel:
-    """Pods of workers by phase; `chosen` selects jobs, as in `{job_id="$job"}`."""
+    """A panel of worker pods by phase. `chosen` selects jobs, as in `{job_id="$job"}`."""
     return lines(
         title,
-        "Pods that Kubernetes is asked for, and those that run, start, find no node, or are on a"
-        " node that does not answer.",
+        "Pods requested from Kubernetes, and pods that run, start, cannot be scheduled, or are on"
+        " an unreachable node.",
         "none",
         Query(f"sum by (phase) (remy_farm_job_worker_pods{chosen})", "{{phase}}"),
         width=width,
@@ -27,11 +27,11 @@ def pods(title: str, chosen: str, *, width: int = 12) -> timeseries.Panel:
 
 
 def pods_ended(title: str, chosen: str, *, width: int = 12) -> timeseries.Panel:
-    """Pods of workers that ended before their work did."""
+    """A panel of worker pods that were preempted or failed."""
     return lines(
         title,
-        "Pods that the cluster took away (a node reclaimed or drained, a higher priority), and"
-        " those that failed by themselves.",
+        "Pods that the cluster removed (node reclaimed or drained, or a pod of higher priority),"
+        " and pods that failed by themselves.",
         "none",
         Query(happened(f"remy_farm_job_worker_pods_ended_total{chosen}", "reason"), "{{reason}}"),
         width=width,
@@ -41,14 +41,14 @@ def pods_ended(title: str, chosen: str, *, width: int = 12) -> timeseries.Panel:
 
 
 def workers() -> Section:
-    """Who is there."""
+    """The section about the workers of the farm."""
     return Section(
         "Fleet",
         [
             lines(
                 "Workers over time",
-                "Connected workers; those that have a task; those not heard of for longer than they"
-                " should; and those that get no tasks because their results were wrong.",
+                "Workers that are connected; busy with a task; silent (no heartbeat for too long);"
+                " and quarantined (assigned no tasks because their results were wrong).",
                 "none",
                 Query("sum(remy_farm_workers_connected)", "connected"),
                 Query("sum(remy_farm_workers_busy)", "busy"),
@@ -57,9 +57,10 @@ def workers() -> Section:
             ),
             lines(
                 "Workers that came and left",
-                "By why they left: as they said (a signal, an interruption notice, nothing left to"
-                " do), lost without a word, or silent before their connection broke, as with a"
-                " lost node. On spot instances all are daily business.",
+                "By reason. A worker announces a signal, an interruption notice or an idle"
+                " timeout; it is lost if its connection breaks without notice, and silent if"
+                " heartbeats stop first, as when a node is lost. All of them are normal on spot"
+                " instances.",
                 "none",
                 Query(happened("remy_farm_workers_joined_total"), "came"),
                 Query(f"-{happened('remy_farm_worker_departures_total', 'reason')}", "{{reason}}"),
@@ -71,15 +72,15 @@ def workers() -> Section:
             pods_ended("Pods preempted and failed", ""),
             lines(
                 "Threads over time",
-                "Simulating threads, and how many of them the evaluations have kept busy.",
+                "Simulation threads, and the number that evaluations keep busy.",
                 "none",
                 Query("sum(remy_farm_threads_connected)", "threads"),
                 Query(per_second("remy_farm_evaluation_cpu_seconds_total"), "busy"),
             ),
             lines(
                 "Packets by worker",
-                "Packets that each worker simulated by second, as the workers tell. A slow one has"
-                " a slower processor, or shares it.",
+                "Packets that each worker simulates per second, by the worker's own metrics. A slow"
+                " worker has a slower processor or shares it.",
                 "pps",
                 Query(
                     per_second("remy_farm_worker_simulated_packets_total", "instance"),
@@ -92,20 +93,21 @@ def workers() -> Section:
 
 
 def throughput() -> Section:
-    """How fast it goes."""
+    """The section about the throughput of the farm."""
     return Section(
         "Throughput",
         [
             lines(
                 "Evaluations",
-                "Simulations of one specimen under one candidate that were finished.",
+                "Finished simulations per second, each of one specimen under one candidate.",
                 "ops",
                 Query(per_second("remy_farm_evaluations_total"), "evaluations"),
                 width=6,
             ),
             lines(
                 "Tasks done",
-                "Tasks whose outcome is known: parts of requests, of up to a second each.",
+                "Completed tasks per second. A task is a part of a request that takes up to a"
+                " second.",
                 "ops",
                 Query(per_second("remy_farm_tasks_total"), "tasks"),
                 width=6,
@@ -113,14 +115,14 @@ def throughput() -> Section:
             ),
             lines(
                 "Packets over time",
-                "Packets sent in simulations.",
+                "Packets sent in simulations per second.",
                 "pps",
                 Query(per_second("remy_farm_simulated_packets_total"), "packets"),
                 width=6,
             ),
             lines(
                 "Faster than real time",
-                "Seconds of network time that are simulated in a second.",
+                "Seconds of network time simulated per second.",
                 "none",
                 Query(per_second("remy_farm_simulated_seconds_total"), "simulated seconds"),
                 width=6,

@@ -1,4 +1,4 @@
-"""One job: is it getting better, how long will it take, what is it held up by."""
+"""The dashboard of one job: its score, convergence, cost, throughput and interruptions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _now() -> Section:
         [
             number(
                 "State",
-                "Where the job is in its life.",
+                "State of the job, as in `remy-farm list`.",
                 "none",
                 Query(f"max by (state) (remy_farm_job_state{_JOB})", "{{state}}"),
                 text_is_name=True,
@@ -47,40 +47,40 @@ def _now() -> Section:
             ),
             number(
                 "Rules",
-                "Rules of the table being worked on.",
+                "Number of rules in the table that the search is improving.",
                 "none",
                 Query(f"max(remy_farm_job_rules{_JOB})"),
             ),
             number(
                 "Epoch",
-                "The running epoch, from 0.",
+                "The current epoch, from 0.",
                 "none",
                 Query(f"max(remy_farm_job_epoch{_JOB})"),
             ),
             number(
                 "Done",
-                "How much of a search of fixed length is done. Other searches end when they are"
-                " told to, or when they stop getting better.",
+                "Completed share of a search of fixed length. Other searches end when they converge"
+                " or when they are stopped.",
                 "percentunit",
                 Query(f"max(remy_farm_job_done_ratio{_JOB})"),
                 no_value="open end",
             ),
             number(
                 "Time left",
-                "A guess by what is left of the job's budgets and the present speed.",
+                "Estimate from the job's remaining budget and its current speed.",
                 "s",
                 Query(f"max(remy_farm_job_eta_seconds{_JOB})"),
                 no_value="unknown",
             ),
             number(
                 "CPU time",
-                "CPU time of the job's evaluations since it began.",
+                "Total CPU time of the job's evaluations.",
                 "s",
                 Query(f"max(remy_farm_job_cpu_seconds_total{_JOB})"),
             ),
             number(
                 "Cost",
-                "That CPU time by the coordinator's price of a CPU-hour.",
+                "Cost of that CPU time, by the coordinator's price of a CPU-hour.",
                 "short",
                 Query(f"max(remy_farm_job_cost_total{_JOB})"),
                 no_value="no price",
@@ -97,15 +97,15 @@ def _search() -> Section:
             score.score_over_time(_JOB),
             lines(
                 "Rules and epochs",
-                "Rules of the table, and the running epoch.",
+                "Number of rules in the table, and the current epoch.",
                 "none",
                 Query(f"max(remy_farm_job_rules{_JOB})", "rules"),
                 Query(f"max(remy_farm_job_epoch{_JOB})", "epoch"),
             ),
             lines(
                 "Step",
-                "Candidates of the running step that are not done. Each descent is a step; one that"
-                " does not end lacks workers.",
+                "Candidates of the current step, and those not yet evaluated. The count falls"
+                " during each step; if it stops falling, workers are missing.",
                 "short",
                 Query(f"max(remy_farm_job_candidates_left{_JOB})", "candidates left"),
                 Query(f"max(remy_farm_job_candidates{_JOB})", "candidates"),
@@ -122,7 +122,7 @@ def _convergence() -> Section:
             lines(
                 "Errors of scores",
                 "Standard errors of the published table's score on validation specimens, and of the"
-                " last step's on its own.",
+                " last step's score on that step's specimens.",
                 "none",
                 Query(
                     f"max(remy_farm_job_validated_score_standard_error{_JOB})", "published table"
@@ -132,14 +132,15 @@ def _convergence() -> Section:
             ),
             lines(
                 "Epochs without gain",
-                "Epochs in a row, up to the last, that brought no gain on validation specimens.",
+                "Number of consecutive epochs without gain on validation specimens, up to the last"
+                " one.",
                 "none",
                 Query(f"max(remy_farm_job_epochs_without_gain{_JOB})", "epochs without gain"),
                 width=6,
             ),
             lines(
                 "Steps",
-                "Steps that were finished by minute.",
+                "Steps finished per minute.",
                 "none",
                 Query(f"60 * sum(deriv(remy_farm_job_step{_JOB}[5m]))", "steps a minute"),
                 width=6,

@@ -1,4 +1,4 @@
-"""The page about metrics, written from what is exported."""
+"""Generate the reference page of metrics from their declarations."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from remy_workers.telemetry import WorkerMetrics
 _HEAD = """\
 # Metrics
 
-Written by `make dashboards` from the declarations in the code.
-[Observability](../how-to/observability.md) says how to have them scraped, and shows them. Beside
-these there are the usual `process_` metrics of each process.
+`make dashboards` generates this page from the declarations in the code.
+[Observability](../how-to/observability.md) says how to scrape the metrics and shows the
+dashboards. Each process also exports the standard `process_` metrics.
 
-Histograms have the series `_bucket`, `_sum` and `_count`. They are classic ones: prometheus-client
-0.26 has nothing that counts in native buckets, and writes native histograms only to scrapers that
-ask for OpenMetrics 2.0, a draft
+Histograms have the series `_bucket`, `_sum` and `_count`. They are classic histograms, because
+prometheus-client 0.26 cannot record native ones
 ([prometheus/client_python#918](https://github.com/prometheus/client_python/issues/918)).
 """
 
@@ -30,7 +29,7 @@ _SECTIONS = (
 
 
 def metrics_page() -> str:
-    """The page's text."""
+    """Returns the text of the page, in Markdown."""
     parts = [_HEAD]
     for title, metrics in _SECTIONS:
         parts += [f"\n## {title}\n\n", *_table(_row(metric) for metric in metrics)]

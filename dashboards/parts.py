@@ -1,4 +1,4 @@
-"""What dashboards are made of: queries, panels, variables, links."""
+"""Building blocks of dashboards: queries and panels."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from grafana_foundation_sdk.cog.variants import Dataquery
 from grafana_foundation_sdk.models import common as common_models
 from grafana_foundation_sdk.models import dashboard as models
 
-#: The Prometheus that a reader has chosen.
+#: The Prometheus data source that the reader selects.
 DATA_SOURCE = models.DataSourceRef(type_val="prometheus", uid="${datasource}")
-#: A panel's width and height, in Grafana's units: a dashboard is 24 wide.
+#: Default width and height of a panel in Grafana's grid units; a dashboard is 24 wide.
 WIDTH = 24
 HEIGHT = 8
 _NUMBER_HEIGHT = 4
 
-#: Names of a panel's queries.
+#: Reference ids of a panel's queries.
 REF_IDS = "ABCDEFGHIJ"
 
 Panel = Builder[models.Panel]
 
-#: What every query selects by: one farm, since what is added up over several means nothing.
+#: Label matchers added to every query. They select one farm, since sums over farms mean nothing.
 THE_FARM = 'namespace="$namespace", farm="$farm"'
-#: What reasons and phases look like wherever they are drawn; warm: something is lost.
+#: Colours of reasons and phases in all panels; warm colours mean that work is lost.
 COLORS = {
     "lost": "#c4162a",
     "silent": "#ff780a",
@@ -64,7 +64,7 @@ _SERIES = re.compile(r"\b((?:remy_farm|process)_\w+)(\{?)")
 
 @dataclass(frozen=True)
 class Query:
-    """A PromQL expression and what its series are called."""
+    """A PromQL expression and the legend of its series."""
 
     expression: str
     legend: str = ""
@@ -81,7 +81,7 @@ def lines(
     no_value: str = "no data",
     colored: Sequence[str] = (),
 ) -> timeseries.Panel:
-    """Values over time; those that are named `colored` have a colour of their own."""
+    """A panel of values over time. Series named in `colored` have their colour in COLORS."""
     panel = (
         timeseries.Panel()
         .title(title)
@@ -108,7 +108,7 @@ def lines(
 
 
 def fixed_color(color: str) -> models.DynamicConfigValue:
-    """What gives a field this colour."""
+    """The override that gives a field a fixed colour."""
     return models.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": color})
 
 
@@ -124,7 +124,10 @@ def number(
     no_value: str = "none",
     text_is_name: bool = False,
 ) -> stat.Panel:
-    """The present value in large figures; `thresholds` say from which value on it has a colour."""
+    """A panel that shows the current value in large figures.
+
+    Each threshold is the smallest value that has a colour.
+    """
     panel = (
         stat.Panel()
         .title(title)
@@ -133,7 +136,7 @@ def number(
         .unit(unit)
         .span(width)
         .height(_NUMBER_HEIGHT)
-        # Over a time range it would show what is long gone, too.
+        # A range query would also show values of series that no longer exist.
         .targets([target(query, 0).instant()])
         .no_value(no_value)
         .color_mode(common_models.BigValueColorMode.VALUE)
@@ -152,7 +155,7 @@ def number(
 def bars(
     title: str, description: str, unit: str, query: Query, *, width: int = 12
 ) -> bargauge.Panel:
-    """The present values side by side."""
+    """A panel of current values as horizontal bars."""
     return (
         bargauge.Panel()
         .title(title)
@@ -171,12 +174,12 @@ def bars(
 
 
 def targets(queries: Sequence[Query]) -> list[Builder[Dataquery]]:
-    """Queries over the time range, named A, B, C and so on."""
+    """Range queries with the reference ids A, B, C and so on."""
     return [target(query, position) for position, query in enumerate(queries)]
 
 
 def target(query: Query, position: int) -> prometheus.Dataquery:
-    """A query over the time range; `position` names it."""
+    """A range query; `position` determines its reference id."""
     built = (
         prometheus.Dataquery()
         .ref_id(REF_IDS[position])
@@ -189,7 +192,7 @@ def target(query: Query, position: int) -> prometheus.Dataquery:
 
 
 def of_the_farm(expression: str) -> str:
-    """The same of the chosen farm's series only."""
+    """The expression, restricted to series of the selected farm."""
     return _SERIES.sub(
         lambda found: f"{found[1]}{{{THE_FARM}{', ' if found[2] else '}'}", expression
     )

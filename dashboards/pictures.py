@@ -1,4 +1,4 @@
-"""Pictures of the dashboards for the documents, without Grafana, from a real Prometheus's data."""
+"""Draw the dashboards from the data of a real Prometheus, without Grafana, for the documents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dashboards.__main__ import GENERATED
 from dashboards.prometheus import Choice, Prometheus, Series
 
 Tree = dict[str, Any]
-#: Series with the names that a panel gives them.
+#: Series and their legends in a panel.
 Lines = list[tuple[str, Series]]
 
 _INK, _MUTED, _GRID = "#20262c", "#8a949e", "#e4e8ec"
@@ -33,13 +33,13 @@ _DOTS_PER_INCH = 80
 _CURVES = {"timeseries", "trend"}
 _CURVE_MARGINS, _MARGINS = (0.56, 0.58, 0.21, 0.38), (0.18, 0.14, 0.18, 0.38)
 _TICKS = 5
-#: Seconds between two marks of a time axis.
+#: Possible distances between ticks of a time axis, in seconds.
 _TIME_STEPS = (1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 86400)
 _SCALES: Final[dict[str, tuple[tuple[float, str], ...]]] = {
     "s": ((86400, " d"), (3600, " h"), (60, " min"), (1, " s"), (1e-3, " ms"), (1e-6, " µs")),
     "bytes": ((1 << 30, " GiB"), (1 << 20, " MiB"), (1 << 10, " KiB"), (1, " B")),
     "": ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"), (1, "")),
-    # Without a unit, in full as long as it can be read.
+    # Without a unit, a number is written in full if it is short enough to read.
     "none": ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1, "")),
     "percentunit": ((0.01, " %"),),
 }
@@ -47,7 +47,7 @@ _SUFFIXES = {"pps": "p/s", "ops": "/s"}
 
 
 def worded(value: float, unit: str, decimals: int | None = None) -> str:
-    """The value with its unit, as Grafana has it: to three figures, or to a number of decimals."""
+    """Formats a value with its unit as Grafana does, to three figures or to `decimals` places."""
     scale = _SCALES.get(unit, _SCALES[""])
     whole = next(each for each in scale if each[0] == 1 or len(scale) == 1)
     size, name = next((each for each in scale if abs(value) >= each[0]), whole)
@@ -60,7 +60,7 @@ def worded(value: float, unit: str, decimals: int | None = None) -> str:
 
 
 def draw_all(prometheus: Prometheus, choice: Choice, folder: Path) -> list[Path]:
-    """Writes dashboard-NAME.png for each; the dashboard of one job shows the first."""
+    """Writes dashboard-NAME.png for each dashboard; that of one job shows the first job."""
     paths = []
     for source in sorted(GENERATED.glob("*.json")):
         dashboard = json.loads(source.read_text(encoding="utf-8"))
@@ -96,7 +96,7 @@ def _picture(dashboard: Tree, prometheus: Prometheus, choice: Choice) -> bytes:
 
 
 def _axes(figure: Figure, place: Bbox, margins: tuple[float, float, float, float]) -> Axes:
-    """Within a place in inches, so far from its left, bottom, right and top."""
+    """Adds axes inside a box in inches, with margins at the left, bottom, right and top."""
     left, bottom, right, top = margins
     within = Bbox.from_extents(place.x0 + left, place.y0 + bottom, place.x1 - right, place.y1 - top)
     return figure.add_axes(within.transformed(figure.dpi_scale_trans - figure.transFigure).bounds)
@@ -105,7 +105,7 @@ def _axes(figure: Figure, place: Bbox, margins: tuple[float, float, float, float
 def _placed(
     panels: list[Tree], choice: Choice
 ) -> Iterator[tuple[Tree, Choice, tuple[float, float, float, float]]]:
-    """Panels with what is chosen for them and their places; repeated ones once for each job."""
+    """Yields each panel with its choice and its position; a repeated panel once for each job."""
     for panel in panels:
         x, y, w, h = (float(panel["gridPos"][key]) for key in ("x", "y", "w", "h"))
         if "repeat" in panel:
@@ -117,7 +117,7 @@ def _placed(
 
 
 def _draw(axes: Axes, panel: Tree, prometheus: Prometheus, choice: Choice) -> None:
-    """Draws a panel; one without data says so as it does in Grafana."""
+    """Draws a panel, or its text for missing data, as Grafana does."""
     found: list[Lines] = []
     for target in panel["targets"]:
         expression = choice.expression(target["expr"])
@@ -156,7 +156,7 @@ def _draw_time_series(axes: Axes, panel: Tree, found: list[Lines], choice: Choic
 
 
 def _draw_trend(axes: Axes, panel: Tree, found: list[Lines], _: Choice) -> None:
-    """Every series against the one that is the x axis."""
+    """Draws every series against the one selected for the x axis."""
     points = {name: dict(series.points) for name, series in found[0]}
     name = panel["options"]["xField"]
     across = points.pop(name, {})
@@ -208,7 +208,7 @@ def _draw_curves(axes: Axes, panel: Tree, lines: Mapping[str, Mapping[float, flo
 
 
 def _overrides(panel: Tree, what: str) -> dict[str, Any]:
-    """What a panel changes for single fields, by their names."""
+    """The values of one override of a panel, by the name of the field."""
     return {
         override["matcher"]["options"]: change["value"]
         for override in panel["fieldConfig"]["overrides"]
@@ -218,9 +218,9 @@ def _overrides(panel: Tree, what: str) -> dict[str, Any]:
 
 
 def _draw_legend(axes: Axes, names: list[str]) -> None:
-    """Below the curves, in as many columns as have room."""
+    """Draws the legend below the curves, in as many columns as fit."""
     box = axes.get_window_extent()
-    # Inches of a mark with the space around it, and of a letter of this size.
+    # Width in inches of a marker with its padding, and of one letter.
     entry = 0.42 + 0.043 * max(map(len, names), default=0)
     columns = max(1, int(box.width / _DOTS_PER_INCH / entry))
     place = (0.0, -13 / box.height)
@@ -231,7 +231,7 @@ def _draw_legend(axes: Axes, names: list[str]) -> None:
 
 
 def _draw_number(axes: Axes, panel: Tree, found: list[Lines], _: Choice) -> None:
-    """The value of a panel's first series, or its name, in the colour of its threshold."""
+    """Draws the value or the name of the first series in the colour of its threshold."""
     (name, series), shown = found[0][0], panel["fieldConfig"]["defaults"]
     value = series.points[-1][1]
     is_name = panel["options"].get("textMode") == "name"
@@ -244,7 +244,7 @@ def _draw_number(axes: Axes, panel: Tree, found: list[Lines], _: Choice) -> None
 
 
 def _draw_bars(axes: Axes, panel: Tree, found: list[Lines], _: Choice) -> None:
-    """A bar for each series, with its name above it and its value at its end."""
+    """Draws a bar for each series, with its name above and its value at the end."""
     values = [series.points[-1][1] for _, series in found[0]]
     for place, ((name, _series), value) in enumerate(zip(found[0], values, strict=True)):
         colour, text = _COLOURS[place % len(_COLOURS)], panel["fieldConfig"]["defaults"]["unit"]
@@ -257,7 +257,7 @@ def _draw_bars(axes: Axes, panel: Tree, found: list[Lines], _: Choice) -> None:
 
 
 def _draw_table(axes: Axes, panel: Tree, found: list[Lines], _: Choice) -> None:
-    """One row for each value of the label by which the panel joins its queries."""
+    """Draws one row for each value of the label by which the panel joins its queries."""
     join, organize = (each["options"] for each in panel["transformations"])
     titles, places = organize["renameByName"], organize["indexByName"]
     units = _overrides(panel, "unit")
@@ -267,7 +267,7 @@ def _draw_table(axes: Axes, panel: Tree, found: list[Lines], _: Choice) -> None:
         unit = units.get(title, panel["fieldConfig"]["defaults"]["unit"])
         for _name, series in lines:
             row = rows.setdefault(series.labels[join["byField"]], {})
-            # A label that several queries have is shown as the first has it.
+            # If several queries have a label, the table shows that of the first.
             labels = {titles.get(k) or titles.get(f"{k} 1"): v for k, v in series.labels.items()}
             row |= labels | {title: worded(series.points[-1][1], unit)}
     columns = [titles[name] for name in sorted(places, key=places.__getitem__) if name in titles]
@@ -295,7 +295,7 @@ _KINDS: Final[dict[str, Callable[[Axes, Tree, list[Lines], Choice], None]]] = {
 
 
 def _small_png(figure: Figure) -> bytes:
-    """The figure with few colours, which lines and text do not need more of."""
+    """Encodes the figure as a PNG with a palette; lines and text need few colours."""
     drawn, small = io.BytesIO(), io.BytesIO()
     figure.savefig(drawn, format="png", facecolor="white", metadata={"Software": None})
     with Image.open(drawn) as image:

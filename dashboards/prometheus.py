@@ -1,4 +1,4 @@
-"""A Prometheus server as dashboards ask it: its HTTP API, and what Grafana puts for variables."""
+"""Query a Prometheus server as Grafana does: its HTTP API, and the values of variables."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ _POINTS = 150
 
 
 class QueryError(Exception):
-    """Prometheus refused a query; the message is its own."""
+    """Prometheus rejected a query; the message is that of Prometheus."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """Values over time."""
+    """The labels of a time series and its values over time."""
 
     labels: dict[str, str]
-    #: (Unix time in seconds, value) by time; without values that are not numbers.
+    #: (Unix time in seconds, value), ordered by time; values that are not finite are left out.
     points: Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
 class Prometheus:
-    """A server, at an address as in http://HOST:PORT."""
+    """A Prometheus server; `address` is a URL as in http://HOST:PORT."""
 
     address: str
 
     def range(self, expression: str, start: float, end: float, step: float) -> list[Series]:
-        """Every `step` seconds from `start` to `end`. Raises QueryError."""
+        """Evaluates an expression every `step` seconds from `start` to `end`. Raises QueryError."""
         data = self.get(
             "query_range", query=expression, start=f"{start}", end=f"{end}", step=f"{step}"
         )
         return [Series(each["metric"], _numbers(each["values"])) for each in data["result"]]
 
     def instant(self, expression: str, time: float) -> list[Series]:
-        """At one time. Raises QueryError."""
+        """Evaluates an expression at one time. Raises QueryError."""
         data = self.get("query", query=expression, time=f"{time}")
         if data["resultType"] == "scalar":
             return [Series({}, _numbers([data["result"]]))]
         return [Series(each["metric"], _numbers([each["value"]])) for each in data["result"]]
 
-    def get(self, what: str, **parameters: str) -> Any:
-        """The data that one part of the API answers with. Raises QueryError."""
+    def get(self, endpoint: str, **parameters: str) -> Any:
+        """Returns the data of a response of the HTTP API. Raises QueryError."""
         query = urllib.parse.urlencode(parameters)
         try:
             with urllib.request.urlopen(
-                f"{self.address}/api/v1/{what}?{query}", timeout=_TIMEOUT_SECONDS
+                f"{self.address}/api/v1/{endpoint}?{query}", timeout=_TIMEOUT_SECONDS
             ) as response:
                 return json.load(response)["data"]
         except urllib.error.HTTPError as error:
@@ -69,29 +69,29 @@ def _numbers(values: Sequence[Any]) -> list[tuple[float, float]]:
 
 @dataclass(frozen=True)
 class Choice:
-    """What a reader of a dashboard has chosen to see."""
+    """The jobs, time range and farm that the reader of a dashboard has selected."""
 
-    #: Names by id, of the jobs to show.
+    #: Names of the selected jobs, by id.
     jobs: Mapping[str, str]
     start: float
     end: float
-    #: How often metrics are scraped.
+    #: Prometheus's scrape interval.
     scrape_seconds: float
-    #: The farm's labels; a farm that is alone needs none.
+    #: Labels of the farm; empty if Prometheus scrapes only one farm.
     namespace: str = ""
     farm: str = ""
 
     @property
     def step_seconds(self) -> float:
-        """Time between two points of a panel."""
+        """The time between two points of a panel."""
         return max((self.end - self.start) / _POINTS, self.scrape_seconds)
 
     def only(self, job_id: str) -> Choice:
-        """The same with one job."""
+        """A copy with one of the selected jobs."""
         return replace(self, jobs={job_id: self.jobs[job_id]})
 
     def expression(self, text: str) -> str:
-        """A query with its variables replaced. Raises KeyError for one that there is not."""
+        """Replaces the variables of a query. Raises KeyError for an unknown variable."""
         values = {
             "__rate_interval": f"{int(max(4 * self.scrape_seconds, self.step_seconds))}s",
             "__range": f"{int(self.end - self.start)}s",
@@ -102,5 +102,5 @@ class Choice:
         return _VARIABLE.sub(lambda found: values[found[1]], text)
 
     def title(self, text: str) -> str:
-        """A title with its variables replaced."""
+        """Replaces the variables of a title by the names of the selected jobs."""
         return _VARIABLE.sub(lambda _: ", ".join(self.jobs.values()), text)

@@ -1,12 +1,12 @@
-"""PromQL that many panels are made of."""
+"""PromQL expressions shared by panels."""
 
 from __future__ import annotations
 
 from dashboards.parts import Query
 
-#: What a job's series are called.
+#: Legend of a job's series.
 JOB_LEGEND = "{{job_name}}"
-#: Labels that tell jobs apart, the id first.
+#: Labels that identify a job, the id first.
 JOB_LABELS = ("job_id", "job_name")
 _BY_JOB = ", ".join(JOB_LABELS)
 
@@ -14,37 +14,37 @@ _FINAL = "SUCCEEDED|CANCELLED|FAILED"
 
 
 def per_second(counter: str, by: str = "", window: str = "$__rate_interval") -> str:
-    """How fast a counter grows, summed over all labels but `by`."""
+    """The rate of a counter per second, summed over all labels except `by`."""
     return f"sum{_clause(by)}(rate({counter}[{window}]))"
 
 
 def grown(counter: str, by: str = "", window: str = "$__rate_interval") -> str:
-    """By how much a counter grew, summed over all labels but `by`."""
+    """The increase of a counter over a window, summed over all labels except `by`."""
     return f"sum{_clause(by)}(increase({counter}[{window}]))"
 
 
 def happened(counter: str, by: str = "", window: str = "$__rate_interval") -> str:
-    """How often something happened: in whole numbers, which an extrapolation need not be."""
+    """The number of events in a window, rounded because Prometheus extrapolates increases."""
     return f"round({grown(counter, by, window)})"
 
 
 def by_job(gauge: str) -> str:
-    """A job's metric, without what tells coordinators apart."""
+    """A gauge of a job, without the labels of the coordinator that reported it."""
     return f"max by ({_BY_JOB}) ({gauge})"
 
 
 def age_of(timestamp: str) -> str:
-    """Seconds since a Unix time; not less than 0, though a scrape takes a moment to be answered."""
+    """Seconds since a Unix time, clamped at 0, since a scrape may be ahead of the query."""
     return f"clamp_min(time() - {timestamp}, 0)"
 
 
 def unfinished(expression: str) -> str:
-    """Those of an expression's series that are of jobs which are not finished."""
+    """The expression, restricted to series of unfinished jobs."""
     return f'{expression} and on (job_id) remy_farm_job_state{{state!~"{_FINAL}"}}'
 
 
 def quantiles(histogram: str) -> list[Query]:
-    """The median and the tail of a histogram."""
+    """Queries for the median, 90th and 99th percentile of a histogram."""
     buckets = per_second(f"{histogram}_bucket", "le")
     return [
         Query(f"histogram_quantile({share}, {buckets})", name)
@@ -53,7 +53,7 @@ def quantiles(histogram: str) -> list[Query]:
 
 
 def tail(histogram: str, by: str) -> str:
-    """The 99th percentile of a histogram, by one of its labels."""
+    """The 99th percentile of a histogram for each value of a label."""
     return f"histogram_quantile(0.99, {per_second(f'{histogram}_bucket', f'le, {by}')})"
 
 

@@ -1,4 +1,4 @@
-"""What would hurt: checkpoints, leases, the store, errors."""
+"""The dashboard about reliability: checkpoints, leases, the store and errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def reliability() -> models.Dashboard:
     return board(
         UID,
         "Reliability",
-        "Whether work is safe: checkpoints, leases, the store, errors, the coordinator itself.",
+        "Whether work is safe: checkpoints, leases, the store, errors and the coordinator.",
         [
             _now(),
             _checkpoints(),
@@ -52,7 +52,7 @@ def _now() -> Section:
             ),
             number(
                 "Store available",
-                "1 if the store took the last thing that was asked of it.",
+                "1 if the last operation on the store succeeded.",
                 "none",
                 Query("min(remy_farm_store_available)"),
                 thresholds=_OK_IF_ONE,
@@ -60,7 +60,7 @@ def _now() -> Section:
             ),
             number(
                 "Oldest checkpoint",
-                "Age of the oldest last checkpoint of a running job.",
+                "Age of the last checkpoint of the running job whose checkpoint is oldest.",
                 "s",
                 Query(f"max({_CHECKPOINT_AGE})"),
                 thresholds=((None, "green"), (1800, "red")),
@@ -68,28 +68,29 @@ def _now() -> Section:
             ),
             number(
                 "Fencing conflicts",
-                "Operations refused in the last day because another coordinator has the job.",
+                "Operations rejected in the last day because another coordinator holds the job's"
+                " lease.",
                 "none",
                 Query(happened("remy_farm_fencing_conflicts_total", window="1d")),
                 thresholds=_OK_IF_ZERO,
             ),
             number(
                 "Workers quarantined",
-                "Workers that get no tasks because their results were wrong.",
+                "Workers that are assigned no tasks because their results were wrong.",
                 "none",
                 Query("sum(remy_farm_workers_quarantined)"),
                 thresholds=_OK_IF_ZERO,
             ),
             number(
                 "Tasks quarantined",
-                "Tasks given up in the last day because they kept ending their workers.",
+                "Tasks given up in the last day because they repeatedly crashed their workers.",
                 "none",
                 Query(happened("remy_farm_tasks_quarantined_total", window="1d")),
                 thresholds=_OK_IF_ZERO,
             ),
             number(
-                "Certificate ends in",
-                "The first of the certificates in use. None without TLS.",
+                "Certificate expires in",
+                "Time until the first certificate in use expires.",
                 "s",
                 Query("min(remy_farm_certificate_expiry_timestamp_seconds) - time()"),
                 thresholds=((None, "red"), (172800, "orange"), (1209600, "green")),
@@ -97,14 +98,14 @@ def _now() -> Section:
             ),
             number(
                 "Failed jobs",
-                "Jobs that cannot go on.",
+                "Jobs that stopped with an error.",
                 "none",
                 Query('sum(remy_farm_jobs{state="FAILED"})'),
                 thresholds=_OK_IF_ZERO,
             ),
             number(
                 "Database",
-                "The database that keeps jobs, and its version.",
+                "Kind and version of the database that stores jobs.",
                 "none",
                 Query("max by (kind, version) (remy_farm_store_info)", "{{kind}} {{version}}"),
                 width=6,
@@ -113,7 +114,8 @@ def _now() -> Section:
             ),
             number(
                 "Version",
-                "Its version, and that of its simulator. Two are there while one takes over.",
+                "Version of the coordinator and of its simulator. There are two while one"
+                " coordinator replaces another.",
                 "none",
                 Query(
                     "max by (version, simulator_version) (remy_farm_build_info)",
@@ -125,14 +127,14 @@ def _now() -> Section:
             ),
             number(
                 "Recoveries in a day",
-                "How often jobs went on after their coordinator had ended unexpectedly.",
+                "Jobs resumed in the last day after their coordinator ended unexpectedly.",
                 "none",
                 Query(happened("remy_farm_job_recoveries_total", window="1d")),
                 width=6,
             ),
             number(
                 "Failed checkpoints in a day",
-                "Commits with a snapshot that failed, but for those that turned out to be made.",
+                "Failed commits of snapshots, without those that turned out to have succeeded.",
                 "none",
                 Query(happened(_FAILED_CHECKPOINTS, window="1d")),
                 width=6,
@@ -147,7 +149,8 @@ def _checkpoints() -> Section:
         [
             lines(
                 "Age of checkpoints",
-                "Of every running job: what would be lost, at most, if the coordinator ended now.",
+                "For each running job, the most work that would be lost if the coordinator ended"
+                " now.",
                 "s",
                 Query(_CHECKPOINT_AGE, JOB_LEGEND),
                 width=6,
@@ -155,14 +158,14 @@ def _checkpoints() -> Section:
             ),
             lines(
                 "Duration",
-                "From the call to the durable answer.",
+                "Time from the call until the commit is durable.",
                 "s",
                 *quantiles("remy_farm_checkpoint_duration_seconds"),
                 width=6,
             ),
             lines(
                 "Size",
-                "Last snapshot of every job, and the 99th percentile of all.",
+                "Size of each job's last snapshot, and the 99th percentile over all snapshots.",
                 "bytes",
                 Query(by_job("remy_farm_job_checkpoint_bytes"), JOB_LEGEND),
                 quantiles("remy_farm_checkpoint_size_bytes")[-1],
@@ -170,8 +173,8 @@ def _checkpoints() -> Section:
             ),
             lines(
                 "Failures",
-                "Commits with a snapshot that failed, by reason. A conflict is an answer that was"
-                " lost: the commit had been made.",
+                "Failed commits of snapshots, by reason. A conflict means that the commit had"
+                " succeeded but its response was lost.",
                 "none",
                 Query(
                     happened("remy_farm_checkpoint_failures_total", "reason"),

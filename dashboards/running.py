@@ -1,4 +1,4 @@
-"""Sections about a job at work: how fast it goes, and what holds it up."""
+"""Sections about a running job: its throughput and its interruptions."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from dashboards.queries import age_of, happened, per_second
 
 
 def throughput(chosen: str) -> Section:
-    """How fast a job goes; `chosen` selects its series, as in `{job_id="$job"}`."""
+    """The section about a job's throughput.
+
+    `chosen` selects the series of the job, as in `{job_id="$job"}`.
+    """
     packets = per_second(f"remy_farm_job_simulated_packets_total{chosen}")
     return Section(
         "Throughput",
         [
             lines(
                 "Evaluations",
-                "Simulations of one specimen under one candidate.",
+                "Simulations per second, each of one specimen under one candidate.",
                 "ops",
                 Query(
                     per_second(f"remy_farm_job_evaluations_total{chosen}"),
@@ -26,15 +29,15 @@ def throughput(chosen: str) -> Section:
             ),
             lines(
                 "CPU in use",
-                "Processors that the job's evaluations kept busy.",
+                "CPUs used by the job's evaluations.",
                 "none",
                 Query(per_second(f"remy_farm_job_cpu_seconds_total{chosen}"), "CPUs"),
                 width=6,
             ),
             lines(
                 "Throughput per worker",
-                "Packets by second of the job, over the workers that evaluated something for it in"
-                " the last minute. It falls when workers share processors or wait for tasks.",
+                "The job's packets per second, divided by the workers that evaluated something for"
+                " it in the last minute. It falls when workers share processors or wait for tasks.",
                 "pps",
                 Query(
                     f"{packets} / max(remy_farm_job_workers{chosen} > 0)",
@@ -54,14 +57,14 @@ def throughput(chosen: str) -> Section:
 
 
 def interruptions(chosen: str) -> Section:
-    """What holds a job up."""
+    """The section about preemptions and other interruptions of a job."""
     return Section(
         "Preemptions and interruptions",
         [
             lines(
                 "Lost workers",
-                "Workers that left without a goodbye and worked for this job only, or had tasks of"
-                " it, which went to others.",
+                "Workers that were lost without notice while they worked only for this job or had"
+                " tasks of it. Other workers took over the tasks.",
                 "none",
                 Query(happened(f"remy_farm_job_workers_lost_total{chosen}"), "lost"),
                 width=8,
@@ -72,15 +75,15 @@ def interruptions(chosen: str) -> Section:
             fleet.pods_ended("Pods preempted and failed", chosen, width=8),
             lines(
                 "Recoveries",
-                "How often the job went on after its coordinator had ended unexpectedly.",
+                "How often the job resumed after its coordinator ended unexpectedly.",
                 "none",
                 Query(f"max(remy_farm_job_recoveries_total{chosen})", "recoveries"),
                 width=8,
             ),
             lines(
                 "Age of the last checkpoint",
-                "What would be lost, at most, if the coordinator ended now. A checkpoint is made"
-                " after every step.",
+                "The most work that would be lost if the coordinator ended now. A checkpoint is"
+                " written after every step.",
                 "s",
                 Query(
                     age_of(f"max(remy_farm_job_last_checkpoint_timestamp_seconds{chosen})"),
@@ -89,9 +92,10 @@ def interruptions(chosen: str) -> Section:
                 width=8,
             ),
             lines(
-                "Where the time of steps goes",
-                "Of all jobs together: seconds of tasks that wait, travel and are simulated, and"
-                " seconds of the coordinator in the store and in the search, by second.",
+                "Time of steps by phase",
+                "For all jobs together, per second: seconds that tasks wait, travel and are"
+                " simulated, and seconds that the coordinator spends in the store and in the"
+                " search.",
                 "none",
                 Query(
                     per_second("remy_farm_step_phase_seconds_total", "phase"),

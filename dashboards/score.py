@@ -1,4 +1,4 @@
-"""Panels about a job's score, which several dashboards show."""
+"""Panels about a job's score, shared by several dashboards."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SCORE, _STEP, _LOW, _HIGH, _HOURS, _GAIN = (
 
 
 def _estimate(name: str, of: str, error: str, chosen: str) -> list[Query]:
-    """A mean, by this name, and the bounds of its interval."""
+    """Queries for a mean and the bounds of its 95 % confidence interval."""
     mean, half = f"max({of}{chosen})", f"{_INTERVAL} * max({error}{chosen})"
     return [
         Query(mean, name),
@@ -44,11 +44,12 @@ def _score(chosen: str) -> list[Query]:
 
 
 def score_over_time(chosen: str, *, width: int = 12) -> timeseries.Panel:
-    """`chosen` selects one job's series, as in `{job_id="$job"}`."""
+    """A panel of one job's score; `chosen` selects its series, as in `{job_id="$job"}`."""
     panel = lines(
         "Score over time",
-        "Score of the published table on validation specimens, with its 95 % interval; faintly that"
-        " of the last step, on few specimens of its own, which jumps where a step draws others.",
+        "Score of the published table on validation specimens, with its 95 % interval. The faint"
+        " line is the score of the last step on that step's few specimens; it jumps when a step"
+        " draws new ones.",
         "none",
         *_score(chosen),
         width=width,
@@ -61,15 +62,15 @@ def score_over_time(chosen: str, *, width: int = 12) -> timeseries.Panel:
 def score_over_cpu_hours(
     chosen: str, *, title: str = "Score over CPU-hours", width: int = 12
 ) -> trend.Panel:
-    """The same over the CPU time that the job has used."""
+    """A panel of one job's score against the CPU time it has used."""
     hours = Query(f"max(remy_farm_job_cpu_seconds_total{chosen}) / {_SECONDS_PER_HOUR}", _HOURS)
     panel = (
         trend.Panel()
         .title(title)
         .description(
-            "Score of the published table on validation specimens against the CPU time that the"
-            " job has used, with its 95 % interval; faintly that of the last step. Where the curve"
-            " is flat, more time buys little."
+            "Score of the published table on validation specimens, with its 95 % interval, against"
+            " the CPU time of the job. The faint line is the score of the last step. Where the"
+            " curve is flat, more time improves little."
         )
         .datasource(DATA_SOURCE)
         .unit("none")
@@ -92,10 +93,10 @@ def score_over_cpu_hours(
 
 
 def _against(across: str, names: Sequence[str]) -> list[models.DataTransformerConfig]:
-    """Has a trend show series against one of them.
+    """Transformations that make a trend panel plot series against one of them.
 
-    Grafana draws a trend only if what it is drawn against grows from point to point. CPU time rests
-    when a job does, and falls back with a job that goes on from its last checkpoint.
+    Grafana draws a trend only if the x values increase from point to point. CPU time stands still
+    while a job is paused, and decreases when a job resumes from its last checkpoint.
     """
     newest = "lastNotNull"
     kept = {name: {"operation": "aggregate", "aggregations": [newest]} for name in names}
@@ -117,11 +118,11 @@ def _against(across: str, names: Sequence[str]) -> list[models.DataTransformerCo
 
 
 def gain(chosen: str, *, width: int = 12) -> timeseries.Panel:
-    """What epochs brought."""
+    """A panel of the score gained in each epoch."""
     panel = lines(
         "Gain of the last epoch",
-        "What each epoch gained on validation specimens, with its 95 % interval. A search has"
-        " converged when it stays within the interval around zero.",
+        "Gain of each epoch on validation specimens, with its 95 % interval. A search has"
+        " converged when the interval keeps including zero.",
         "none",
         *_estimate(
             _GAIN, "remy_farm_job_epoch_gain", "remy_farm_job_epoch_gain_standard_error", chosen

@@ -1,4 +1,4 @@
-"""Sections about the coordinator as a server: its store, its calls, its process."""
+"""Sections about the coordinator as a server: its store, its calls and its process."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dashboards.queries import happened, per_second, tail
 
 
 def store() -> Section:
-    """Whether the store keeps up."""
+    """The section about the store and its mirror."""
     return Section(
         "Store",
         [
             lines(
                 "Round trips, 99th percentile",
-                "By operation. A commit is one round trip.",
+                "Latency by operation. A commit is one round trip.",
                 "s",
                 Query(
                     tail("remy_farm_store_operation_duration_seconds", "operation"),
@@ -24,7 +24,7 @@ def store() -> Section:
             ),
             lines(
                 "Round trips",
-                "How often each operation was asked for.",
+                "Operations per second.",
                 "ops",
                 Query(
                     per_second("remy_farm_store_operation_duration_seconds_count", "operation"),
@@ -35,7 +35,7 @@ def store() -> Section:
             ),
             lines(
                 "Errors of the store",
-                "Operations that failed. While the store is away, jobs wait and try again.",
+                "Failed operations. While the store is unavailable, jobs wait and retry.",
                 "none",
                 Query(
                     happened("remy_farm_store_errors_total", "operation"),
@@ -46,24 +46,24 @@ def store() -> Section:
             ),
             lines(
                 "Memory and disk of the store",
-                "What it takes, and the limit from which on it takes no commits. A Redis needs as"
-                " much disk again while it rewrites its file; how much is left there only its"
-                " volume tells.",
+                "Usage of memory and disk, and the memory limit at which the store refuses"
+                " commits. A Redis needs twice the disk space while it rewrites its append-only"
+                " file; monitor its volume for the space left.",
                 "bytes",
                 Query("max by (kind) (remy_farm_store_bytes)", "{{kind}}"),
                 width=8,
             ),
             lines(
-                "Mirror behind",
-                "For how long the oldest change of a job has waited to be in the mirror.",
+                "Mirror lag",
+                "Age of the oldest change that is not yet in the mirror.",
                 "s",
-                Query("max(remy_farm_mirror_behind_seconds)", "behind"),
+                Query("max(remy_farm_mirror_behind_seconds)", "lag"),
                 width=8,
                 no_value="no mirror",
             ),
             lines(
                 "Failures of the mirror",
-                "Writes that failed; they are tried again.",
+                "Failed writes; they are retried.",
                 "none",
                 Query(happened("remy_farm_mirror_failures_total"), "failed"),
                 width=8,
@@ -75,13 +75,13 @@ def store() -> Section:
 
 
 def calls() -> Section:
-    """Whether requests are answered."""
+    """The section about gRPC calls."""
     return Section(
         "Requests",
         [
             lines(
                 "Calls by code",
-                "Calls of the coordinator's server that ended, by gRPC status code.",
+                "Completed gRPC calls by status code.",
                 "ops",
                 Query(
                     per_second("remy_farm_grpc_server_handled_total", "grpc_code"),
@@ -92,7 +92,8 @@ def calls() -> Section:
             ),
             lines(
                 "Duration of calls, 99th percentile",
-                "By method; streams are left out, since they last as long as their clients like.",
+                "Latency by method. Streams are left out, since their clients decide how long they"
+                " last.",
                 "s",
                 Query(
                     tail("remy_farm_grpc_server_handling_seconds", "grpc_method"),
@@ -102,7 +103,7 @@ def calls() -> Section:
             ),
             lines(
                 "Open calls",
-                "Calls that are being served: watchers and workers hold one each.",
+                "Calls in progress. Each watcher and each worker keeps one open.",
                 "none",
                 Query("sum by (grpc_method) (remy_farm_grpc_server_open_calls)", "{{grpc_method}}"),
                 width=8,
@@ -113,15 +114,15 @@ def calls() -> Section:
 
 
 def process() -> Section:
-    """Whether the process is well."""
+    """The section about the coordinator's process."""
     only = "* on (instance, job) group_left () remy_farm_build_info"
     return Section(
         "Coordinator",
         [
             lines(
                 "CPU",
-                "Processors that the coordinator itself keeps busy. Near 1, it is what holds the"
-                " farm up.",
+                "CPUs used by the coordinator itself. Near 1, the coordinator limits the farm's"
+                " throughput.",
                 "none",
                 Query(f"rate(process_cpu_seconds_total[$__rate_interval]) {only}", "{{instance}}"),
                 width=8,
@@ -135,7 +136,7 @@ def process() -> Section:
             ),
             lines(
                 "Evaluation requests that failed",
-                "Requests of designs that ended without an outcome. Their jobs fail.",
+                "Evaluation requests that ended without an outcome. Their jobs fail.",
                 "none",
                 Query(
                     happened("remy_farm_evaluation_requests_failed_total"),

@@ -1,4 +1,4 @@
-"""Tables of jobs: a row for each job, a column for each query."""
+"""Tables with a row for each job and a column for each query."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grafana_foundation_sdk.models import prometheus as prometheus_models
 from dashboards.parts import DATA_SOURCE, HEIGHT, REF_IDS, WIDTH, Query, target
 
 _NAME, _ID = "job", "id"
-#: The address of a job's own dashboard, from a row that has the job's id.
+#: URL of a job's dashboard, from a row of a table.
 _JOB_ADDRESS = (
     "/d/remy-farm-job?${datasource:queryparam}&${namespace:queryparam}&${farm:queryparam}"
     f"&var-job=${{__data.fields.{_ID}}}"
@@ -24,7 +24,7 @@ _JOB_ADDRESS = (
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: a query with one value by job, and how it is shown."""
+    """A column of a table: its title, a query with one value for each job, and its unit."""
 
     title: str
     expression: str
@@ -32,9 +32,9 @@ class Column:
 
 
 def job_table(title: str, description: str, columns: Sequence[Column]) -> table.Panel:
-    """A table with the name and the id of each job, which lead to its dashboard, and `columns`.
+    """A table of jobs with `columns`; name and id of each job link to its dashboard.
 
-    There are at least two columns: Grafana names the values of a single query differently.
+    At least two columns are required, since Grafana names the values of a single query differently.
     """
     queries: list[Builder[Dataquery]] = [
         target(Query(column.expression), position)
@@ -69,9 +69,9 @@ def job_table(title: str, description: str, columns: Sequence[Column]) -> table.
 
 
 def _named_columns(columns: Sequence[Column]) -> models.DataTransformerConfig:
-    """Shows what the queries have in common once, and their values under their titles.
+    """Renames the joined fields: values to titles of columns, and common fields shown once.
 
-    Fields that several queries have are numbered when they are joined.
+    Grafana numbers the fields that several joined queries share.
     """
     titles = {f"Value #{REF_IDS[n]}": column.title for n, column in enumerate(columns)}
     renamed = {"job_name 1": _NAME, "job_id": _ID} | titles

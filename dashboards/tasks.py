@@ -1,4 +1,4 @@
-"""Sections about tasks: how long they wait and take, and what goes wrong with them."""
+"""Sections about tasks: their queue, their durations and their faults."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dashboards.board import Section
 from dashboards.parts import Query, lines
 from dashboards.queries import JOB_LEGEND, by_job, happened, per_second, quantiles
 
-# As the alert about lost leases counts them.
+# The same reasons as in the alert about lost leases.
 _LOST = 'remy_farm_leases_ended_total{reason=~"lost|silent"}'
 
 
 def queue() -> Section:
-    """What waits, and for how long."""
+    """The section about waiting tasks."""
     return Section(
         "Queue",
         [
             lines(
                 "Tasks",
-                "Tasks that wait for a worker, and tasks that a worker has.",
+                "Tasks that wait for a worker, and tasks assigned to one.",
                 "short",
                 Query("sum(remy_farm_tasks_waiting)", "waiting"),
                 Query("sum(remy_farm_tasks_running)", "running"),
@@ -27,8 +27,8 @@ def queue() -> Section:
             ),
             lines(
                 "Task duration",
-                "From when a worker got a task to when its result was here. Tasks are made to take"
-                " up to a second, and less towards the end of a step.",
+                "Time from the assignment of a task to the arrival of its result. Tasks are sized"
+                " to take up to a second, and less towards the end of a step.",
                 "s",
                 *quantiles("remy_farm_task_duration_seconds"),
                 width=8,
@@ -36,7 +36,7 @@ def queue() -> Section:
             ),
             lines(
                 "Queue time",
-                "From when a task could be given out to when a worker got it.",
+                "Time from when a task is ready to when it is assigned to a worker.",
                 "s",
                 *quantiles("remy_farm_task_queue_seconds"),
                 width=8,
@@ -47,15 +47,15 @@ def queue() -> Section:
 
 
 def faults() -> Section:
-    """What goes wrong, and is mended."""
+    """The section about faults that the farm recovers from."""
     return Section(
         "Faults",
         [
             _leases_ended_early(),
             lines(
                 "Work done twice",
-                "Late tasks given to another worker, and results that came when the outcome was"
-                " known.",
+                "Late tasks also assigned to another worker, and results that arrived after another"
+                " result of the same task.",
                 "none",
                 Query(happened("remy_farm_tasks_hedged_total"), "hedged"),
                 Query(happened("remy_farm_results_duplicate_total"), "duplicate"),
@@ -64,8 +64,8 @@ def faults() -> Section:
             ),
             lines(
                 "Wrong results",
-                "Results that failed their checks, and tasks given up because they kept ending"
-                " their workers. Each deserves a look.",
+                "Results that failed validation, and tasks given up because they repeatedly crashed"
+                " their workers. Investigate each of them.",
                 "none",
                 Query(
                     happened("remy_farm_results_rejected_total", "reason"), "rejected: {{reason}}"
@@ -79,14 +79,14 @@ def faults() -> Section:
 
 
 def leases() -> Section:
-    """What workers had and did not finish."""
+    """The section about leases that ended without a result."""
     return Section(
         "Leases",
         [
             _leases_ended_early(),
             lines(
                 "Share of tasks lost",
-                "Tasks lost with their workers, or with silent ones, of those given out.",
+                "Share of assigned tasks whose worker was lost or fell silent.",
                 "percentunit",
                 Query(
                     f"{per_second(_LOST)} / {per_second('remy_farm_tasks_assigned_total')}",
@@ -97,7 +97,7 @@ def leases() -> Section:
             ),
             lines(
                 "Recoveries",
-                "How often each job went on after its coordinator had ended unexpectedly.",
+                "How often each job resumed after its coordinator ended unexpectedly.",
                 "none",
                 Query(
                     by_job("remy_farm_job_recoveries_total"),
@@ -112,8 +112,8 @@ def leases() -> Section:
 def _leases_ended_early() -> timeseries.Panel:
     return lines(
         "Leases that ended early",
-        "Tasks that a worker had and that ended without an answer that was wanted, by reason."
-        " Where it is wanted still they are given out again; results do not change.",
+        "Assigned tasks that ended without a useful result, by reason. If the result is still"
+        " needed, the task is assigned again; the outcome of a design does not change.",
         "none",
         Query(happened("remy_farm_leases_ended_total", "reason"), "{{reason}}"),
         width=8,

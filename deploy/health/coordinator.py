@@ -1,4 +1,4 @@
-"""What Docker runs in a coordinator's container: ends with 0 if it serves designs."""
+"""Docker's health check of a coordinator: exits with 0 if it is ready to serve."""
 
 import os
 import sys
@@ -13,8 +13,8 @@ _, _, port = os.environ["REMY_FARM_COORDINATOR_HEALTH_LISTEN"].rpartition(":")
 try:
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
         stub: Any = health_pb2_grpc.HealthStub(channel)
-        answer = stub.Check(_READY, timeout=5)
+        response = stub.Check(_READY, timeout=5)
 except grpc.RpcError as error:
-    sys.exit(f"Nothing answers about health at port {port}: {error.details()}.")
-if answer.status != health_pb2.HealthCheckResponse.SERVING:
-    sys.exit("It runs, but waits for its store.")
+    sys.exit(f"No health service answers at port {port}: {error.details()}.")
+if response.status != health_pb2.HealthCheckResponse.SERVING:
+    sys.exit("The coordinator runs but is not ready: it waits for its store.")

@@ -1,4 +1,4 @@
-"""What Docker runs in a worker's container: ends with 0 if the worker answers for its metrics."""
+"""Docker's health check of a worker: exits with 0 if its metrics endpoint responds."""
 
 import os
 import sys
@@ -9,4 +9,4 @@ try:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5):
         pass
 except OSError as error:
-    sys.exit(f"No metrics at port {port}: {error}.")
+    sys.exit(f"The metrics endpoint at port {port} does not respond: {error}.")

@@ -26,7 +26,7 @@ from tests.waiting import wait_until
 
 # Panels without data: their parts are not in this farm, or their events have not occurred.
 _MAY_BE_EMPTY = {
-    "Certificate ends in",
+    "Certificate expires in",
     "Done",
     "Pods preempted and failed",
     "Worker pods",
