@@ -128,10 +128,10 @@ def test_a_flow_survives_loss_bursts_with_repeated_timeouts(protocol: str) -> No
         group.traffic.constant_bytes.bytes, group.traffic.mean_off_ms = 124_000, 1e12
         group.first_on_ms = 0
     whole.duration_ms = 1e8
-    transport = remy_simulator.evaluate_columns(whole).senders.transport
-    assert list(transport.flows) == [1, 1, 1]
-    completion_ms = memoryview(transport.completion_ms).cast("d")
-    for time_ms, timeouts in zip(completion_ms, transport.timeouts, strict=True):
+    results = remy_simulator.evaluate_columns(whole).senders.transport
+    assert list(results.flows) == [1, 1, 1]
+    completion_ms = memoryview(results.completion_ms).cast("d")
+    for time_ms, timeouts in zip(completion_ms, results.timeouts, strict=True):
         assert timeouts > 40
         # A timeout takes at least some seconds and at most a minute.
         assert 5_000 * timeouts < time_ms < 60_000 * timeouts + 30_000
