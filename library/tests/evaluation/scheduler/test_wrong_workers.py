@@ -156,7 +156,7 @@ def test_a_worker_is_quarantined_after_its_third_implausible_result() -> None:
     fleet.run(20.0)
     assert fleet.scheduler.snapshot().counts.bad_results["impossible"] == results >= 3
     assert isinstance(fleet.ended[number], Completion)
-    with pytest.raises(WorkerQuarantined, match="of its results were damaged or impossible"):
+    with pytest.raises(WorkerQuarantined, match="of its results were damaged or implausible"):
         fleet.scheduler.join(WorkerFacts("wrong", 1), fleet.now)
 
 

@@ -185,7 +185,7 @@ class TaskScheduler:
             self._registry.touch(worker, now)
 
     def record_goodbye(self, worker_id: str, why: str = "goodbye") -> None:
-        """Announces that a worker will leave. It gets no more tasks, but may still answer.
+        """Records that a worker will leave. It gets no more tasks, but may still answer.
 
         `why` is one word, which is counted.
         """
@@ -228,7 +228,7 @@ class TaskScheduler:
         self._registry.remove(worker)
         for lease in worker.held.values():
             self._end_lease(lease, reason)
-            if _took_too_long(lease, worker):
+            if _was_late(lease, worker):
                 self._divide(lease.task)
             if lease.task.evaluation.closed or lease.task.divided:
                 self._leases.pop(lease.lease_id, None)
@@ -245,9 +245,9 @@ class TaskScheduler:
         host = worker.facts.host if is_observed else ""
         for lease in [lease for lease in running if lease.task.lost_workers] or running:
             task = lease.task
-            if _took_too_long(lease, worker):
+            if _was_late(lease, worker):
                 continue
-            # A chance loss at any time during the task's expected length would look the same.
+            # A loss by chance could have come at any time during the task's expected length.
             seconds = max(now - lease.issued_at, lease.seconds)
             task.lost_workers[worker.facts.worker_id] = LostWorker(host, seconds)
             task.last_loss_at = now
@@ -282,7 +282,7 @@ class TaskScheduler:
         worker.bad_results += 1
         if worker.bad_results < self.settings.bad_results:
             return
-        why = f"{worker.bad_results} of its results were damaged or impossible"
+        why = f"{worker.bad_results} of its results were damaged or implausible"
         self._quarantined[worker_id] = why
         if len(self._quarantined) > _QUARANTINED_REMEMBERED:
             self._quarantined.popitem(last=False)
@@ -719,7 +719,7 @@ class TaskScheduler:
         return 1 + int(seconds / self.settings.longest_task_seconds)
 
 
-def _took_too_long(lease: Lease, worker: Worker) -> bool:
+def _was_late(lease: Lease, worker: Worker) -> bool:
     """Whether a task was late when its worker left, and can be divided."""
     task = lease.task
     return worker.last_seen_at > lease.late_at and task.slice.simulations > 1 and not task.closed
