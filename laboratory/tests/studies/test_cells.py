@@ -73,7 +73,7 @@ def test_stored_cells_are_not_simulated_again(
         each.SerializeToString() for each in first
     ]
     assert evaluator.simulations == len(longer) == 6
-    assert (runner.simulated, runner.found) == (2, 8)
+    assert (runner.simulated, runner.loaded) == (2, 8)
 
 
 def test_cells_have_the_same_outcomes_in_parts_as_in_one_run(

@@ -93,16 +93,18 @@ def evaluate_command(
     """
     if bool(remycc_paths) == (sender is not None):
         raise click.UsageError("give either --remycc FILE or --sender WHAT")
-    words = sender or parse_sender(f"{REMYCC}{remycc_paths[0]}=1")
-    if words.count != 1:
+    sender_spec = sender or parse_sender(f"{REMYCC}{remycc_paths[0]}=1")
+    if sender_spec.count != 1:
         raise click.UsageError(
-            f"--sender {words.name}={words.count} has a number of senders, which the "
+            f"--sender {sender_spec.name}={sender_spec.count} has a number of senders, which the "
             "specification sets"
         )
-    if words.rtt_ms is not None:
-        raise click.UsageError(f"--sender {words.name} has an RTT, which the specification sets")
+    if sender_spec.rtt_ms is not None:
+        raise click.UsageError(
+            f"--sender {sender_spec.name} has an RTT, which the specification sets"
+        )
     try:
-        check_default_transport([words], transport)
+        check_default_transport([sender_spec], transport)
     except ValueError as problem:
         raise click.UsageError(str(problem)) from problem
     spec = load_spec(spec_path) if len(remycc_paths) > 1 else load_single_table_spec(spec_path)
@@ -111,14 +113,14 @@ def evaluate_command(
             f"--remycc is given {len(remycc_paths)} times, but {spec_path} designs {len(names)} "
             f"({', '.join(names)})"
         )
-    paths = remycc_paths or ([words.remycc] if words.remycc is not None else [])
+    paths = remycc_paths or ([sender_spec.remycc] if sender_spec.remycc is not None else [])
     tables = tuple(rf.load_table(Path(path), time_unit_ms=time_unit_ms) for path in paths)
     scores = rf.evaluate(
-        tables or words.name,
+        tables or sender_spec.name,
         rf.Spec.of_message(spec, spec_path),
         networks=specimens,
         seed=seed,
-        transport=words.transport or transport,
+        transport=sender_spec.transport or transport,
         threads=threads,
     )
     (score,) = scores

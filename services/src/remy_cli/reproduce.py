@@ -147,7 +147,7 @@ def reproduce_command(
     else:
         _print_verdicts(results)
         print_status(
-            f"{several(runner.simulated, 'cell')} simulated and {runner.found} loaded in "
+            f"{several(runner.simulated, 'cell')} simulated and {runner.loaded} loaded in "
             f"{duration(time.monotonic() - start)}; the page is {out / 'index.html'}"
         )
 
@@ -220,7 +220,7 @@ def _results_dict(results: Sequence[FigureResult], runner: Any, *, quick: bool) 
         "quick": quick,
         "data_sha256": data_digest(results),
         "cells_simulated": runner.simulated,
-        "cells_found": runner.found,
+        "cells_found": runner.loaded,
         "figures": [figure_dict(result) for result in results],
     }
 

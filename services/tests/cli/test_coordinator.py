@@ -29,15 +29,15 @@ _FLAGS = [
 @pytest.fixture
 def settings(monkeypatch: pytest.MonkeyPatch) -> list[ServerSettings]:
     """Collects the settings of coordinators instead of serving."""
-    made: list[ServerSettings] = []
+    collected: list[ServerSettings] = []
     original = coordinator_command._settings
 
-    def keep(**options: Any) -> ServerSettings:
-        made.append(original(**options))
+    def collect(**options: Any) -> ServerSettings:
+        collected.append(original(**options))
         raise click.ClickException("enough")
 
-    monkeypatch.setattr(coordinator_command, "_settings", keep)
-    return made
+    monkeypatch.setattr(coordinator_command, "_settings", collect)
+    return collected
 
 
 def _call(*flags: str, **environment: str) -> str:
@@ -72,15 +72,15 @@ def test_flag_overrides_environment_which_overrides_file(
         REMY_FARM_COORDINATOR_NAME="environment",
         REMY_FARM_COORDINATOR_STORE="sqlite:environment.db",
     )
-    (made,) = settings
-    assert made.name == "flag"
-    assert made.store_url == "sqlite:environment.db"
-    assert made.grace_seconds == 7
-    assert made.has_reflection is False
-    assert made.is_insecure is True
-    assert made.farm.jobs.running_jobs == 3
-    assert made.farm.runs.checkpoint_seconds == 0.5
-    assert made.maximum_streams == 1000
+    (server_settings,) = settings
+    assert server_settings.name == "flag"
+    assert server_settings.store_url == "sqlite:environment.db"
+    assert server_settings.grace_seconds == 7
+    assert server_settings.has_reflection is False
+    assert server_settings.is_insecure is True
+    assert server_settings.farm.jobs.running_jobs == 3
+    assert server_settings.farm.runs.checkpoint_seconds == 0.5
+    assert server_settings.maximum_streams == 1000
 
 
 def test_every_flag_has_an_environment_variable(

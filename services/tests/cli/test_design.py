@@ -308,20 +308,20 @@ def test_terminal_shows_the_progress(endless_spec: Path, tmp_path: Path) -> None
             env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
         )
         os.close(child_fd)
-        shown = b""
+        output = b""
         interrupted = False
         try:
             while chunk := screen.read(4096):
-                shown += chunk
+                output += chunk
                 # The time until the whole status is drawn depends on the machine, so the design
                 # runs until then.
-                if not interrupted and all(word in shown for word in expected):
+                if not interrupted and all(text in output for text in expected):
                     process.send_signal(signal.SIGINT)
                     interrupted = True
         except OSError:  # Linux reports a closed other end as an error.
             pass
         assert process.wait(timeout=120) == 130
-    assert interrupted, shown.decode()
+    assert interrupted, output.decode()
 
 
 def test_from_option_starts_with_the_table_of_another_design(

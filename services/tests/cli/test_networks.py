@@ -23,7 +23,7 @@ senders:
 """
 
 
-def network(folder: Path, text: str) -> Path:
+def write_network(folder: Path, text: str) -> Path:
     path = folder / "network.yaml"
     path.write_text(text)
     return path
@@ -43,16 +43,18 @@ def test_example_network_runs(path: Path, run: Any, run_json: RunJson) -> None:
 
 
 def test_network_file_and_options_give_the_same_results(run_json: RunJson, tmp_path: Path) -> None:
-    in_file = run_json("simulate", "--network", network(tmp_path, ONE_LINK), "--seconds", 20)
+    from_file = run_json(
+        "simulate", "--network", write_network(tmp_path, ONE_LINK), "--seconds", 20
+    )
     arguments = "--sender cubic,beta=0.8=2 --sender vegas --queue codel --rate-mbps 12 --rtt-ms 80"
     traffic = "--on-ms 900 --off-ms 300 --buffer-packets 40 --loss-probability 0.01 --seconds 20"
-    in_options = run_json("simulate", *arguments.split(), *traffic.split())
-    for output in (in_file, in_options):
+    from_options = run_json("simulate", *arguments.split(), *traffic.split())
+    for output in (from_file, from_options):
         del output["cpu_seconds"]
-    (link,) = in_file.pop("links")
-    assert in_file == in_options
+    (link,) = from_file.pop("links")
+    assert from_file == from_options
     assert link["dropped"] + link["lost"] == sum(
-        sender["packets_lost"] for sender in in_options["senders"]
+        sender["packets_lost"] for sender in from_options["senders"]
     )
 
 
@@ -79,7 +81,9 @@ senders:
     route: {delay_ms: 5, return_delay_ms: 5}
     traffic: {constant_bytes: {bytes: 15000}, barrier: {pause_ms: 10}}
 """
-    (kind,) = run_json("simulate", "--network", network(tmp_path, text), "--seconds", 10)["kinds"]
+    (kind,) = run_json("simulate", "--network", write_network(tmp_path, text), "--seconds", 10)[
+        "kinds"
+    ]
     # Four responses of ten packets at 1 ms each, one RTT, then the pause.
     assert kind["completion_ms_percentile_99"] >= 40 + 10
     assert kind["flows_completed"] <= 4 * 10_000 / 60 + 4
@@ -93,7 +97,9 @@ def test_bursts_overflow_a_shallow_buffer_but_paced_packets_do_not(
     assert single != bursts
     # The link has 100 Mbit/s, so Mbit/s are also percent.
     senders = [
-        run_json("simulate", "--network", network(tmp_path, text), "--seconds", 100)["senders"][0]
+        run_json("simulate", "--network", write_network(tmp_path, text), "--seconds", 100)[
+            "senders"
+        ][0]
         for text in (bursts, single)
     ]
     assert [round(sender["throughput_mbps"]) for sender in senders] == [4, 87]
@@ -129,7 +135,7 @@ senders:
     route: {{links: [1], return_delay_ms: 20}}
     traffic: {{always: {{}}}}
 """
-    both, second = run_json("simulate", "--network", network(tmp_path, text), "--seconds", 5)[
+    both, second = run_json("simulate", "--network", write_network(tmp_path, text), "--seconds", 5)[
         "kinds"
     ]
     assert (both["throughput_of"], second["throughput_of"]) == (
@@ -144,12 +150,14 @@ def test_remycc_path_is_relative_to_the_network_file(
     run_json: RunJson, remycc_file: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "own.json").write_bytes(remycc_file.read_bytes())
-    path = network(tmp_path, "rate_mbps: 5\nrtt_ms: 50\nsenders: [{table: own.json, name: own}]\n")
+    path = write_network(
+        tmp_path, "rate_mbps: 5\nrtt_ms: 50\nsenders: [{table: own.json, name: own}]\n"
+    )
     arguments = ("simulate", "--network", path, "--seconds", 2)
     assert [each["kind"] for each in run_json(*arguments)["kinds"]] == ["own"]
     # A path on the command line is relative to the working directory.
-    beside = run_json(*arguments, "--sender", f"remycc:{remycc_file}=2")
-    assert [each["senders"] for each in beside["kinds"]] == [1, 2]
+    output = run_json(*arguments, "--sender", f"remycc:{remycc_file}=2")
+    assert [each["senders"] for each in output["kinds"]] == [1, 2]
 
 
 def test_simulation_of_thousands_of_senders(run_json: RunJson, remycc_file: Path) -> None:
@@ -174,39 +182,39 @@ BAD = {
     "unknown protocol": (ONE_LINK.replace("vegas", "vegan"), 'no protocol "vegan"'),
     "unknown queue": (ONE_LINK.replace("codel", "coddle"), "links[0].queue"),
     "rate of zero": (ONE_LINK.replace("rate_mbps: 12", "rate_mbps: 0"), "links[0].rate_mbps is 0"),
-    "a number of senders that is text": (
+    "number of senders that is text": (
         ONE_LINK.replace("cubic,beta=0.8", "cubic=3"),
         "the key for the number of senders is count",
     ),
-    "a protocol and a table": (
+    "protocol and table": (
         ONE_LINK.replace("count: 2", "table: some.json"),
         "senders[0] has protocol and table, but must have one of them",
     ),
-    "a table among protocols": (
+    "table instead of a protocol": (
         ONE_LINK.replace("vegas", "remycc:some.json"),
         "the key of a RemyCC's file is table",
     ),
-    "a former key of a sender": (
+    "former key of a sender": (
         ONE_LINK.replace("protocol: vegas", "sender: vegas"),
         "senders[1].sender is not a known key; it is protocol or table now",
     ),
-    "a protocol on datagrams": (
+    "protocol on datagrams": (
         ONE_LINK.replace("count: 2", "transport: datagram"),
         "senders[0].transport is 'datagram', but that carries RemyCCs only",
     ),
-    "two RTTs": (
+    "RTT and route": (
         ONE_LINK.replace("count: 2", "rtt_ms: 50\n    route: {delay_ms: 5}"),
         "senders[0].route.delay_ms is given beside rtt_ms",
     ),
-    "no kind of load": (
+    "traffic without flow lengths": (
         ONE_LINK.replace("exponential_time: {mean_ms: 900}, ", "", 1),
         "senders[0].traffic must have one of the keys exponential_time",
     ),
-    "one link's keys beside links": (
+    "keys of a single link with links": (
         ONE_LINK + "rate_mbps: 5",
         "the network has links and rate_mbps",
     ),
-    "arrivals by time": (
+    "Poisson arrivals of flows by time": (
         ONE_LINK.replace("mean_off_ms: 300", "poisson: {mean_interval_ms: 10}"),
         "must have flows by bytes",
     ),
@@ -214,21 +222,27 @@ BAD = {
         ONE_LINK.replace("exponential_time: {mean_ms: 900}", "empirical_bytes: {name: caida}"),
         "there are: icsi",
     ),
-    "quantiles that fall": (
+    "decreasing quantiles": (
         ONE_LINK.replace(
             "exponential_time: {mean_ms: 900}",
             "empirical_bytes: {probabilities: [0.5, 0.2], bytes: [1, 2]}",
         ),
         "above the one before",
     ),
-    "half a sender": (ONE_LINK.replace("count: 2", "count: 2.5"), "senders[0].count is 2.5"),
-    "nobody in a group": (ONE_LINK.replace("count: 2", "count: 0"), "senders[0].count is 0"),
-    "two links of one name": (
+    "fractional number of senders": (
+        ONE_LINK.replace("count: 2", "count: 2.5"),
+        "senders[0].count is 2.5",
+    ),
+    "group without senders": (ONE_LINK.replace("count: 2", "count: 0"), "senders[0].count is 0"),
+    "duplicate link name": (
         ONE_LINK.replace("rtt_ms: 80", "  - {name: '0', rate_mbps: 1}\nrtt_ms: 80"),
         "links[1].name is '0', but another link has that name",
     ),
-    "a trace": (ONE_LINK.replace("rate_mbps: 12", "trace: {ends: true}"), "semantics is missing"),
-    "a policer that holds nothing": (
+    "trace without semantics": (
+        ONE_LINK.replace("rate_mbps: 12", "trace: {ends: true}"),
+        "semantics is missing",
+    ),
+    "policer without a burst size": (
         ONE_LINK.replace("rate_mbps: 12", "rate_mbps: 12, policer: {rate_mbps: 1}"),
         "burst_packets is missing",
     ),
@@ -240,7 +254,7 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_invalid_network_file_is_refused_in_a_sentence(name: str, run: Any, tmp_path: Path) -> None:
     text, expected = BAD[name]
-    result = run("simulate", "--network", network(tmp_path, text), "--seconds", 1)
+    result = run("simulate", "--network", write_network(tmp_path, text), "--seconds", 1)
     assert result.exit_code == 2
     assert expected in result.stderr
     assert "Traceback" not in result.stderr
@@ -254,14 +268,14 @@ def test_incast_with_persistent_connections_waits_for_the_minimum_rto(
     assert "keep_state=1" in text
     medians_ms = []
     for each in (text, text.replace(",keep_state=1", "")):
-        path = network(tmp_path, each)
+        path = write_network(tmp_path, each)
         (kind,) = run_json("simulate", "--network", path, "--seconds", 10)["kinds"]
         medians_ms.append(kind["completion_ms_median"])
     assert 200 < medians_ms[0] < 300
     assert 1000 < medians_ms[1] < 1100
 
 
-def trace(folder: Path, times_ms: Iterable[int]) -> Path:
+def write_trace(folder: Path, times_ms: Iterable[int]) -> Path:
     path = folder / "link.trace"
     path.write_text("".join(f"{time_ms}\n" for time_ms in times_ms))
     return path
@@ -271,29 +285,32 @@ ON_A_TRACE = "--sender cubic=2 --rtt-ms 80 --on-ms 900 --off-ms 300 --seconds 1"
 
 
 def test_set_options_are_equivalent_to_a_file(run_json: RunJson, tmp_path: Path) -> None:
-    recorded = trace(tmp_path, (each * each // 40 for each in range(1, 500)))
+    recorded = write_trace(tmp_path, (each * each // 40 for each in range(1, 500)))
     links = f"[{{trace: {{path: {recorded}, semantics: mahimahi}}, buffer: {{packets: 40}}}}]"
     traffic = "{exponential_time: {mean_ms: 900}, mean_off_ms: 300}"
     text = f"rtt_ms: 80\nsenders: [cubic=2]\nlinks: {links}\ntraffic: {traffic}\n"
-    in_file = run_json("simulate", "--network", network(tmp_path, text), "--seconds", 1)
-    in_options = run_json("simulate", "--set", f"links={links}", *ON_A_TRACE)
-    for output in (in_file, in_options):
+    from_file = run_json("simulate", "--network", write_network(tmp_path, text), "--seconds", 1)
+    from_options = run_json("simulate", "--set", f"links={links}", *ON_A_TRACE)
+    for output in (from_file, from_options):
         del output["cpu_seconds"]
-    assert in_file == in_options
+    assert from_file == from_options
 
 
 def test_options_override_a_file(run_json: RunJson, tmp_path: Path) -> None:
-    slow = network(tmp_path, "rate_mbps: 3\nrtt_ms: 40\nbuffer: {packets: 9}\nsenders: [cubic]\n")
+    slow = write_network(
+        tmp_path, "rate_mbps: 3\nrtt_ms: 40\nbuffer: {packets: 9}\nsenders: [cubic]\n"
+    )
     with_option = run_json("simulate", "--network", slow, "--seconds", 5, "--set", "buffer.bdp=2")
-    whole = tmp_path / "whole.yaml"
-    whole.write_text("rate_mbps: 3\nrtt_ms: 40\nbuffer: {bdp: 2}\nsenders: [cubic]\n")
+    expected = tmp_path / "expected.yaml"
+    expected.write_text("rate_mbps: 3\nrtt_ms: 40\nbuffer: {bdp: 2}\nsenders: [cubic]\n")
     assert (
-        with_option["digest"] == run_json("simulate", "--network", whole, "--seconds", 5)["digest"]
+        with_option["digest"]
+        == run_json("simulate", "--network", expected, "--seconds", 5)["digest"]
     )
 
 
 def test_invalid_trace_is_refused_with_its_line(run: Any, tmp_path: Path) -> None:
-    path = trace(tmp_path, [5, 4])
+    path = write_trace(tmp_path, [5, 4])
     result = run("simulate", "--set", f"links=[{{trace: {{path: {path}}}}}]", *ON_A_TRACE)
     assert result.exit_code == 2
     assert "link.trace, line 2: 4 comes after 5" in result.stderr

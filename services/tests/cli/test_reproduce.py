@@ -17,7 +17,7 @@ RunJson = Callable[..., dict[str, Any]]
 
 LOST = "title: Lost\nsource: nobody\nnot_reproducible: its data is lost\n"
 ELLIPSES = """\
-title: On a plane
+title: Ellipses
 source: nobody
 network: {rate_mbps: 4, rtt_ms: 20, buffer: {packets: 20}, senders: 2,
   traffic: {exponential_time: {mean_ms: 500}, mean_off_ms: 500}}
@@ -69,22 +69,22 @@ def test_reproduce_gives_the_same_bytes_again(
         "small/ellipses": "differs because",
         "small/lost": "not reproducible because",
     }
-    made = files_of(tmp_path / "a")
+    first_files = files_of(tmp_path / "a")
     again = reproduce("a", 1)
     # Figures with the same networks share cells.
     assert again["cells_simulated"] == 0
     assert again["cells_found"] == 16
     assert again["figures"] == first["figures"]
-    assert files_of(tmp_path / "a") == made
+    assert files_of(tmp_path / "a") == first_files
     reproduce("b", 1)
-    assert files_of(tmp_path / "b") == made
+    assert files_of(tmp_path / "b") == first_files
     # The page documents this command for checking the digest.
     command = "LC_ALL=C sha256sum */*.csv | sha256sum"
     printed = subprocess.check_output(command, shell=True, cwd=tmp_path / "b", text=True)
     assert printed.split()[0] == first["data_sha256"] == again["data_sha256"]
     for name in ("curves", "ellipses", "bars"):
-        assert made[f"small/{name}.png"].startswith(b"\x89PNG")
-        assert b"<svg" in made[f"small/{name}.svg"]
+        assert first_files[f"small/{name}.png"].startswith(b"\x89PNG")
+        assert b"<svg" in first_files[f"small/{name}.svg"]
 
 
 def test_data_file_has_a_line_per_row_and_swept_value(
@@ -135,7 +135,7 @@ def test_plots_of_recorded_runs_are_drawn(tmp_path: Path, run: Any) -> None:
 
 def test_list_option_prints_the_figures(studies: Path, run: Any) -> None:
     listed = run("reproduce", "--studies", studies, "--list").stdout
-    assert listed.splitlines()[1].split() == ["small/bars", "On", "a", "plane", "2"]
+    assert listed.splitlines()[1].split() == ["small/bars", "Ellipses", "2"]
     assert "small/lost" in listed
 
 
@@ -168,7 +168,8 @@ runs: 1
 """
 
 
-def _league(tmp_path: Path) -> Path:
+def write_sets(tmp_path: Path) -> Path:
+    """Writes two sets of networks, `beside` with a rival and `power` without one."""
     folder = tmp_path / "sets"
     folder.mkdir()
     (folder / "power.yaml").write_text(SET % ("senders: 2", "power"))
@@ -179,7 +180,7 @@ def _league(tmp_path: Path) -> Path:
 def test_league_prints_winning_rates_and_commands(
     tmp_path: Path, remycc_file: Path, run: Any, run_json: RunJson
 ) -> None:
-    arguments = (remycc_file, "newreno", "--sets", _league(tmp_path), "--out", tmp_path / "out")
+    arguments = (remycc_file, "newreno", "--sets", write_sets(tmp_path), "--out", tmp_path / "out")
     output = run_json("league", *arguments, "--alone", "--quiet")
     assert [(each["set"], each["networks"]) for each in output["sets"]] == [
         ("beside", 4),
@@ -206,16 +207,8 @@ def test_league_prints_winning_rates_and_commands(
 
 
 def test_league_has_rivals_without_the_alone_option(tmp_path: Path, run: Any) -> None:
-    arguments = (
-        "--sets",
-        _league(tmp_path),
-        "--out",
-        tmp_path / "out",
-        "--quick",
-        "--set",
-        "power",
-    )
-    result = run("league", "vegas", *arguments)
+    arguments = ("--sets", write_sets(tmp_path), "--out", tmp_path / "out", "--set", "power")
+    result = run("league", "vegas", *arguments, "--quick")
     assert result.exit_code == 0, result.stderr
     for name in ("vegas", "Cubic", "NewReno", "BBR v1", "BBR v3", "Copa", "Vivace"):
         assert f"\n{name} " in result.stdout
@@ -233,13 +226,13 @@ def test_league_has_rivals_without_the_alone_option(tmp_path: Path, run: Any) ->
 def test_league_refuses_invalid_arguments(
     arguments: list[str], sentence: str, tmp_path: Path, run: Any
 ) -> None:
-    result = run("league", *arguments, "--sets", _league(tmp_path), "--out", tmp_path / "out")
+    result = run("league", *arguments, "--sets", write_sets(tmp_path), "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert sentence in result.stderr
 
 
 IN_NS3 = """\
-title: Elsewhere
+title: Rows in ns-3
 source: nobody
 network: {rate_mbps: 6, rtt_ms: 60, senders: 2,
   traffic: {exponential_time: {mean_ms: 800}, mean_off_ms: 400}}

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 RunJson = Callable[..., dict[str, Any]]
 
 REQUIREMENT = """\
-title: It uses its link
+title: Utilization
 source: nobody
 network: {rtt_ms: 20, buffer: {bdp: 1},
   traffic: {exponential_time: {mean_ms: 1.0e+9}, mean_off_ms: 1}, starts_apart_ms: 0}
@@ -32,14 +32,14 @@ seconds: 3
 runs: 2
 """
 WITH_RIVAL = """\
-title: It meets another
+title: Share with a rival
 source: nobody
 network: {rtt_ms: 20, buffer: {bdp: 1},
   traffic: {exponential_time: {mean_ms: 1.0e+9}, mean_off_ms: 1}, starts_apart_ms: 100}
 rival: newreno
 places:
 - {name: one link, network: {rate_mbps: 4}}
-- name: ACKs that are late
+- name: ACKs on a return link
   network:
     ack_bytes: 40
     links: [{name: there, rate_mbps: 4, delay_ms: 10}, {name: back, rate_mbps: 100, delay_ms: 10}]
@@ -80,12 +80,12 @@ def test_certificate_of_a_robust_table_is_reproducible(
     )
     assert output == json.loads(files["certificate.json"])
     # The digest is that of the certificate without its key `sha256`.
-    seal = output.pop("sha256")
-    assert seal == hashlib.sha256(certificate_text(output).encode()).hexdigest()
+    digest = output.pop("sha256")
+    assert digest == hashlib.sha256(certificate_text(output).encode()).hexdigest()
     text = (requirements / "use.yaml").read_bytes()
     assert output["requirements"][1]["set_sha256"] == hashlib.sha256(text).hexdigest()
     page = files["certificate.html"].decode()
-    assert seal in page
+    assert digest in page
     assert output["table_sha256"] in page
 
 

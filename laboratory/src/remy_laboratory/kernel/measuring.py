@@ -1,6 +1,6 @@
 """Measures Linux congestion control with real sockets over an emulated link.
 
-The simulator's predictions are made here too.
+Also simulates the measured workloads, to predict the results.
 """
 
 from __future__ import annotations

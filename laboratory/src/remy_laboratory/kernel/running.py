@@ -134,7 +134,7 @@ def _find_route(scope: Scope) -> str:
 
 
 def _restore(state: RunRecord) -> None:
-    """Restores the default and the route, unless somebody else has changed them since."""
+    """Restores the default and the route, unless they have been changed since."""
     if state.is_default and state.default_before is not None:
         with suppress(OSError, FileError):
             if _default_algorithm(state.netns) == state.name:

@@ -283,7 +283,7 @@ class CellRunner:
         self._others = others or {}
         #: Numbers of cells that were simulated for this runner, and read from the store.
         self.simulated = 0
-        self.found = 0
+        self.loaded = 0
         self._done = 0.0
         # Cells whose outcomes a farm has computed, but which `run` has not returned yet.
         self._received: set[bytes] = set()
@@ -326,7 +326,7 @@ class CellRunner:
         received = self._received & {cell.digest for cell in cells}
         self._received -= received
         self.simulated += len(missing) + len(received)
-        self.found += len(cells) - len(missing) - len(received)
+        self.loaded += len(cells) - len(missing) - len(received)
         if missing and missing[0].row.simulator:
             self._run_other_simulator(tables, missing, seconds, on_cells)
             missing = []

@@ -47,12 +47,12 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedService]:
 def test_exit_code_depends_on_the_kind_of_failure(
     status: str, exit_code: int, arguments: tuple[str, ...], service: ScriptedService, run: Any
 ) -> None:
-    service.script("GetJob", Failure(grpc.StatusCode[status], "it will not be"))
+    service.script("GetJob", Failure(grpc.StatusCode[status], "the reason"))
     result = run(*arguments)
     assert result.exit_code == exit_code
     assert result.stdout == ""
     assert len(result.stderr.splitlines()) == 1
-    assert "it will not be" in result.stderr
+    assert "the reason" in result.stderr
 
 
 @pytest.mark.parametrize("arguments", [("list",), ("doctor",), ("status", "demo", "--json")])
@@ -242,13 +242,13 @@ def test_completion_script(shell: str, run: Any) -> None:
 
 
 @pytest.mark.parametrize("module", ["submit", "jobs", "watch", "doctor"])
-def test_submit_imports_no_package_for_comparisons(module: str) -> None:
+def test_job_commands_import_neither_numpy_nor_matplotlib(module: str) -> None:
     script = f"import sys, remy_cli.{module}\nprint({{'numpy', 'matplotlib'}} & set(sys.modules))\n"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
         timeout=TIMEOUT_SECONDS,
         check=True,
     )
-    assert done.stdout.strip() == "set()"
+    assert process.stdout.strip() == "set()"

@@ -24,7 +24,7 @@ Until = Callable[[str, Callable[[dict[str, Any]], bool]], dict[str, Any]]
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Coordinator]:
+def coordinator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Coordinator]:
     """A coordinator that the test may kill."""
     coordinator = Coordinator(tmp_path / "coordinator")
     coordinator.start()
@@ -34,11 +34,11 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Coordinator
     coordinator.close()
 
 
-def start(*arguments: object, **more: Any) -> "subprocess.Popen[str]":
+def start(*arguments: object, **options: Any) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         killed_with_parent(REMY_FARM, *(str(word) for word in arguments)),
         text=True,
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more},
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
     )
 
 
@@ -49,12 +49,12 @@ def steps_of(job: dict[str, Any]) -> int:
 def next_line(process: "subprocess.Popen[str]", text: str) -> None:
     """Reads standard error until a line contains this text."""
     assert process.stderr is not None
-    too_late = threading.Timer(TIMEOUT_SECONDS, process.kill)
-    too_late.start()
+    timer = threading.Timer(TIMEOUT_SECONDS, process.kill)
+    timer.start()
     try:
         assert any(text in line for line in process.stderr), f"no line with {text!r}"
     finally:
-        too_late.cancel()
+        timer.cancel()
 
 
 @pytest.mark.usefixtures("farm")
@@ -64,8 +64,10 @@ def test_milestones_are_printed_without_a_terminal(run: Any, spec_file: Path) ->
     lines = result.stderr.splitlines()
     assert lines[0].startswith("lines (")
     order = ["pending", "running", "epoch 0: ", "epoch 1: ", "finished after 2 epochs", "succeeded"]
-    places = [next(n for n, line in enumerate(lines) if line.startswith(word)) for word in order]
-    assert places == sorted(places)
+    line_numbers = [
+        next(n for n, line in enumerate(lines) if line.startswith(word)) for word in order
+    ]
+    assert line_numbers == sorted(line_numbers)
     assert "\x1b" not in result.stderr
     assert result.stdout.startswith("job ")
 
@@ -90,19 +92,19 @@ def test_watch_of_a_cancelled_job_exits_with_5(
 
 
 def test_watch_continues_across_coordinator_restarts(
-    own: Coordinator, endless_spec: Path, run_json: RunJson, until: Until
+    coordinator: Coordinator, endless_spec: Path, run_json: RunJson, until: Until
 ) -> None:
     """After the coordinator was killed, stopped and restarted, the printed history is complete."""
     job = run_json("submit", endless_spec)["id"]
     with start("watch", job, "--history", "--json") as watch:
         next_line(watch, "running")
-        for end in (own.kill, own.stop):
-            made = steps_of(until(job, lambda state: steps_of(state) > 0))
-            end()
+        for stop in (coordinator.kill, coordinator.stop):
+            steps = steps_of(until(job, lambda state: steps_of(state) > 0))
+            stop()
             next_line(watch, "retrying")
-            own.start()
+            coordinator.start()
             next_line(watch, "the coordinator is reachable again")
-            until(job, lambda state, made=made: steps_of(state) > made)  # type: ignore[misc]
+            until(job, lambda state, steps=steps: steps_of(state) > steps)  # type: ignore[misc]
         run_json("cancel", job)
         stdout, stderr = watch.communicate(timeout=TIMEOUT_SECONDS)
     assert watch.returncode == 5, stderr
@@ -111,7 +113,7 @@ def test_watch_continues_across_coordinator_restarts(
 
 
 def test_ctrl_c_ends_the_watch_but_not_the_job(
-    own: Coordinator, endless_spec: Path, run_json: RunJson, until: Until
+    coordinator: Coordinator, endless_spec: Path, run_json: RunJson, until: Until
 ) -> None:
     job = run_json("submit", endless_spec)["id"]
     with start("watch", job, "--history") as watch:
@@ -121,12 +123,12 @@ def test_ctrl_c_ends_the_watch_but_not_the_job(
     assert watch.returncode == 130, stderr
     assert stdout == ""
     assert f"the job continues; to watch again: remy-farm watch {job}" in stderr.splitlines()
-    made = steps_of(run_json("status", job))
-    until(job, lambda state: state["state"] == "running" and steps_of(state) > made)
+    steps = steps_of(run_json("status", job))
+    until(job, lambda state: state["state"] == "running" and steps_of(state) > steps)
 
 
 def test_terminal_shows_the_progress(
-    own: Coordinator, endless_spec: Path, run_json: RunJson
+    coordinator: Coordinator, endless_spec: Path, run_json: RunJson
 ) -> None:
     job = run_json("submit", endless_spec)["id"]
     parent_fd, child_fd = pty.openpty()
@@ -139,19 +141,19 @@ def test_terminal_shows_the_progress(
         ) as watch,
     ):
         os.close(child_fd)
-        shown = b""
+        output = b""
         interrupted = False
         try:
             while chunk := screen.read(4096):
-                shown += chunk
+                output += chunk
                 # The job runs until the whole status is drawn.
-                if not interrupted and all(text in shown for text in expected):
+                if not interrupted and all(text in output for text in expected):
                     watch.send_signal(signal.SIGINT)
                     interrupted = True
-        except OSError:  # How Linux reports that the other end was closed.
+        except OSError:  # Linux reports a closed other end as an error.
             pass
         assert watch.wait(timeout=TIMEOUT_SECONDS) == 130
-    assert interrupted, shown.decode()
+    assert interrupted, output.decode()
 
 
 @pytest.mark.usefixtures("farm")
@@ -171,12 +173,12 @@ def test_delete_asks_for_confirmation_on_a_terminal(
 
 
 def test_submission_during_a_restart_creates_one_job(
-    own: Coordinator, spec_file: Path, run_json: RunJson
+    coordinator: Coordinator, spec_file: Path, run_json: RunJson
 ) -> None:
-    own.stop()
+    coordinator.stop()
     with start("submit", spec_file, "--name", "once", "--json") as submit:
         next_line(submit, "trying again")
-        own.start()
+        coordinator.start()
         stdout, stderr = submit.communicate(timeout=TIMEOUT_SECONDS)
     assert submit.returncode == 0, stderr
     assert [each["id"] for each in run_json("list", "--name", "once")["jobs"]] == [
