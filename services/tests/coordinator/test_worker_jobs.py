@@ -48,8 +48,8 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningS
 def test_the_worker_status_is_shown_in_the_job(client: Client) -> None:
     endless = small_joint_spec(steps=1_000_000)
     job = client.submit(endless)
-    told = client.until(job.id, lambda shown: "workers" in shown.status_message).status_message
-    assert told.startswith("the number of workers is not known (the Kubernetes API cannot be")
+    message = client.until(job.id, lambda shown: "workers" in shown.status_message).status_message
+    assert message.startswith("the number of workers is unknown (the Kubernetes API cannot be")
     # The design continues anyway.
     client.until(job.id, lambda shown: shown.progress.step > 2)
     client.call("CancelJob", messages.CancelJobRequest(job=job.id))

@@ -1,4 +1,4 @@
-"""The clusters of the tests against a real API server; see control_plane."""
+"""Fixtures: real API servers for tests; see control_plane."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from services.tests.kubernetes.control_plane import PROGRAMS, ControlPlane, prog
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A control plane for the tests of this file, which they may stop."""
+def own_control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A control plane for the tests of one file, which they may stop."""
     missing = sorted(set(PROGRAMS) - set(programs()))
     if missing:
-        pytest.skip(f"neither KUBEBUILDER_ASSETS nor PATH has {', '.join(missing)}")
+        pytest.skip(f"not found in KUBEBUILDER_ASSETS or PATH: {', '.join(missing)}")
     with ControlPlane(tmp_path_factory.mktemp("control-plane")) as plane:
         yield plane
 
 
 @pytest.fixture(scope="module")
 def started(request: pytest.FixtureRequest) -> ControlPlane | None:
-    """The same, where KUBECONFIG names no other cluster; None: it does."""
+    """A control plane, or None if KUBECONFIG names another cluster to use."""
     if "KUBECONFIG" in os.environ:
         return None
-    found: ControlPlane = request.getfixturevalue("own")
+    found: ControlPlane = request.getfixturevalue("own_control_plane")
     return found

@@ -1,7 +1,7 @@
 """A Kubernetes control plane without nodes: etcd, API server, controllers and scheduler.
 
-Enough for all that the launcher sees of a cluster but pods that run. The programs are looked for
-where `KUBEBUILDER_ASSETS` says, as by Kubernetes' own tools for tests, and in PATH.
+Suffices to test the launcher, except for running pods. The programs are searched in
+`KUBEBUILDER_ASSETS`, like in Kubernetes' own test tools, and in PATH.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _CONTROLLERS = (
 
 
 def programs() -> dict[str, str]:
-    """Where the programs are, of those that are there."""
+    """Returns the paths of the available programs."""
     path = os.pathsep.join([os.environ.get("KUBEBUILDER_ASSETS", ""), os.environ["PATH"]])
     found = {name: shutil.which(name, path=path) for name in PROGRAMS}
     return {name: each for name, each in found.items() if each is not None}
 
 
 class ControlPlane:
-    """Serves on the loopback interface from entering its context to leaving it."""
+    """Runs a control plane on the loopback interface while the context is open."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -51,7 +51,7 @@ class ControlPlane:
         self._etcd, self._etcd_peers, self._port = _free_port(), _free_port(), _free_port()
         self._token = secrets.token_hex(16)
         self._certificate = folder / "pki" / "apiserver.crt"
-        #: Whoever has this file may do everything.
+        #: Kubeconfig of an administrator.
         self.kubeconfig = folder / "kubeconfig"
 
     def __enter__(self) -> ControlPlane:
@@ -68,16 +68,16 @@ class ControlPlane:
 
     @property
     def store_url(self) -> str:
-        """Where etcd listens."""
+        """URL of etcd."""
         return f"http://127.0.0.1:{self._etcd}"
 
     def stop_api_server(self) -> None:
-        """It is gone without a word."""
+        """Kills the API server."""
         self._api_server.kill()
         self._api_server.wait()
 
     def start_api_server(self) -> None:
-        """At the same address as before, with what was stored."""
+        """Starts the API server at the same address, with the stored objects."""
         key, public = self._signing_keys()
         tokens = self._folder / "tokens.csv"
         tokens.write_text(f"{self._token},admin,admin,system:masters\n")
@@ -86,7 +86,8 @@ class ControlPlane:
             {
                 "etcd-servers": self.store_url,
                 "bind-address": "127.0.0.1",
-                # Of an example, which nobody calls: without a default route it finds none itself.
+                # An unused documentation address; without a default route the server cannot choose
+                # one itself.
                 "advertise-address": "192.0.2.1",
                 "secure-port": self._port,
                 "cert-dir": self._certificate.parent,

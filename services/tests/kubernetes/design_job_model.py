@@ -1,4 +1,4 @@
-"""An API server and a farm in a few lines, as far as DesignJobs see them; either may fail."""
+"""Model of an API server and a farm for tests of the DesignJob reconciler."""
 
 from __future__ import annotations
 
@@ -54,24 +54,24 @@ DESIGN: Mapping[str, Any] = {
 
 
 class Crash(Exception):
-    """The coordinator ended before its next action."""
+    """The coordinator crashed before its next action."""
 
 
 @dataclass
 class Model:
-    """Objects by name, jobs by id, and what the coordinator remembers."""
+    """Objects by name, jobs by id, and the coordinator's memory."""
 
     now: float = NOW
     objects: dict[str, dict[str, Any]] = field(default_factory=dict)
     jobs: dict[str, job_pb2.Job] = field(default_factory=dict)
     known: dict[str, Known] = field(default_factory=dict)
     events: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    #: Ids in the order in which jobs were made.
-    made: list[str] = field(default_factory=list)
+    #: Job ids in order of creation.
+    created: list[str] = field(default_factory=list)
     published: list[str] = field(default_factory=list)
     versions: int = 0
 
-    # The coordinator.
+    # Actions of the coordinator.
 
     def plan(self) -> list[ObjectAction]:
         seen = [observed_design_job(each) for each in copy.deepcopy(list(self.objects.values()))]
@@ -79,7 +79,7 @@ class Model:
         return list(reconcile_objects(seen, jobs, self.known, self.now))
 
     def step(self, actions_before_crash: int | None = None) -> int:
-        """Carries out a plan, up to a crash; how many actions it had."""
+        """Executes a plan, up to a crash; returns its number of actions."""
         plan = self.plan()
         refused: set[str] = set()
         for number, action in enumerate(plan):
@@ -160,7 +160,7 @@ class Model:
         return True
 
     def _submit(self, request: messages.SubmitJobRequest, action: Ask) -> None:
-        assert action.job_id not in self.made, "a second job"
+        assert action.job_id not in self.created, "a second job"
         job = job_pb2.Job(
             id=action.job_id,
             name=request.name,
@@ -173,15 +173,15 @@ class Model:
             revision=1,
         )
         self.jobs[job.id] = job
-        self.made.append(job.id)
+        self.created.append(job.id)
 
-    def _remember(self, uid: str, **what: Any) -> None:
-        self.known[uid] = replace(self.known.get(uid, Known()), **what)
+    def _remember(self, uid: str, **changes: Any) -> None:
+        self.known[uid] = replace(self.known.get(uid, Known()), **changes)
 
-    # What others do.
+    # Actions of users, clients and jobs.
 
     def create(self, name: str, spec: Mapping[str, Any], *, manager: str = "kubectl") -> None:
-        """Somebody applies an object that is not there."""
+        """Creates an object, like a user or the coordinator."""
         self.versions += 1
         self.objects[name] = {
             "metadata": {
@@ -197,7 +197,7 @@ class Model:
         self._touch(name)
 
     def change(self, name: str, patch: Mapping[str, Any]) -> None:
-        """Somebody merges a patch into the spec."""
+        """Merges a patch into the spec."""
         found = self.objects[name]
         before = copy.deepcopy(found["spec"])
         _merge(found["spec"], patch)
@@ -206,7 +206,7 @@ class Model:
         self._touch(name)
 
     def delete(self, name: str) -> None:
-        """Somebody deletes an object, which waits for its finalizer."""
+        """Deletes an object; with a finalizer, only marks it for deletion."""
         metadata = self.objects[name]["metadata"]
         if FINALIZER in metadata.get("finalizers", ()):
             if "deletionTimestamp" not in metadata:
@@ -217,7 +217,7 @@ class Model:
             del self.objects[name]
 
     def call(self, job_id: str, operation: Operation) -> None:
-        """A client of the farm asks for it, if the job's state allows it."""
+        """Executes a client's operation if the job's state allows it."""
         job = self.jobs[job_id]
         try:
             following = state_after(operation, job.state)
@@ -231,7 +231,7 @@ class Model:
             self._move(job, following)
 
     def run(self, job_id: str) -> None:
-        """A job goes on a bit."""
+        """Moves a job to its next state."""
         job = self.jobs[job_id]
         following = {PENDING: RUNNING, RUNNING: SUCCEEDED, PAUSING: PAUSED, CANCELLING: CANCELLED}
         if job.state == RUNNING:
@@ -239,7 +239,7 @@ class Model:
         self._move(job, following.get(job.state, job.state))
 
     def settle(self) -> None:
-        """Until the coordinator has nothing more to do."""
+        """Runs the coordinator until it has nothing left to do."""
         for _ in range(50):
             self.now += 100
             for job in self.jobs.values():
@@ -247,26 +247,26 @@ class Model:
                     self.run(job.id)
             if not self.step():
                 return
-        raise AssertionError(f"still at work: {self.plan()}")
+        raise AssertionError(f"the plan does not settle: {self.plan()}")
 
-    def of(self, name: str) -> job_pb2.Job:
-        """The job of an object that a user made."""
+    def job_of_object(self, name: str) -> job_pb2.Job:
+        """Returns the job of a user's object."""
         return self.jobs[observed_design_job(self.objects[name]).job_id]
 
     def accepted(self, name: str) -> Mapping[str, Any]:
         return observed_design_job(self.objects[name]).condition("Accepted")
 
     def check(self) -> None:
-        """What is so whenever nothing is left to do."""
-        assert len(set(self.made)) == len(self.made)
+        """Asserts the invariants of a settled state."""
+        assert len(set(self.created)) == len(self.created)
         seen = [observed_design_job(each) for each in self.objects.values()]
-        standing_for = [each.label for each in seen]
-        assert len(set(standing_for)) == len(standing_for)
+        labels = [each.label for each in seen]
+        assert len(set(labels)) == len(labels)
         for each in seen:
-            assert not each.leaving
+            assert not each.deleting
             assert each.status["observedGeneration"] == each.generation
             job = self.jobs.get(each.label)
-            assert each.held == (job is not None and job.state not in FINAL)
+            assert each.has_finalizer == (job is not None and job.state not in FINAL)
             if job is None:
                 assert not each.mirror
                 assert each.status["phase"] == "Missing"
@@ -275,7 +275,7 @@ class Model:
                 assert each.design["stop"]["epochs"] == job.spec.stop.epochs
                 if job.state not in FINAL:
                     assert each.spec.get("paused", False) == (job.state == PAUSED)
-        assert {job.id for job in self.jobs.values() if job.state not in FINAL} <= set(standing_for)
+        assert {job.id for job in self.jobs.values() if job.state not in FINAL} <= set(labels)
 
     def _move(self, job: job_pb2.Job, state: job_pb2.JobState) -> None:
         if state == job.state:

@@ -1,4 +1,4 @@
-"""A cluster in memory, which can be told to refuse or to be silent."""
+"""In-memory Cluster with injectable errors."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from remy_services.kubernetes.manifest import ClusterRefused, KubernetesError, O
 
 
 class MemoryCluster:
-    """Holds Jobs; watches hear of every change. See Cluster."""
+    """Stores Jobs and notifies watches. See Cluster."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, dict[str, Any]] = {}
-        self.trouble: KubernetesError | None = None
+        self.error: KubernetesError | None = None
         self.refusal: ClusterRefused | None = None
-        self.tries = 0
+        self.attempts = 0
         self._watches: list[asyncio.Queue[Change | KubernetesError]] = []
 
-    def break_down(self, trouble: KubernetesError) -> None:
-        """From now on nothing can be asked, and running watches end."""
-        self.trouble = trouble
+    def break_down(self, error: KubernetesError) -> None:
+        """Fails all operations from now on, and ends running watches."""
+        self.error = error
         for watch in self._watches:
-            watch.put_nowait(trouble)
+            watch.put_nowait(error)
 
     async def watch(self, kind: Kind) -> AsyncIterator[Change]:
         self._check()
@@ -43,13 +43,13 @@ class MemoryCluster:
         self, manifest: Mapping[str, Any], manager: str = "remy-farm-launcher"
     ) -> Mapping[str, Any]:
         self._check()
-        self.tries += 1
+        self.attempts += 1
         if self.refusal is not None:
             raise self.refusal
         name = manifest["metadata"]["name"]
         job = {**manifest, "metadata": {**manifest["metadata"], "uid": name}, "status": {}}
         self.jobs[name] = job
-        self._tell(Changed("Job", job))
+        self._notify(Changed("Job", job))
         return job
 
     async def change(self, kind: Kind, name: str, patch: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -59,7 +59,7 @@ class MemoryCluster:
         self._check()
         job = self.jobs.pop(name, None)
         if job is not None:
-            self._tell(Gone("Job", job))
+            self._notify(Gone("Job", job))
 
     async def deployment(self, name: str) -> Owner:
         self._check()
@@ -72,9 +72,9 @@ class MemoryCluster:
         self._watches.clear()
 
     def _check(self) -> None:
-        if self.trouble is not None:
-            raise self.trouble
+        if self.error is not None:
+            raise self.error
 
-    def _tell(self, change: Change) -> None:
+    def _notify(self, change: Change) -> None:
         for watch in self._watches:
             watch.put_nowait(change)

@@ -1,4 +1,4 @@
-"""Templates, designs, Jobs and Pods for the tests of the launcher."""
+"""Templates, designs, Jobs and Pods for tests of the launcher."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The launcher's file of settings is checked before anything is started by it."""
+"""Tests the launcher's settings file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ limits: {maximum_workers: 9, images: ["localhost/*"]}
 """
 
 
-def test_a_file_is_read(tmp_path: Path) -> None:
+def test_a_valid_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "workers.yaml"
     path.write_text(GOOD, encoding="utf-8")
     settings = read_settings(path)
@@ -26,7 +26,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words"),
+    ("old", "new", "expected"),
     [
         ("minimum_workers: 2", "minimum_workers: 5", "minimum_workers is 5, but must be at most"),
         ("minimum_workers: 2", "minimum_workers: 0", "minimum_workers"),
@@ -36,12 +36,12 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         ("limits: {", "limits: {{", "workers.yaml"),
     ],
 )
-def test_a_mistake_is_named(tmp_path: Path, old: str, new: str, words: str) -> None:
+def test_errors_name_the_setting(tmp_path: Path, old: str, new: str, expected: str) -> None:
     path = tmp_path / "workers.yaml"
     path.write_text(GOOD.replace(old, new), encoding="utf-8")
     with pytest.raises(ConfigurationError, match=r"workers\.yaml") as caught:
         read_settings(path)
-    assert words in str(caught.value)
+    assert expected in str(caught.value)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whatever happens to Jobs and Pods, the launcher brings about what the designs want."""
+"""Tests that the launcher converges after random events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from services.tests.kubernetes.model_cluster import ModelCluster
 from services.tests.kubernetes.objects import SETTINGS, design
 
 IDS = ["0001", "0002", "Odd_Id", "x" * 80]
-#: Longer than a failed Job is left alone, and than workers of a finished design may take.
+#: Longer than retry_seconds and finish_seconds.
 LONG_SECONDS = 400.0
 
 
@@ -27,7 +27,7 @@ def step(cluster: ModelCluster, designs: list[Design], past: dict[str, Past]) ->
 
 @given(st.data())
 @settings(max_examples=60)
-def test_designs_get_what_they_want_and_nothing_else_is_left(data: st.DataObject) -> None:
+def test_the_cluster_converges_to_the_designs(data: st.DataObject) -> None:
     cluster, past = ModelCluster(), dict[str, Past]()
     designs: list[Design] = []
     for _ in range(data.draw(st.integers(1, 6), "rounds")):
@@ -53,10 +53,10 @@ def _disturb(cluster: ModelCluster, data: st.DataObject) -> None:
         if data.draw(st.booleans(), f"{name} ends"):
             cluster.end(name, disruption=data.draw(st.sampled_from([None, "DeletionByPodGC"])))
     for name in list(cluster.jobs):
-        happens = data.draw(st.sampled_from(["nothing", "failed", "vanished"]), name)
-        if happens == "failed":
+        event = data.draw(st.sampled_from(["nothing", "failed", "vanished"]), name)
+        if event == "failed":
             cluster.fail(name, "BackoffLimitExceeded")
-        elif happens == "vanished":
+        elif event == "vanished":
             del cluster.jobs[name]
             cluster.pods = {n: each for n, each in cluster.pods.items() if each.job_name != name}
 

@@ -1,4 +1,4 @@
-"""Objects and jobs are kept alike, whatever happens in between: the pure reconciler."""
+"""Tests the pure reconciler of DesignJob objects and jobs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 
 
 def applied(**spec: Any) -> Model:
-    """A user's object, and its job."""
+    """Returns a model with a user's object and its job."""
     model = Model()
     model.create("mine", {"design": DESIGN, **spec})
     model.settle()
@@ -50,7 +50,7 @@ def applied(**spec: Any) -> Model:
 
 
 def called(state: job_pb2.JobState = RUNNING) -> Model:
-    """A job that came by a call."""
+    """Returns a model with a job submitted by a call."""
     model = Model()
     job = job_pb2.Job(id="6b02a4e7c087b7c672", name="By_call", owner="ada", weight=0.5, state=state)
     job.spec.CopyFrom(small_joint_spec(stop={"epochs": 7}))
@@ -64,9 +64,9 @@ def status(model: Model, name: str = "mine") -> dict[str, Any]:
     return found
 
 
-def test_an_object_becomes_a_job_with_what_it_says() -> None:
+def test_an_object_creates_a_job_with_its_settings() -> None:
     model = applied(priority=3, weight="0.25", queueName="team")
-    job = model.of("mine")
+    job = model.job_of_object("mine")
     assert (job.name, job.priority, job.weight, job.queue_name) == ("mine", 3, 0.25, "team")
     assert job.spec.network.rtt_ms.exact == 150.5
     assert job.spec.name == "mine"
@@ -76,30 +76,30 @@ def test_an_object_becomes_a_job_with_what_it_says() -> None:
     model.check()
 
 
-def test_an_object_that_is_paused_makes_a_job_that_never_ran() -> None:
+def test_a_paused_object_creates_a_paused_job() -> None:
     model = applied(paused=True)
-    assert model.of("mine").state == PAUSED
+    assert model.job_of_object("mine").state == PAUSED
     model.change("mine", {"paused": False})
     model.settle()
-    assert model.of("mine").state == PENDING
+    assert model.job_of_object("mine").state == PENDING
 
 
-@pytest.mark.parametrize("happens", ["apply", "pause", "finish", "delete"])
-def test_a_crash_between_any_two_actions_costs_nothing(happens: str) -> None:
-    def begun() -> Model:
-        model = Model() if happens == "apply" else applied()
-        match happens:
+@pytest.mark.parametrize("event", ["apply", "pause", "finish", "delete"])
+def test_crashes_between_actions_do_not_change_the_outcome(event: str) -> None:
+    def start() -> Model:
+        model = Model() if event == "apply" else applied()
+        match event:
             case "apply":
                 model.create("mine", {"design": DESIGN})
             case "pause":
-                model.run(model.of("mine").id)
+                model.run(model.job_of_object("mine").id)
                 model.change("mine", {"paused": True, "priority": 9, "design": {"stop": None}})
                 model.change("mine", {"design": {"stop": {"epochs": 11}}})
             case "finish":
-                model.run(model.of("mine").id)
-                model.run(model.of("mine").id)
+                model.run(model.job_of_object("mine").id)
+                model.run(model.job_of_object("mine").id)
             case "delete":
-                model.run(model.of("mine").id)
+                model.run(model.job_of_object("mine").id)
                 model.delete("mine")
         return model
 
@@ -109,14 +109,14 @@ def test_a_crash_between_any_two_actions_costs_nothing(happens: str) -> None:
         found = [(each["spec"], each["status"]["phase"]) for each in model.objects.values()]
         told = [each["reason"] for each in model.events.values()]
         assert len(set(told)) == len(told)
-        return states, found, model.made
+        return states, found, model.created
 
-    whole = begun()
+    whole = start()
     whole.settle()
     crashes = 0
     for number in range(30):
         for steps_before in range(4):
-            model = begun()
+            model = start()
             with contextlib.suppress(Crash):
                 for _ in range(steps_before):
                     model.step()
@@ -130,22 +130,22 @@ def test_a_crash_between_any_two_actions_costs_nothing(happens: str) -> None:
     assert crashes > 3
 
 
-def test_what_a_user_changes_goes_to_the_job() -> None:
+def test_changes_of_the_object_are_applied_to_the_job() -> None:
     model = applied()
-    model.run(model.of("mine").id)
+    model.run(model.job_of_object("mine").id)
     model.change("mine", {"priority": 4, "design": {"search": {"joint": {"steps": 300}}}})
     model.change("mine", {"design": {"stop": {"cpu_seconds": "1.5"}}})
     model.settle()
-    job = model.of("mine")
+    job = model.job_of_object("mine")
     assert (job.priority, job.spec.search.joint.steps) == (4, 300)
     assert job.spec.stop == spec_pb2.Stop(epochs=7, cpu_seconds=1.5)
     assert job.state == RUNNING
     model.check()
 
 
-def test_what_a_client_changes_goes_to_the_object() -> None:
+def test_changes_of_the_job_are_written_to_the_object() -> None:
     model = applied()
-    job = model.of("mine")
+    job = model.job_of_object("mine")
     model.run(job.id)
     model.call(job.id, Operation.PAUSE)
     model.call(job.id, Operation.EXTEND)
@@ -163,21 +163,21 @@ def test_what_a_client_changes_goes_to_the_object() -> None:
     assert job.state == PENDING
 
 
-def test_steps_that_a_budget_of_time_came_to_stay_the_jobs_own() -> None:
+def test_steps_converted_from_a_time_budget_are_not_written_to_the_object() -> None:
     model = Model()
     joint = {"cpu_seconds": 60}
     model.create("mine", {"design": {**DESIGN, "search": {"joint": joint}}})
     model.settle()
-    model.of("mine").spec.search.joint.steps = 4711
+    model.job_of_object("mine").spec.search.joint.steps = 4711
     model.change("mine", {"priority": 1})
     model.settle()
-    assert model.of("mine").spec.search.joint.steps == 4711
+    assert model.job_of_object("mine").spec.search.joint.steps == 4711
     assert model.objects["mine"]["spec"]["design"]["search"]["joint"] == joint
 
 
-def test_a_change_that_is_refused_is_said_and_stays() -> None:
+def test_a_refused_change_is_reported_and_kept() -> None:
     model = applied()
-    job = model.of("mine")
+    job = model.job_of_object("mine")
     job.state = FAILED
     model.change("mine", {"design": {"stop": {"epochs": 9}}})
     model.settle()
@@ -186,7 +186,7 @@ def test_a_change_that_is_refused_is_said_and_stays() -> None:
     assert [each["type"] for each in model.events.values() if "Refused" in each["reason"]] == [
         "Warning"
     ]
-    # Also by a coordinator that knows nothing of it.
+    # Also after a restart of the coordinator.
     model.known = {}
     model.settle()
     assert model.objects["mine"]["spec"]["design"]["stop"] == {"epochs": 9}
@@ -196,16 +196,16 @@ def test_a_change_that_is_refused_is_said_and_stays() -> None:
     assert model.accepted("mine")["status"] == "True"
 
 
-def test_deleting_cancels_and_leaves_the_job_to_the_farm() -> None:
+def test_deleting_an_object_cancels_its_job() -> None:
     model = applied()
-    job = model.of("mine")
+    job = model.job_of_object("mine")
     model.run(job.id)
     model.delete("mine")
     assert model.objects
     model.settle()
     assert not model.objects
     assert job.state == CANCELLED
-    # What goes on again is seen again.
+    # If the job is extended, it gets a mirror.
     model.call(job.id, Operation.EXTEND)
     model.settle()
     (mirror,) = model.objects.values()
@@ -214,7 +214,7 @@ def test_deleting_cancels_and_leaves_the_job_to_the_farm() -> None:
     model.check()
 
 
-def test_a_job_that_came_by_a_call_has_a_mirror() -> None:
+def test_a_submitted_job_gets_a_mirror() -> None:
     model = called()
     name = "by-call-6b02a4e7c087b7c672"
     spec = model.objects[name]["spec"]
@@ -228,14 +228,14 @@ def test_a_job_that_came_by_a_call_has_a_mirror() -> None:
     assert not model.objects
 
 
-def test_a_job_that_had_ended_has_none() -> None:
+def test_a_final_job_gets_no_mirror() -> None:
     for state in FINAL:
         assert not called(state).objects
 
 
-def test_a_users_object_outlasts_its_job_and_says_so() -> None:
+def test_an_object_without_job_reports_it() -> None:
     model = applied(paused=True)
-    model.call(model.of("mine").id, Operation.DELETE)
+    model.call(model.job_of_object("mine").id, Operation.DELETE)
     model.settle()
     assert status(model)["phase"] == "Missing"
     assert "apply it again" in status(model)["message"]
@@ -246,24 +246,24 @@ def test_a_users_object_outlasts_its_job_and_says_so() -> None:
     assert not model.objects
 
 
-def test_a_job_of_another_coordinator_is_left_alone() -> None:
+def test_jobs_of_other_coordinators_are_left_alone() -> None:
     model = applied()
-    job_id = model.of("mine").id
+    job_id = model.job_of_object("mine").id
     del model.jobs[job_id]
     seen = [observed_design_job(each) for each in model.objects.values()]
     assert list(reconcile_objects(seen, {job_id: None}, {}, model.now)) == []
 
 
-def test_an_evaluation_job_has_no_object() -> None:
+def test_evaluation_jobs_have_no_object() -> None:
     model = applied()
-    job = model.of("mine")
+    job = model.job_of_object("mine")
     job.evaluation.SetInParent()
     assert list(reconcile_objects([], {job.id: job}, {}, model.now)) == []
 
 
-def test_what_is_published_is_of_the_end_and_of_each_further_end() -> None:
+def test_results_are_published_at_each_end() -> None:
     model = applied()
-    job = model.of("mine")
+    job = model.job_of_object("mine")
     for _ in range(2):
         model.run(job.id)
     model.settle()
@@ -280,9 +280,9 @@ def test_what_is_published_is_of_the_end_and_of_each_further_end() -> None:
     assert model.published == [job.id, job.id]
 
 
-def test_progress_is_written_now_and_then_and_changes_of_phase_at_once() -> None:
+def test_progress_writes_are_rate_limited() -> None:
     model = applied()
-    job = model.of("mine")
+    job = model.job_of_object("mine")
     model.run(job.id)
     assert model.step()
     job.progress.step = 5
@@ -296,15 +296,15 @@ def test_progress_is_written_now_and_then_and_changes_of_phase_at_once() -> None
     assert status(model)["phase"] == "Pausing"
 
 
-def test_conditions_keep_the_time_of_their_last_transition() -> None:
+def test_conditions_keep_their_transition_time() -> None:
     model = applied()
     began = {each["type"]: each for each in status(model)["conditions"]}
-    model.run(model.of("mine").id)
+    model.run(model.job_of_object("mine").id)
     model.settle()
     then = {each["type"]: each for each in status(model)["conditions"]}
     assert then["Complete"]["lastTransitionTime"] == began["Complete"]["lastTransitionTime"]
     assert then["Running"]["lastTransitionTime"] > began["Running"]["lastTransitionTime"]
-    model.of("mine").state = SUCCEEDED
+    model.job_of_object("mine").state = SUCCEEDED
     model.settle()
     done = {each["type"]: each["status"] for each in status(model)["conditions"]}
     assert done == {"Accepted": "True", "Running": "False", "Complete": "True", "Failed": "False"}
@@ -317,19 +317,19 @@ def test_every_state_is_a_phase() -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_a_specification_comes_back_from_its_object(path: Path) -> None:
+def test_specifications_round_trip_through_objects(path: Path) -> None:
     spec = load_spec(path)
     tree = mirror_of(job_pb2.Job(id="1", spec=spec, weight=1))["spec"]["design"]
     assert spec_from_tree(with_numbers(tree, descriptor_of(spec)), "the object") == spec
     assert not list(floats(tree))
 
 
-def test_the_example_is_the_demo() -> None:
+def test_the_example_object_is_the_demo() -> None:
     manifest = yaml.safe_load((ROOT / "examples" / "kubernetes" / "design-job.yaml").read_text())
     model = Model()
     model.create(manifest["metadata"]["name"], manifest["spec"])
     model.settle()
-    assert model.of("demo").spec == load_spec(ROOT / "examples" / "demo.yaml")
+    assert model.job_of_object("demo").spec == load_spec(ROOT / "examples" / "demo.yaml")
 
 
 def floats(tree: Any) -> Any:
@@ -345,7 +345,7 @@ def floats(tree: Any) -> Any:
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 2**64 - 1))
-def test_numbers_come_back_to_the_bit(value: float, seed: int) -> None:
+def test_numbers_round_trip_exactly(value: float, seed: int) -> None:
     spec = spec_pb2.DesignSpec(search=spec_pb2.Search(simulated_seconds=value, seed=seed))
     tree = tree_of(spec)
     back = with_numbers(tree, descriptor_of(spec))["search"]
@@ -358,24 +358,24 @@ OPERATIONS = list(Operation)
 
 @given(st.data())
 @settings(max_examples=60)
-def test_whatever_happens_each_object_has_its_job_and_each_job_its_object(
+def test_objects_and_jobs_converge_after_random_events(
     data: st.DataObject,
 ) -> None:
     model = called(data.draw(st.sampled_from([PENDING, RUNNING, PAUSED, SUCCEEDED])))
     for _ in range(data.draw(st.integers(1, 12), "rounds")):
-        happens = data.draw(st.sampled_from(["apply", "change", "delete", "call", "run", "wait"]))
+        event = data.draw(st.sampled_from(["apply", "change", "delete", "call", "run", "wait"]))
         name = data.draw(st.sampled_from(sorted({*model.objects, "first", "second"})))
-        if happens == "apply" and name not in model.objects:
+        if event == "apply" and name not in model.objects:
             model.create(name, {"design": DESIGN, "paused": data.draw(st.booleans())})
-        elif happens == "change" and name in model.objects:
+        elif event == "change" and name in model.objects:
             stop = {"stop": {"epochs": data.draw(st.integers(5, 9))}}
             paused, priority = data.draw(st.booleans()), data.draw(st.integers(-1, 1))
             model.change(name, {"paused": paused, "priority": priority, "design": stop})
-        elif happens == "delete" and name in model.objects:
+        elif event == "delete" and name in model.objects:
             model.delete(name)
-        elif happens in ("call", "run") and model.jobs:
+        elif event in ("call", "run") and model.jobs:
             job_id = data.draw(st.sampled_from(sorted(model.jobs)))
-            if happens == "run":
+            if event == "run":
                 model.run(job_id)
             else:
                 model.call(job_id, data.draw(st.sampled_from(OPERATIONS)))
@@ -386,7 +386,7 @@ def test_whatever_happens_each_object_has_its_job_and_each_job_its_object(
     model.check()
 
 
-def test_an_ask_names_the_generation_that_it_is_for() -> None:
+def test_requests_carry_the_generation() -> None:
     model = Model()
     model.create("mine", {"design": DESIGN})
     model.change("mine", {"priority": 5})

@@ -1,4 +1,4 @@
-"""DesignJobs on a real API server: the schema, its rules, and a coordinator that serves them."""
+"""Tests DesignJobs on a real API server: the CRD's schema and rules, and the controller."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ MERGE = "application/merge-patch+json"
 
 @dataclass(frozen=True)
 class Namespace:
-    """A namespace of the test's own, seen with all rights."""
+    """A new namespace, accessed as administrator."""
 
     api: Any
     name: str
@@ -81,7 +81,7 @@ class Namespace:
         self.kind(KIND).delete(name=name, namespace=self.name)
 
     def get(self, kind: str, name: str) -> Any:
-        """An object as JSON."""
+        """Returns an object as JSON."""
         return self.kind(kind).get(name=name, namespace=self.name).to_dict()
 
     def names(self) -> list[str]:
@@ -115,7 +115,7 @@ class Namespace:
 def namespace(
     started: ControlPlane | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[Namespace]:
-    """In which a coordinator works, too: it is the context's."""
+    """A new namespace, which is also that of the current context."""
     given = started.kubeconfig if started is not None else Path(os.environ["KUBECONFIG"])
     name = f"design-jobs-{secrets.token_hex(4)}"
     tree = yaml.safe_load(given.read_text())
@@ -150,13 +150,13 @@ def namespace(
 
 
 def _is_established(definition: Any) -> bool:
-    # None at first: the API server has not looked at it yet.
+    # The status is None until the API server has processed the definition.
     conditions = (definition.to_dict().get("status") or {}).get("conditions") or []
     return {"Established": "True"} in [{each["type"]: each["status"]} for each in conditions]
 
 
 def design(**joint: Any) -> dict[str, Any]:
-    """What takes a second or two."""
+    """Returns a design that takes a second or two."""
     made: dict[str, Any] = object_of(**joint)["design"]
     return made
 
@@ -167,11 +167,11 @@ def object_of(**joint: Any) -> dict[str, Any]:
     return made
 
 
-# The schema.
+# Tests of the schema.
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_the_schema_takes_every_example(namespace: Namespace, path: Path) -> None:
+def test_the_schema_accepts_all_examples(namespace: Namespace, path: Path) -> None:
     spec = load_spec(path)
     said = mirror_of(job_pb2.Job(id="1", spec=spec, weight=1))["spec"]["design"]
     namespace.apply("said", said, dry_run=True)
@@ -179,7 +179,7 @@ def test_the_schema_takes_every_example(namespace: Namespace, path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "words"),
+    ("path", "value", "expected"),
     [
         ("network.rtt_ms", 150, "must be of type object"),
         ("network.rtt_ms", {"exact": 1.5}, "must be of type integer,string"),
@@ -198,7 +198,9 @@ def test_the_schema_takes_every_example(namespace: Namespace, path: Path) -> Non
         ("stop", {"cpu_seconds": "-0.5"}, "must be a number above 0 s"),
     ],
 )
-def test_the_schema_refuses(namespace: Namespace, path: str, value: Any, words: str) -> None:
+def test_the_schema_refuses_invalid_values(
+    namespace: Namespace, path: str, value: Any, expected: str
+) -> None:
     tree = design()
     *outer, last = path.split(".")
     inside = tree
@@ -209,7 +211,7 @@ def test_the_schema_refuses(namespace: Namespace, path: str, value: Any, words: 
         del inside[last]
     with pytest.raises(ApiException) as caught:
         _create_strictly(namespace, tree)
-    assert words in json.loads(caught.value.body)["message"]
+    assert expected in json.loads(caught.value.body)["message"]
 
 
 def _create_strictly(namespace: Namespace, tree: Any) -> None:
@@ -237,7 +239,7 @@ def _create_strictly(namespace: Namespace, tree: Any) -> None:
     ],
     ids=str,
 )
-def test_budgets_priority_and_pause_can_be_changed(namespace: Namespace, change: Any) -> None:
+def test_budgets_priority_and_pause_are_mutable(namespace: Namespace, change: Any) -> None:
     namespace.apply("one", design())
     namespace.change("one", change)
     assert observed_design_job(namespace.get(KIND, "one")).generation == 2
@@ -259,14 +261,14 @@ def test_budgets_priority_and_pause_can_be_changed(namespace: Namespace, change:
     ],
     ids=str,
 )
-def test_nothing_else_can_be_changed(namespace: Namespace, change: Any) -> None:
+def test_other_fields_are_immutable(namespace: Namespace, change: Any) -> None:
     namespace.apply("one", design())
     with pytest.raises(ApiException) as caught:
         namespace.change("one", change)
     assert "change" in json.loads(caught.value.body)["message"]
 
 
-# A coordinator.
+# Tests of the controller.
 
 
 @pytest.fixture
@@ -275,10 +277,8 @@ def server(namespace: Namespace, tmp_path: Path) -> Iterator[RunningServer]:
         yield server
 
 
-def test_a_job_that_was_applied_is_one_that_was_submitted(
-    namespace: Namespace, server: RunningServer
-) -> None:
-    # Long enough to be seen at work.
+def test_an_applied_job_equals_a_submitted_one(namespace: Namespace, server: RunningServer) -> None:
+    # Long enough to observe it running.
     namespace.apply("mine", design(steps=90), priority=3, weight="0.5", queueName="team")
     found = namespace.until_phase("mine", "Succeeded")
     status, client = found["status"], server.client()
@@ -290,7 +290,7 @@ def test_a_job_that_was_applied_is_one_that_was_submitted(
     kinds = {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
     assert kinds["Complete"] == ("True", "ScheduleComplete")
     assert status["observedGeneration"] == found["metadata"]["generation"]
-    # The same specification, submitted by a call, is the same RemyCC.
+    # Submitting the same specification by a call gives the same RemyCC.
     called = client.submit(small_joint_spec(steps=90), name="called")
     assert client.until_final(called.id).state == SUCCEEDED
     published = namespace.get("ConfigMap", status["result"]["configMapName"])
@@ -303,7 +303,9 @@ def test_a_job_that_was_applied_is_one_that_was_submitted(
     assert mirror["status"]["result"]["sha256"] == status["result"]["sha256"]
 
 
-def test_both_views_pause_resume_and_cancel(namespace: Namespace, server: RunningServer) -> None:
+def test_pause_resume_and_cancel_from_both_sides(
+    namespace: Namespace, server: RunningServer
+) -> None:
     client = server.client()
     called = client.submit(small_joint_spec(steps=1_000_000), name="called")
     namespace.apply("applied", design(steps=1_000_000))
@@ -322,19 +324,19 @@ def test_both_views_pause_resume_and_cancel(namespace: Namespace, server: Runnin
 
 
 def namespace_job(namespace: Namespace, name: str) -> str:
-    """The job of an object that is there soon."""
+    """Waits for an object and returns its job id."""
     wait_until(lambda: name in namespace.names(), name, every_seconds=0.2)
     return str(namespace.until_phase(name, "Running")["status"]["jobID"])
 
 
-def test_a_coordinator_that_comes_back_makes_no_second_job(
+def test_a_restarted_coordinator_creates_no_second_job(
     namespace: Namespace, tmp_path: Path
 ) -> None:
     settings = settings_for(tmp_path, kubernetes_design_jobs=True)
     with RunningServer(settings):
         namespace.apply("mine", design(steps=1_000_000))
         job_id = namespace.until_phase("mine", "Running")["status"]["jobID"]
-    # As if it had ended between the submission and the status.
+    # Simulates a crash between submission and status write.
     namespace.kind(KIND).status.patch(
         name="mine", namespace=namespace.name, body={"status": None}, content_type=MERGE
     )
@@ -351,7 +353,7 @@ def test_a_coordinator_that_comes_back_makes_no_second_job(
         server.client().until_final(job_id)
 
 
-def test_what_only_the_farm_can_refuse_is_said(namespace: Namespace, server: RunningServer) -> None:
+def test_refusals_of_the_farm_are_reported(namespace: Namespace, server: RunningServer) -> None:
     tree = design()
     tree["network"]["rtt_ms"] = {"uniform": {"low": 200, "high": 100}}
     namespace.apply("backwards", tree)
@@ -364,7 +366,7 @@ def test_what_only_the_farm_can_refuse_is_said(namespace: Namespace, server: Run
     assert server.client().call("ListJobs", messages.ListJobsRequest()).jobs == []
 
 
-def test_a_job_follows_what_a_config_map_holds(namespace: Namespace, server: RunningServer) -> None:
+def test_traces_are_read_from_config_maps(namespace: Namespace, server: RunningServer) -> None:
     times_ms = range(0, 10_000, 4)
     namespace.kind("ConfigMap").create(
         body={
@@ -384,7 +386,7 @@ def test_a_job_follows_what_a_config_map_holds(namespace: Namespace, server: Run
 
 
 @needs_kubectl
-def test_kubectl_shows_what_there_is_to_know(namespace: Namespace, server: RunningServer) -> None:
+def test_kubectl_output(namespace: Namespace, server: RunningServer) -> None:
     namespace.kubectl("apply", "--filename", str(MANIFEST))
     name = yaml.safe_load(MANIFEST.read_text())["metadata"]["name"]
     namespace.until_phase(name, "Running")
@@ -403,7 +405,7 @@ def test_kubectl_shows_what_there_is_to_know(namespace: Namespace, server: Runni
 
 
 @needs_helm
-def test_the_rights_that_the_chart_gives_are_enough(
+def test_the_charts_permissions_suffice(
     namespace: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     role = render({"designJobs": {"enabled": True}, "workers": {"backend": "deployment"}})
@@ -434,7 +436,7 @@ def test_the_rights_that_the_chart_gives_are_enough(
 
 
 def _make_coordinator(namespace: Namespace, rules: Any) -> None:
-    """A ServiceAccount with these rights."""
+    """Creates a ServiceAccount with these RBAC rules."""
     group = "rbac.authorization.k8s.io"
     subject = {"kind": "ServiceAccount", "name": "coordinator", "namespace": namespace.name}
     reference = {"apiGroup": group, "kind": "Role", "name": "coordinator"}

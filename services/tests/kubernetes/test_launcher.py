@@ -1,4 +1,4 @@
-"""The launcher's loop: what it does when the cluster refuses, is silent, or comes back."""
+"""Tests the launcher's loop, with refusals and outages of the cluster."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from services.tests.kubernetes.objects import SETTINGS, design
 from tests.waiting import wait_in_loop
 
 
-class Scene:
-    """A launcher at work, what it is told and what it says."""
+class RunningLauncher:
+    """A running launcher on a MemoryCluster, with its designs and last report."""
 
     def __init__(self) -> None:
         self.cluster = MemoryCluster()
         self.designs: list[Design] = []
         self.report = Report()
-        self._said = asyncio.Event()
+        self._reported = asyncio.Event()
         self.now = 1000.0
         self.launcher = Launcher(
-            self.cluster, SETTINGS, lambda: self.designs, self._hear, clock=lambda: self.now
+            self.cluster, SETTINGS, lambda: self.designs, self._on_report, clock=lambda: self.now
         )
 
-    def _hear(self, report: Report) -> None:
+    def _on_report(self, report: Report) -> None:
         self.report = report
-        self._said.set()
+        self._reported.set()
 
-    def want(self, *designs: Design) -> None:
+    def set_designs(self, *designs: Design) -> None:
         self.designs = list(designs)
-        self.launcher.look()
+        self.launcher.notify_changed()
 
 
 @asynccontextmanager
-async def scene() -> AsyncIterator[Scene]:
-    made = Scene()
+async def running_launcher() -> AsyncIterator[RunningLauncher]:
+    made = RunningLauncher()
     task = asyncio.create_task(made.launcher.run())
     try:
         yield made
@@ -57,81 +57,85 @@ async def scene() -> AsyncIterator[Scene]:
 
 
 @pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_LOOK_SECONDS", "_RETRY_SECONDS", "_MOST_RETRY_SECONDS"):
+def _short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_LOOK_SECONDS", "_RETRY_SECONDS", "_MAX_RETRY_SECONDS"):
         monkeypatch.setattr(launcher_module, name, 0.02)
     monkeypatch.setattr(launcher_module, "_SETTLE_SECONDS", 0.0)
 
 
-def test_jobs_follow_the_designs() -> None:
-    async def story() -> None:
-        async with scene() as now:
-            now.want(design())
-            await wait_in_loop(lambda: len(now.cluster.jobs) == 1)
-            (job,) = now.cluster.jobs.values()
+def test_jobs_match_the_designs() -> None:
+    async def scenario() -> None:
+        async with running_launcher() as launcher:
+            launcher.set_designs(design())
+            await wait_in_loop(lambda: len(launcher.cluster.jobs) == 1)
+            (job,) = launcher.cluster.jobs.values()
             assert job["spec"]["parallelism"] == 2
-            now.want(design(phase=WorkersPhase.PAUSED))
+            launcher.set_designs(design(phase=WorkersPhase.PAUSED))
             await wait_in_loop(
-                lambda: all(each["spec"]["suspend"] for each in now.cluster.jobs.values())
+                lambda: all(each["spec"]["suspend"] for each in launcher.cluster.jobs.values())
             )
-            now.want()
-            await wait_in_loop(lambda: not now.cluster.jobs)
+            launcher.set_designs()
+            await wait_in_loop(lambda: not launcher.cluster.jobs)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
-def test_what_is_there_is_adopted_after_a_restart() -> None:
-    async def story() -> None:
-        async with scene() as now:
+def test_existing_jobs_are_adopted_after_a_restart() -> None:
+    async def scenario() -> None:
+        async with running_launcher() as launcher:
             found = job_of(design(), SETTINGS, None)
             spec = {**found["spec"], "parallelism": 2, "suspend": False}
             found = {**found, "spec": spec, "metadata": {**found["metadata"], "uid": "before"}}
-            now.cluster.jobs[found["metadata"]["name"]] = found
-            now.want(design())
-            await wait_in_loop(lambda: "0001" in now.report.sentences)
-            assert now.cluster.tries == 0
-            assert [each["metadata"]["uid"] for each in now.cluster.jobs.values()] == ["before"]
+            launcher.cluster.jobs[found["metadata"]["name"]] = found
+            launcher.set_designs(design())
+            await wait_in_loop(lambda: "0001" in launcher.report.sentences)
+            assert launcher.cluster.attempts == 0
+            assert [each["metadata"]["uid"] for each in launcher.cluster.jobs.values()] == [
+                "before"
+            ]
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
-def test_an_api_server_that_cannot_be_reached_is_asked_again() -> None:
-    async def story() -> None:
-        async with scene() as now:
-            now.cluster.trouble = ClusterUnreachable(
+def test_an_unreachable_api_server_is_retried() -> None:
+    async def scenario() -> None:
+        async with running_launcher() as launcher:
+            launcher.cluster.error = ClusterUnreachable(
                 "the Kubernetes API cannot be reached: no route"
             )
-            now.want(design())
-            await wait_in_loop(lambda: "no route" in now.report.sentences.get("0001", ""))
-            now.cluster.trouble = None
-            await wait_in_loop(lambda: len(now.cluster.jobs) == 1)
-            now.cluster.break_down(
+            launcher.set_designs(design())
+            await wait_in_loop(lambda: "no route" in launcher.report.sentences.get("0001", ""))
+            launcher.cluster.error = None
+            await wait_in_loop(lambda: len(launcher.cluster.jobs) == 1)
+            launcher.cluster.break_down(
                 ClusterUnreachable("the Kubernetes API cannot be reached: reset")
             )
-            await wait_in_loop(lambda: "reset" in now.report.sentences["0001"])
-            now.want(design(), design("0002"))
-            now.cluster.trouble = None
-            await wait_in_loop(lambda: len(now.cluster.jobs) == 2)
-            await wait_in_loop(lambda: "reset" not in now.report.sentences["0001"])
+            await wait_in_loop(lambda: "reset" in launcher.report.sentences["0001"])
+            launcher.set_designs(design(), design("0002"))
+            launcher.cluster.error = None
+            await wait_in_loop(lambda: len(launcher.cluster.jobs) == 2)
+            await wait_in_loop(lambda: "reset" not in launcher.report.sentences["0001"])
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
-def test_a_refusal_is_told_and_not_repeated_in_a_hurry() -> None:
-    async def story() -> None:
-        async with scene() as now:
-            now.cluster.refusal = ClusterRefused('jobs.batch is forbidden: exceeded quota "small"')
-            now.want(design())
-            await wait_in_loop(lambda: "0001" in now.report.sentences)
-            assert now.report.sentences["0001"] == (
+def test_refusals_are_reported_and_retried_with_backoff() -> None:
+    async def scenario() -> None:
+        async with running_launcher() as launcher:
+            launcher.cluster.refusal = ClusterRefused(
+                'jobs.batch is forbidden: exceeded quota "small"'
+            )
+            launcher.set_designs(design())
+            await wait_in_loop(lambda: "0001" in launcher.report.sentences)
+            assert launcher.report.sentences["0001"] == (
                 'no workers can be started: jobs.batch is forbidden: exceeded quota "small"'
             )
-            now.want(design(), design("0002"))
-            await wait_in_loop(lambda: "0002" in now.report.sentences)
-            assert now.cluster.tries == 2
-            now.cluster.refusal = None
-            now.now += 3.0
-            await wait_in_loop(lambda: len(now.cluster.jobs) == 2)
-            await wait_in_loop(lambda: "asked for" not in now.report.sentences["0001"])
+            launcher.set_designs(design(), design("0002"))
+            await wait_in_loop(lambda: "0002" in launcher.report.sentences)
+            assert launcher.cluster.attempts == 2
+            launcher.cluster.refusal = None
+            launcher.now += 3.0
+            await wait_in_loop(lambda: len(launcher.cluster.jobs) == 2)
+            await wait_in_loop(lambda: "requested" not in launcher.report.sentences["0001"])
 
-    asyncio.run(story())
+    asyncio.run(scenario())

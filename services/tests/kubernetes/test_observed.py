@@ -1,4 +1,4 @@
-"""Jobs and Pods as the API tells them, and how a pod fares."""
+"""Tests parsing of Jobs and Pods, and the phase of pods."""
 
 from __future__ import annotations
 
@@ -35,28 +35,26 @@ DISRUPTED = {"type": "DisruptionTarget", "status": "True", "reason": "Terminatio
 
 
 @pytest.mark.parametrize(
-    ("found", "fate"),
+    ("found", "phase"),
     [
         (pod({"phase": "Running"}), PodPhase.RUNNING),
         (pod({"phase": "Pending"}), PodPhase.WAITING),
         (pod({"phase": "Succeeded"}), PodPhase.DONE),
-        (pod({"phase": "Running"}, deletionTimestamp="2025-11-24T16:00:30Z"), PodPhase.LEAVING),
+        (pod({"phase": "Running"}, deletionTimestamp="2025-11-24T16:00:30Z"), PodPhase.TERMINATING),
         (pod({"phase": "Running"}, deletionTimestamp="2025-11-24T15:59:00Z"), PodPhase.LOST),
         (pod(ended(1, DISRUPTED)), PodPhase.PREEMPTED),
         (pod(ended(137, {**DISRUPTED, "status": "False"})), PodPhase.FAILED),
-        # Its node was started anew before it was missed: the runtime, or the kubelet, says so.
+        # The node rebooted unnoticed: reported by the runtime, or by the kubelet.
         (pod(ended(255, reason="Unknown")), PodPhase.PREEMPTED),
         (pod(ended(137, reason="ContainerStatusUnknown")), PodPhase.PREEMPTED),
-        # A message that speaks of preemption makes no preemption.
+        # Message texts are ignored, even if they mention preemption.
         (pod(ended(1)), PodPhase.FAILED),
         (pod(ended(143)), PodPhase.STOPPED),
         (pod(ended(137, reason="OOMKilled")), PodPhase.FAILED),
     ],
 )
-def test_how_a_pod_fares_is_told_by_conditions_and_exit_codes(
-    found: dict[str, Any], fate: PodPhase
-) -> None:
-    assert phase_of(observed_pod(found), NOW) is fate
+def test_phase_follows_conditions_and_exit_codes(found: dict[str, Any], phase: PodPhase) -> None:
+    assert phase_of(observed_pod(found), NOW) is phase
 
 
 @pytest.mark.parametrize(
@@ -65,7 +63,7 @@ def test_how_a_pod_fares_is_told_by_conditions_and_exit_codes(
         (ended(1), True),
         (ended(139), True),
         (ended(137, reason="OOMKilled"), True),
-        # A kubelet that comes back finds containers that went down with their node.
+        # The container ended with its node.
         (ended(137, reason="ContainerStatusUnknown"), False),
         (ended(137), False),
         (ended(255, reason="Unknown"), False),
@@ -75,14 +73,12 @@ def test_how_a_pod_fares_is_told_by_conditions_and_exit_codes(
         ({"phase": "Running"}, False),
     ],
 )
-def test_only_a_worker_that_ended_in_itself_has_crashed(
-    status: dict[str, Any], crashed: bool
-) -> None:
+def test_only_failures_of_the_worker_are_crashes(status: dict[str, Any], crashed: bool) -> None:
     assert has_crashed(observed_pod(pod(status))) is crashed
 
 
 @pytest.mark.parametrize(
-    ("status", "waits_for", "words"),
+    ("status", "waits_for", "message"),
     [
         (
             {
@@ -110,12 +106,12 @@ def test_only_a_worker_that_ended_in_itself_has_crashed(
         ({}, "Starting", ""),
     ],
 )
-def test_why_a_pod_waits(status: dict[str, Any], waits_for: str, words: str) -> None:
+def test_reason_of_a_waiting_pod(status: dict[str, Any], waits_for: str, message: str) -> None:
     found = observed_pod(pod({"phase": "Pending", **status}))
-    assert (found.waits_for, found.waits_message) == (waits_for, words)
+    assert (found.waits_for, found.waits_message) == (waits_for, message)
 
 
-def test_a_job_tells_how_it_was_applied_and_how_it_ended() -> None:
+def test_a_job_is_parsed() -> None:
     job = {
         "metadata": {
             "name": "farm-0001-x",

@@ -1,7 +1,7 @@
-"""The launcher against a real API server; see control_plane.
+"""Tests the launcher on a real API server; see control_plane.
 
-It is that of the cluster that `KUBECONFIG` names, or else one that is started here. No worker runs:
-the image does not exist.
+Uses the cluster of `KUBECONFIG`, or else starts an API server. No worker runs, because the image
+does not exist.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SETTINGS = LauncherSettings(
 
 @dataclass(frozen=True)
 class Client:
-    """A namespace, seen with all rights."""
+    """A namespace, accessed as administrator."""
 
     api: Any
     namespace: str
@@ -82,7 +82,7 @@ _RBAC = "rbac.authorization.k8s.io/v1"
 
 @pytest.fixture
 def client(started: ControlPlane | None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
-    """A client of a namespace of the test's own."""
+    """A client of a new namespace."""
     if started is not None:
         monkeypatch.setenv("KUBECONFIG", str(started.kubeconfig))
     with _namespace() as made:
@@ -90,9 +90,11 @@ def client(started: ControlPlane | None, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 
 @pytest.fixture
-def client_of_own(own: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
-    """The same of the API server that a test may stop."""
-    monkeypatch.setenv("KUBECONFIG", str(own.kubeconfig))
+def client_of_own(
+    own_control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Client]:
+    """A client of a new namespace on an API server that the test may stop."""
+    monkeypatch.setenv("KUBECONFIG", str(own_control_plane.kubeconfig))
     with _namespace() as made:
         yield made
 
@@ -107,22 +109,22 @@ def _namespace() -> Iterator[Client]:
         made.delete("Namespace", name)
 
 
-class Scene:
-    """A launcher at work in the namespace."""
+class RunningLauncher:
+    """A running launcher in a namespace, with its designs and last report."""
 
     def __init__(self, client: Client, *designs: Design) -> None:
         self.client = client
         self.designs = list(designs)
         self.report = Report()
         cluster = KubernetesCluster(SETTINGS.instance, client.namespace)
-        self.launcher = Launcher(cluster, SETTINGS, lambda: self.designs, self._hear)
+        self.launcher = Launcher(cluster, SETTINGS, lambda: self.designs, self._on_report)
 
-    def _hear(self, report: Report) -> None:
+    def _on_report(self, report: Report) -> None:
         self.report = report
 
-    def want(self, *designs: Design) -> None:
+    def set_designs(self, *designs: Design) -> None:
         self.designs = list(designs)
-        self.launcher.look()
+        self.launcher.notify_changed()
 
     def jobs(self) -> list[Any]:
         return self.client.list("Job")
@@ -130,16 +132,16 @@ class Scene:
     def pods(self) -> list[Any]:
         return [pod for pod in self.client.list("Pod") if not pod.metadata.deletionTimestamp]
 
-    def said(self, words: str) -> bool:
-        return words in self.report.sentences.get("0001", "")
+    def has_sentence(self, text: str) -> bool:
+        return text in self.report.sentences.get("0001", "")
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        # It asks the cluster, which must not hold up the launcher's loop.
+        # Runs in a thread, because the condition blocks on the cluster.
         await asyncio.to_thread(wait_until, condition, every_seconds=0.2)
 
 
 @asynccontextmanager
-async def running(scene: Scene) -> AsyncIterator[Scene]:
+async def running(scene: RunningLauncher) -> AsyncIterator[RunningLauncher]:
     task = asyncio.create_task(scene.launcher.run())
     try:
         yield scene
@@ -149,61 +151,65 @@ async def running(scene: Scene) -> AsyncIterator[Scene]:
             await task
 
 
-def tell(story: Callable[[], Awaitable[Any]]) -> None:
+def run_scenario(scenario: Callable[[], Awaitable[Any]]) -> None:
     async def run() -> None:
-        await story()
+        await scenario()
 
     asyncio.run(run())
 
 
-def test_a_job_lives_with_its_design(client: Client) -> None:
-    async def story() -> None:
-        async with running(Scene(client, design())) as now:
+def test_the_job_follows_its_design(client: Client) -> None:
+    async def scenario() -> None:
+        async with running(RunningLauncher(client, design())) as now:
             await now.until(lambda: len(now.pods()) == 2)
-            await now.until(lambda: now.said("ErrImageNeverPull") or now.said("Unschedulable"))
+            await now.until(
+                lambda: now.has_sentence("ErrImageNeverPull") or now.has_sentence("Unschedulable")
+            )
             (job,) = now.jobs()
             managers = {each.manager for each in job.metadata.managedFields}
             assert "remy-farm-launcher" in managers
-            now.want(design(phase=WorkersPhase.PAUSED))
+            now.set_designs(design(phase=WorkersPhase.PAUSED))
             await now.until(lambda: not now.pods())
-            now.want(design())
+            now.set_designs(design())
             await now.until(lambda: len(now.pods()) == 2)
-        # Another launcher takes over what it finds.
-        async with running(Scene(client, design())) as now:
+        # Another launcher adopts the existing Job.
+        async with running(RunningLauncher(client, design())) as now:
             await now.until(lambda: "0001" in now.report.sentences)
             assert [each.metadata.uid for each in now.jobs()] == [job.metadata.uid]
-            now.want()
+            now.set_designs()
             await now.until(lambda: not now.jobs() and not now.pods())
 
-    tell(story)
+    run_scenario(scenario)
 
 
-def test_a_quota_is_a_sentence(client: Client) -> None:
-    async def story() -> None:
+def test_quota_errors_are_reported(client: Client) -> None:
+    async def scenario() -> None:
         client.create("ResourceQuota", "none", spec={"hard": {"count/jobs.batch": "0"}})
-        async with running(Scene(client, design())) as now:
-            await now.until(lambda: now.said("no workers can be started") and now.said("quota"))
+        async with running(RunningLauncher(client, design())) as now:
+            await now.until(
+                lambda: now.has_sentence("no workers can be started") and now.has_sentence("quota")
+            )
             client.delete("ResourceQuota", "none")
             await now.until(lambda: len(now.pods()) == 2)
 
-    tell(story)
+    run_scenario(scenario)
 
 
-def test_missing_rights_are_a_sentence(
+def test_missing_permissions_are_reported(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def story() -> None:
-        monkeypatch.setenv("KUBECONFIG", str(_who_may_only_look(client, tmp_path)))
-        async with running(Scene(client, design())) as now:
-            await now.until(lambda: now.said("no workers can be started"))
-            await now.until(lambda: now.said("forbidden"))
+    async def scenario() -> None:
+        monkeypatch.setenv("KUBECONFIG", str(_read_only_kubeconfig(client, tmp_path)))
+        async with running(RunningLauncher(client, design())) as now:
+            await now.until(lambda: now.has_sentence("no workers can be started"))
+            await now.until(lambda: now.has_sentence("forbidden"))
             assert not now.jobs()
 
-    tell(story)
+    run_scenario(scenario)
 
 
-def _who_may_only_look(client: Client, folder: Path) -> Path:
-    """A KUBECONFIG of somebody who may see Jobs and pods, but make none."""
+def _read_only_kubeconfig(client: Client, folder: Path) -> Path:
+    """Writes the kubeconfig of an account that may only read Jobs and pods."""
     client.create("ServiceAccount", "looks")
     rule = {
         "apiGroups": ["", "batch"],
@@ -230,34 +236,34 @@ def _who_may_only_look(client: Client, folder: Path) -> Path:
     return path
 
 
-# The watch.
+# Tests of watches.
 
 
-class Watching:
-    """What a watch of Jobs has said, and how often all of them were listed."""
+class WatchRecorder:
+    """Records the changes of a watch of Jobs."""
 
     def __init__(self, client: Client) -> None:
         self.cluster = KubernetesCluster(SETTINGS.instance, client.namespace)
-        self.heard: list[Change] = []
+        self.changes: list[Change] = []
 
     @property
     def lists(self) -> int:
-        return sum(isinstance(change, Listed) for change in self.heard)
+        return sum(isinstance(change, Listed) for change in self.changes)
 
     def names(self, kind: type[Changed | Gone]) -> set[str]:
-        return {each.object["metadata"]["name"] for each in self.heard if isinstance(each, kind)}
+        return {each.object["metadata"]["name"] for each in self.changes if isinstance(each, kind)}
 
     async def run(self) -> None:
         try:
             async for change in self.cluster.watch("Job"):
-                self.heard.append(change)
+                self.changes.append(change)
         finally:
             await self.cluster.close()
 
 
 @asynccontextmanager
-async def watching(client: Client) -> AsyncIterator[Watching]:
-    made = Watching(client)
+async def watching(client: Client) -> AsyncIterator[WatchRecorder]:
+    made = WatchRecorder(client)
     task = asyncio.create_task(made.run())
     try:
         await wait_in_loop(lambda: made.lists)
@@ -273,12 +279,10 @@ def _some_job(job_id: str) -> Mapping[str, Any]:
     return {**made, "spec": {**made["spec"], "suspend": True}}
 
 
-def test_a_watch_that_ends_goes_on_where_it_was(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_ended_watch_is_resumed(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_module, "_WATCH_SECONDS", 1)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with watching(client) as now:
             names = []
             for number in range(4):
@@ -286,36 +290,38 @@ def test_a_watch_that_ends_goes_on_where_it_was(
                 names.append(made["metadata"]["name"])
                 await now.cluster.apply(made)
                 await wait_in_loop(lambda: set(names) <= now.names(Changed))
-                # Longer than a watch lasts.
+                # Longer than the duration of a watch.
                 await asyncio.sleep(1.2)
             await now.cluster.remove(names[0])
             await wait_in_loop(lambda: now.names(Gone) == {names[0]})
             await now.cluster.remove(names[0])
             assert now.lists == 1
 
-    tell(story)
+    run_scenario(scenario)
 
 
-def test_what_there_is_is_listed_anew_after_a_while(
+def test_objects_are_listed_again_periodically(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster_module, "_WATCH_SECONDS", 1)
     monkeypatch.setattr(cluster_module, "_RESYNC_SECONDS", 1.5)
 
-    async def story() -> None:
+    async def scenario() -> None:
         async with watching(client) as now:
             await wait_in_loop(lambda: now.lists > 2)
 
-    tell(story)
+    run_scenario(scenario)
 
 
-def test_a_version_that_is_forgotten_is_no_end(client_of_own: Client, own: ControlPlane) -> None:
-    # What was before its start it forgets by and by.
-    own.stop_api_server()
-    own.start_api_server()
+def test_an_expired_version_is_listed_again(
+    client_of_own: Client, own_control_plane: ControlPlane
+) -> None:
+    # After a restart the API server drops older versions.
+    own_control_plane.stop_api_server()
+    own_control_plane.start_api_server()
 
     class Forgotten(KubernetesCluster):
-        """Its first list says that it is older than anything the API server still knows."""
+        """Returns an expired resource version in its first list."""
 
         lists = 0
 
@@ -326,7 +332,7 @@ def test_a_version_that_is_forgotten_is_no_end(client_of_own: Client, own: Contr
                 found["metadata"]["resourceVersion"] = "1"
             return found
 
-    async def story() -> None:
+    async def scenario() -> None:
         cluster = Forgotten(SETTINGS.instance, client_of_own.namespace)
         try:
             changes = cluster.watch("Job")
@@ -337,19 +343,19 @@ def test_a_version_that_is_forgotten_is_no_end(client_of_own: Client, own: Contr
         finally:
             await cluster.close()
 
-    tell(story)
+    run_scenario(scenario)
 
 
-def test_an_api_server_that_was_away_is_heard_again(
-    client_of_own: Client, own: ControlPlane
+def test_watches_recover_from_an_api_server_outage(
+    client_of_own: Client, own_control_plane: ControlPlane
 ) -> None:
-    async def story() -> None:
-        async with running(Scene(client_of_own, design())) as now:
+    async def scenario() -> None:
+        async with running(RunningLauncher(client_of_own, design())) as now:
             await now.until(lambda: len(now.pods()) == 2)
-            own.stop_api_server()
-            await now.until(lambda: now.said("the number of workers is not known"))
-            now.want(design(), design("0002"))
-            await asyncio.to_thread(own.start_api_server)
+            own_control_plane.stop_api_server()
+            await now.until(lambda: now.has_sentence("the number of workers is not known"))
+            now.set_designs(design(), design("0002"))
+            await asyncio.to_thread(own_control_plane.start_api_server)
             await now.until(lambda: len(now.pods()) == 4)
 
-    tell(story)
+    run_scenario(scenario)

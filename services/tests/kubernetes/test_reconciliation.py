@@ -1,4 +1,4 @@
-"""What the launcher does about each combination of a design and what there is of it."""
+"""Tests the actions of the launcher's reconciler for each combination of design and Jobs."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def plan(
     return reconcile(designs, jobs or [], pods or [], settings, None, past or {}, now)
 
 
-def name_for(wanted: Design, settings: LauncherSettings = SETTINGS) -> str:
-    (action,) = plan([replace(wanted, phase=WorkersPhase.RUNNING)], settings=settings).actions
+def name_for(target: Design, settings: LauncherSettings = SETTINGS) -> str:
+    (action,) = plan([replace(target, phase=WorkersPhase.RUNNING)], settings=settings).actions
     assert isinstance(action, Apply)
     return str(action.manifest["metadata"]["name"])
 
@@ -54,30 +54,30 @@ def test_a_running_design_gets_one_job() -> None:
     (action,) = result.actions
     assert spec_of(action)["parallelism"] == 2
     assert spec_of(action)["suspend"] is False
-    assert result.sentences == {"0001": "2 workers asked for"}
+    assert result.sentences == {"0001": "2 workers requested"}
 
 
-def test_a_job_that_is_as_wanted_is_left_alone() -> None:
+def test_a_matching_job_is_left_alone() -> None:
     found = job(NAME, parallelism=2)
     result = plan([design()], [found], [pod("a", NAME), pod("b", NAME)])
     assert result.actions == ()
     assert result.sentences == {"0001": "2 workers running"}
 
 
-def test_a_launcher_that_starts_anew_adopts_the_jobs_it_finds() -> None:
+def test_a_restarted_launcher_adopts_existing_jobs() -> None:
     jobs = [job(NAME, parallelism=2), job(name_for(design("0002")), "0002", parallelism=2)]
     assert plan([design(), design("0002")], jobs).actions == ()
 
 
-def test_a_job_of_no_design_is_removed() -> None:
+def test_a_job_without_design_is_deleted() -> None:
     assert plan([], [job("farm-0009-x", "0009")]).actions == (Remove("0009", "farm-0009-x"),)
 
 
-def test_a_job_that_is_being_removed_is_not_removed_again() -> None:
-    assert plan([], [job("farm-0009-x", "0009", leaving=True)]).actions == ()
+def test_a_job_being_deleted_is_not_deleted_again() -> None:
+    assert plan([], [job("farm-0009-x", "0009", deleting=True)]).actions == ()
 
 
-def test_another_template_is_another_job_and_the_old_one_goes_after_it_was_made() -> None:
+def test_a_changed_template_replaces_the_job() -> None:
     result = plan([design()], [job("farm-0001-old", parallelism=2)])
     apply, remove = result.actions
     assert isinstance(apply, Apply)
@@ -85,7 +85,7 @@ def test_another_template_is_another_job_and_the_old_one_goes_after_it_was_made(
     assert remove == Remove("0001", "farm-0001-old")
 
 
-def test_a_paused_design_has_its_job_suspended() -> None:
+def test_pausing_suspends_the_job() -> None:
     (action,) = plan([design(phase=WorkersPhase.PAUSED)], [job(NAME, parallelism=2)]).actions
     assert spec_of(action)["suspend"] is True
     assert (
@@ -96,16 +96,16 @@ def test_a_paused_design_has_its_job_suspended() -> None:
     )
 
 
-def test_a_design_that_waits_for_its_turn_gets_no_job() -> None:
+def test_a_queued_design_gets_no_job() -> None:
     assert plan([design(phase=WorkersPhase.PAUSED)]).actions == ()
 
 
-def test_a_design_that_is_resumed_has_its_job_resumed() -> None:
+def test_resuming_resumes_the_job() -> None:
     (action,) = plan([design()], [job(NAME, parallelism=2, suspended=True)]).actions
     assert spec_of(action)["suspend"] is False
 
 
-def test_a_failed_job_of_a_paused_design_goes_so_that_resuming_begins_anew() -> None:
+def test_a_failed_job_of_a_paused_design_is_deleted() -> None:
     failed = job(NAME, failure="PodFailurePolicy", finished_at=NOW)
     assert plan([design(phase=WorkersPhase.PAUSED)], [failed]).actions == (Remove("0001", NAME),)
 
@@ -113,18 +113,18 @@ def test_a_failed_job_of_a_paused_design_goes_so_that_resuming_begins_anew() -> 
 @pytest.mark.parametrize(
     ("found", "ended_at", "removed"),
     [
-        # Its workers end by themselves.
+        # Its workers exit by themselves.
         (job(NAME), NOW - 10, False),
         (job(NAME), None, False),
-        # They do not.
+        # They do not exit in time.
         (job(NAME), NOW - 61, True),
-        # Nobody would ever run to end it.
+        # A suspended Job would never finish.
         (job(NAME, suspended=True), NOW, True),
-        # It removes itself some time after its end.
+        # A finished Job deletes itself after its TTL.
         (job(NAME, complete=True, finished_at=NOW), NOW - 100, False),
     ],
 )
-def test_the_job_of_a_design_that_ended(
+def test_the_job_of_an_ended_design(
     found: ObservedJob, ended_at: float | None, removed: bool
 ) -> None:
     result = plan([design(phase=WorkersPhase.ENDED, ended_at=ended_at)], [found])
@@ -132,53 +132,53 @@ def test_the_job_of_a_design_that_ended(
     assert result.sentences == {}
 
 
-def test_a_job_that_failed_by_a_defect_stays_as_it_is() -> None:
+def test_a_job_failed_by_a_defect_is_kept() -> None:
     failed = job(NAME, failure="PodFailurePolicy", finished_at=NOW - 10_000)
     ended = pod("a", NAME, phase="Failed", exit_code=70, exit_reason="Error")
     result = plan([design()], [failed], [ended])
     assert result.actions == ()
     assert result.sentences["0001"] == (
         f"no workers: their Job {NAME} failed (PodFailurePolicy, the last with exit code 70); it "
-        "is not tried again until the design is paused and resumed, or the farm is upgraded"
+        "is not retried until the design is paused and resumed, or the farm is upgraded"
     )
 
 
-def test_a_job_that_failed_too_often_is_made_anew_after_a_while() -> None:
+def test_a_job_over_its_backoff_limit_is_recreated_later() -> None:
     failed = job(NAME, failure="BackoffLimitExceeded", finished_at=NOW - 200)
     assert plan([design()], [failed]).actions == ()
-    assert "tried again in 100 s" in plan([design()], [failed]).sentences["0001"]
+    assert "retried in 100 s" in plan([design()], [failed]).sentences["0001"]
     assert plan([design()], [failed], now=NOW + 101).actions == (Remove("0001", NAME),)
 
 
-def test_a_job_that_was_complete_too_early_is_made_anew() -> None:
+def test_a_job_that_completed_early_is_recreated() -> None:
     done = job(NAME, complete=True, finished_at=NOW - 5)
     assert plan([design()], [done]).actions == ()
     assert plan([design()], [done], now=NOW + 5).actions == (Remove("0001", NAME),)
 
 
-def test_nothing_is_made_while_a_job_of_that_name_is_being_removed() -> None:
-    assert plan([design()], [job(NAME, leaving=True)]).actions == ()
+def test_no_job_is_created_while_one_of_its_name_is_being_deleted() -> None:
+    assert plan([design()], [job(NAME, deleting=True)]).actions == ()
 
 
-def test_a_pod_on_a_node_that_is_gone_is_replaced() -> None:
-    """The Job counts a pod until its node is given up, so that it must be asked for one more."""
+def test_a_pod_on_a_lost_node_is_replaced() -> None:
+    """The Job counts the lost pod until its node is removed, so parallelism is raised by one."""
     found = job(NAME, parallelism=2)
     pods = [pod("a", NAME), pod("b", NAME, ends_at=NOW - 60)]
     result = plan([design()], [found], pods)
     assert spec_of(result.actions[0])["parallelism"] == 3
-    assert "1 on nodes that do not answer, replaced" in result.sentences["0001"]
+    assert "1 on unresponsive nodes, replaced" in result.sentences["0001"]
     found = replace(found, parallelism=3, workers=2)
     assert plan([design()], [found], [*pods, pod("c", NAME)]).actions == ()
     back = plan([design()], [found], [pod("a", NAME), pod("c", NAME)])
     assert spec_of(back.actions[0])["parallelism"] == 2
 
 
-def test_a_pod_that_ends_in_time_is_not_replaced_twice() -> None:
+def test_a_terminating_pod_is_not_replaced_twice() -> None:
     pods = [pod("a", NAME), pod("b", NAME, ends_at=NOW + 30)]
     assert plan([design()], [job(NAME, parallelism=2)], pods).actions == ()
 
 
-def test_preemptions_and_failures_are_counted_beyond_the_life_of_their_pods() -> None:
+def test_counts_include_deleted_pods() -> None:
     found = job(NAME, parallelism=2)
     preempted = pod("a", NAME, phase="Failed", disruption="DeletionByTaintManager", exit_code=1)
     failed = pod("b", NAME, phase="Failed", exit_code=1)
@@ -193,70 +193,68 @@ def test_preemptions_and_failures_are_counted_beyond_the_life_of_their_pods() ->
 
 
 def lost(*numbers: int) -> list[ObservedPod]:
-    """Pods that the cluster took away with their nodes."""
+    """Returns pods that were lost with their nodes."""
     return [
         pod(f"lost-{each}", NAME, phase="Failed", disruption="DeletionByTaintManager")
         for each in numbers
     ]
 
 
-def test_workers_that_kubernetes_would_replace_only_after_minutes_come_by_another_job() -> None:
-    # After five losses its controller makes no pod for 160 s. Of the first four nothing is left.
+def test_a_job_with_long_controller_backoff_is_recreated() -> None:
+    # After five losses the controller waits 160 s. The first four pods are already deleted.
     found = [job(NAME, parallelism=2, workers=2)]
     past = dict(plan([design()], found, lost(1, 2, 3, 4)).past)
     past = dict(plan([design()], found, past=past, now=NOW + 100).past)
     result = plan([design()], found, [*lost(5), pod("a", NAME)], past=past, now=NOW + 101)
     assert result.actions == (Remove("0001", NAME),)
-    assert "made anew" in result.sentences["0001"]
-    # Another Job of the same name has no such past.
+    assert "recreated" in result.sentences["0001"]
+    # A recreated Job of the same name has no losses.
     anew = [job(NAME, uid="another", parallelism=2, workers=2)]
     result = plan([design()], anew, past=dict(result.past), now=NOW + 105)
     assert result.actions == ()
 
 
 @pytest.mark.parametrize(
-    ("losses", "there", "seconds"),
+    ("losses", "present", "seconds"),
     [
-        # Twenty seconds are no reason, nor is what is left of forty.
+        # Short waits do not justify recreation: 20 s, or the rest of 40 s.
         (2, 0, 0.0),
         (3, 0, 25.0),
-        # The workers that are there would lose more than those that are missing.
+        # Restarting the present workers would cost more than waiting for the missing one.
         (3, 7, 0.0),
-        # Without losses it is a quota or a policy that keeps them away.
+        # Without losses, a quota or policy blocks the pods, and recreation does not help.
         (0, 1, 300.0),
     ],
 )
-def test_a_job_that_is_soon_whole_or_mostly_there_is_kept(
-    losses: int, there: int, seconds: float
-) -> None:
+def test_a_job_is_kept_if_waiting_costs_less(losses: int, present: int, seconds: float) -> None:
     eight = design(workers=spec_pb2.Workers(minimum=8, maximum=8))
     found = [job(NAME, parallelism=8, workers=8)]
-    running = [pod(f"there-{each}", NAME) for each in range(there)]
+    running = [pod(f"present-{each}", NAME) for each in range(present)]
     pods = lost(*range(losses)) + running
     past = dict(plan([eight], found, pods).past)
     assert plan([eight], found, pods, past=past, now=NOW + seconds).actions == ()
 
 
-def test_workers_that_fail_by_themselves_wait_as_kubernetes_has_it() -> None:
+def test_failing_workers_are_left_to_the_controllers_backoff() -> None:
     failed = [pod(f"failed-{each}", NAME, phase="Failed", exit_code=1) for each in range(8)]
     assert plan([design()], [job(NAME, parallelism=2, workers=2)], failed).actions == ()
 
 
-def test_what_keeps_workers_from_running_is_said() -> None:
+def test_reasons_of_waiting_pods_are_reported() -> None:
     waiting = [
         pod(name, NAME, phase="Pending", waits_for="Unschedulable", waits_message="0/3 nodes fit.")
         for name in "bc"
     ]
     found = job(NAME, parallelism=3)
     workers = spec_pb2.Workers(minimum=3, maximum=3)
-    wanted = design(workers=workers)
-    result = plan([wanted], [found], [pod("a", NAME), *waiting])
+    target = design(workers=workers)
+    result = plan([target], [found], [pod("a", NAME), *waiting])
     assert result.sentences["0001"] == (
         "1 of 3 workers running; 2 waiting: Unschedulable (0/3 nodes fit)"
     )
 
 
-def test_pods_that_are_never_made_are_explained() -> None:
+def test_missing_pods_are_explained() -> None:
     found = job(NAME, parallelism=2)
     assert plan([design()], [found], now=NOW + 5).sentences["0001"] == "0 of 2 workers running"
     sentence = plan([design()], [found], now=NOW + 30).sentences["0001"]
@@ -282,15 +280,13 @@ def test_pods_that_are_never_made_are_explained() -> None:
         ),
     ],
 )
-def test_a_design_that_asks_for_more_than_is_allowed_gets_nothing(
-    workers: spec_pb2.Workers, sentence: str
-) -> None:
+def test_a_design_over_the_limits_gets_no_workers(workers: spec_pb2.Workers, sentence: str) -> None:
     result = plan([design(workers=workers)], [job(NAME)])
     assert result.actions == (Remove("0001", NAME),)
     assert result.sentences["0001"] == f"no workers can be started: {sentence}"
 
 
-def test_what_a_specification_asks_for_is_in_the_pods_template() -> None:
+def test_worker_settings_are_in_the_pod_template() -> None:
     workers = spec_pb2.Workers(
         minimum=3, maximum=3, image="localhost/other:2", cpus=1.5, memory_mib=512
     )
@@ -309,7 +305,7 @@ def test_what_a_specification_asks_for_is_in_the_pods_template() -> None:
     assert TEMPLATE["spec"]["template"]["spec"]["containers"][0]["image"] == "localhost/worker:1"
 
 
-def test_jobs_end_with_their_owner() -> None:
+def test_jobs_have_an_owner_reference() -> None:
     owner = Owner("apps/v1", "Deployment", "farm-coordinator", "1-2-3")
     (action,) = reconcile([design()], [], [], SETTINGS, owner, {}, NOW).actions
     assert isinstance(action, Apply)
@@ -319,7 +315,7 @@ def test_jobs_end_with_their_owner() -> None:
 
 
 class TestInAQueue:
-    """Kueue owns `suspend`, and the number of workers is what it admitted."""
+    """Tests Jobs in a Kueue queue: Kueue owns `suspend` and the number of workers."""
 
     QUEUED = LauncherSettings(
         instance="farm",
@@ -327,7 +323,7 @@ class TestInAQueue:
         minimum_workers=2,
     )
 
-    def test_the_launcher_keeps_its_hands_off(self) -> None:
+    def test_the_launcher_leaves_queued_jobs_unchanged(self) -> None:
         (made,) = plan([design()], settings=self.QUEUED).actions
         assert "suspend" not in spec_of(made)
         assert isinstance(made, Apply)
@@ -337,16 +333,16 @@ class TestInAQueue:
         busy = design(load=Load(1000, 1.0))
         kept = plan([busy], [waiting], settings=self.QUEUED)
         assert kept.actions == ()
-        assert kept.sentences["0001"] == "2 workers asked for, when Kueue admits their Job"
+        assert kept.sentences["0001"] == "2 workers requested, waiting for admission by Kueue"
 
-    def test_a_design_may_name_its_own_queue(self) -> None:
+    def test_a_design_can_name_its_queue(self) -> None:
         for settings in (SETTINGS, self.QUEUED):
             (made,) = plan([replace(design(), queue_name="team")], settings=settings).actions
             assert isinstance(made, Apply)
             assert made.manifest["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "team"
             assert "suspend" not in spec_of(made)
 
-    def test_pausing_leaves_the_queue(self) -> None:
+    def test_pausing_removes_the_job_from_the_queue(self) -> None:
         name = name_for(design(), self.QUEUED)
         result = plan([design(phase=WorkersPhase.PAUSED)], [job(name)], settings=self.QUEUED)
         assert result.actions == (Remove("0001", name),)
@@ -354,7 +350,7 @@ class TestInAQueue:
     @pytest.mark.parametrize(
         ("priority", "label"), [(-1, None), (0, "low"), (4, "low"), (5, "high"), (9, "high")]
     )
-    def test_kueue_is_told_the_highest_class_that_fits(
+    def test_the_highest_matching_priority_class_is_used(
         self, priority: int, label: str | None
     ) -> None:
         classes = (QueuePriority(5, "high"), QueuePriority(0, "low"))

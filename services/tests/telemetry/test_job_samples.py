@@ -88,7 +88,7 @@ def test_lost_workers_and_pods_are_exported() -> None:
     assert values([running_job()], activity)[lost] == 0
     activity.workers_lost = {"j1": 3, "another": 9}
     counts = PodPhaseCounts(
-        asked_for=9,
+        desired=9,
         running=4,
         lost=1,
         preempted=7,

@@ -134,7 +134,7 @@ def test_a_returning_listener_gets_cached_jobs_first(
     feed.listen(before.put)
     while len(before.get(timeout=_DEADLINE_SECONDS)["rows"]) < JOBS:
         pass
-    feed.leave(before.put)
+    feed.remove_listener(before.put)
     assert client.newest_asked.acquire(timeout=_DEADLINE_SECONDS)
     now += away_seconds
     feed.expect()

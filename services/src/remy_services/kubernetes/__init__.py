@@ -1,6 +1,6 @@
-"""Workers as Kubernetes Jobs: one batch/v1 Job for each design that runs.
+"""Runs workers as Kubernetes Jobs, one batch/v1 Job per running design.
 
-`reconcile` decides, and touches nothing: designs and what the cluster holds go in, actions and
-sentences come out. A `Launcher` carries that out against a `Cluster`; only the module of that name
-needs the client of the extra `kubernetes`.
+`reconcile` is pure: it maps designs and observed objects to actions and status sentences. A
+`Launcher` executes them on a `Cluster`. Only the module `cluster` needs the client of the extra
+`kubernetes`.
 """

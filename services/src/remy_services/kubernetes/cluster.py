@@ -1,4 +1,4 @@
-"""The Kubernetes API: objects listed, watched, applied, changed and removed."""
+"""Access to the Kubernetes API: list, watch, apply, patch and delete objects."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Kind = Literal["Job", "Pod", "DesignJob"]
 
 @dataclass(frozen=True)
 class Listed:
-    """All objects of a kind, as they are now."""
+    """Complete list of the objects of a kind."""
 
     kind: Kind
     objects: tuple[Mapping[str, Any], ...]
@@ -45,7 +45,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Changed:
-    """One object is new, or is not what it was."""
+    """An object was added or modified."""
 
     kind: Kind
     object: Mapping[str, Any]
@@ -53,7 +53,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Gone:
-    """One object was removed."""
+    """An object was deleted."""
 
     kind: Kind
     object: Mapping[str, Any]
@@ -66,64 +66,66 @@ _FIELD_MANAGER: Final = "remy-farm-launcher"
 
 
 class Cluster(Protocol):
-    """What is needed of a cluster. All may raise ClusterUnreachable and ClusterRefused."""
+    """The cluster operations in use. All may raise ClusterUnreachable and ClusterRefused."""
 
     def watch(self, kind: Kind) -> AsyncIterator[Change]:
-        """What there is, and then what changes, without end; what there is may be told again."""
+        """Yields a list of all objects, then changes forever. Lists may be repeated."""
 
     async def apply(
         self, manifest: Mapping[str, Any], manager: str = _FIELD_MANAGER
     ) -> Mapping[str, Any]:
-        """Makes the object, or makes it so, by server-side apply; what it is then. A kind that ends
-        in "/status" is the status of that kind."""
+        """Creates or updates an object by server-side apply, and returns it.
+
+        The kind "KIND/status" applies the status subresource.
+        """
 
     async def change(self, kind: Kind, name: str, patch: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Merges the patch into an object; what it is then."""
+        """Applies a merge patch to an object, and returns it."""
 
     async def remove(self, name: str, kind: Kind = "Job") -> None:
-        """Removes an object and what it owns; one that is gone already is no error."""
+        """Deletes an object and its dependents. A missing object is not an error."""
 
     async def deployment(self, name: str) -> Owner:
-        """A Deployment, as an owner of Jobs."""
+        """Returns a Deployment as an owner reference for Jobs."""
 
     async def config_map(self, name: str) -> Mapping[str, bytes] | None:
-        """What a ConfigMap holds, by key; None if there is none."""
+        """Returns the contents of a ConfigMap by key, or None if it does not exist."""
 
     async def close(self) -> None:
-        """Frees what the client holds."""
+        """Closes the client's connections."""
 
 
 class Informer:
-    """Jobs and Pods by their unique ids, kept up to date by what a watch tells."""
+    """Cache of observed Jobs and Pods by uid, updated by watches."""
 
     def __init__(self) -> None:
-        self._held: dict[Kind, dict[str, Mapping[str, Any]]] = {}
+        self._objects: dict[Kind, dict[str, Mapping[str, Any]]] = {}
 
     @property
     def complete(self) -> bool:
-        """Whether both kinds were listed: before, what is not seen may still be there."""
-        return len(self._held) == 2
+        """Whether both kinds have been listed. Before that, missing objects may still exist."""
+        return len(self._objects) == 2
 
     @property
     def jobs(self) -> list[ObservedJob]:
         """All Jobs, by name."""
-        found = map(observed_job, self._held.get("Job", {}).values())
+        found = map(observed_job, self._objects.get("Job", {}).values())
         return sorted(found, key=lambda job: job.name)
 
     @property
     def pods(self) -> list[ObservedPod]:
         """All Pods, by name."""
-        found = map(observed_pod, self._held.get("Pod", {}).values())
+        found = map(observed_pod, self._objects.get("Pod", {}).values())
         return sorted(found, key=lambda pod: pod.name)
 
-    def take(self, change: Change) -> None:
-        """Something was listed, has changed, or is gone."""
+    def update(self, change: Change) -> None:
+        """Applies a change from a watch."""
         if isinstance(change, Listed):
-            self._held[change.kind] = {_uid(each): each for each in change.objects}
+            self._objects[change.kind] = {_uid(each): each for each in change.objects}
         elif isinstance(change, Gone):
-            self._held[change.kind].pop(_uid(change.object), None)
+            self._objects[change.kind].pop(_uid(change.object), None)
         else:
-            self._held[change.kind][_uid(change.object)] = change.object
+            self._objects[change.kind][_uid(change.object)] = change.object
 
 
 def _uid(each: Mapping[str, Any]) -> str:
@@ -131,7 +133,7 @@ def _uid(each: Mapping[str, Any]) -> str:
 
 
 _ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-#: Paths alone: typed models and discovery would cost each start seconds and memory.
+#: API paths. Typed models and discovery would add seconds and memory to each start.
 _RESOURCES: Final = {
     "Job": Resource("apis", "batch", "v1", "Job", True, name="jobs"),
     "Pod": Resource("api", None, "v1", "Pod", True, name="pods"),
@@ -140,30 +142,31 @@ _RESOURCES: Final = {
     "Event": Resource("api", None, "v1", "Event", True, name="events"),
     "DesignJob": Resource("apis", *API_VERSION.split("/"), KIND, True, name="designjobs"),
 }
-#: How long the API server is asked to hold a watch, which is then resumed where it ended.
+#: Requested duration of a watch, which is then resumed at the same resource version.
 _WATCH_SECONDS: Final = 300
-#: How much later than asked a watch may end before its connection counts as dead.
+#: Extra time after which an unfinished watch counts as a dead connection.
 _GRACE_SECONDS: Final = 15.0
-#: What there is is listed anew after so long, should a change have been lost on the way.
+#: Interval between complete lists, in case a change was lost.
 _RESYNC_SECONDS: Final = 1800.0
-#: A watch that ends sooner, and without a word, is not resumed in a tight loop.
+#: A watch without events that ends sooner than this raises an error instead of being resumed in a
+#: loop.
 _SHORTEST_SECONDS: Final = 1.0
 _CALL_TIMEOUT: Final = ClientTimeout(total=30.0)
-#: What may succeed when it is tried again: credentials that ran out are read anew, conflicts pass.
-_PASSING: Final = frozenset(
+#: Retryable statuses. After UNAUTHORIZED the credentials are reloaded.
+_RETRYABLE: Final = frozenset(
     {HTTPStatus.UNAUTHORIZED, HTTPStatus.CONFLICT, HTTPStatus.GONE, HTTPStatus.TOO_MANY_REQUESTS}
 )
 
 
 class _Expired(Exception):
-    """The API server has forgotten the version that a watch was to go on from."""
+    """The resource version from which a watch should resume is no longer available."""
 
 
 class KubernetesCluster:
-    """A namespace of a real cluster, seen through the labels of one farm's workers, or whole if
-    `instance` is None. See Cluster.
+    """A namespace of a real cluster. See Cluster.
 
-    How to reach it comes from KUBECONFIG, or else from the pod's service account.
+    Watches only objects with the labels of the farm `instance`, or all objects if it is None. The
+    connection comes from KUBECONFIG, or from the pod's service account.
     """
 
     def __init__(self, instance: str | None, namespace: str | None = None) -> None:
@@ -187,7 +190,7 @@ class KubernetesCluster:
                             change = Gone if event["type"] == "DELETED" else Changed
                             yield change(kind, event["object"])
                     if version == before and time.monotonic() < began + _SHORTEST_SECONDS:
-                        raise ClusterUnreachable("the Kubernetes API ends every watch at once")
+                        raise ClusterUnreachable("the Kubernetes API ends watches immediately")
 
     async def apply(
         self, manifest: Mapping[str, Any], manager: str = _FIELD_MANAGER
@@ -240,8 +243,8 @@ class KubernetesCluster:
             await client.close()
 
     async def _events(self, kind: Kind, version: str) -> AsyncIterator[Mapping[str, Any]]:
-        """What happens after that version, until the watch ends. Raises _Expired."""
-        async with self._calling() as client:
+        """Yields watch events after a resource version until the watch ends. Raises _Expired."""
+        async with self._translating_errors() as client:
             try:
                 answer: ClientResponse = await client.get(
                     _RESOURCES[kind],
@@ -262,7 +265,7 @@ class KubernetesCluster:
                             raise ApiException(status.get("code"), body=json.dumps(status))
                         yield event
                 finally:
-                    # TLS would say goodbye behind our back, and outlive the event loop.
+                    # Aborts the connection, because a TLS shutdown could outlive the event loop.
                     if answer.connection is not None and answer.connection.transport is not None:
                         answer.connection.transport.abort()
                     answer.close()
@@ -272,7 +275,7 @@ class KubernetesCluster:
                 raise
 
     async def _call(self, verb: str, kind: str, **parameters: Any) -> Any:
-        async with self._calling() as client:
+        async with self._translating_errors() as client:
             return await getattr(client, verb)(
                 _RESOURCES[kind],
                 namespace=self._namespace,
@@ -282,24 +285,24 @@ class KubernetesCluster:
             )
 
     @asynccontextmanager
-    async def _calling(self) -> AsyncIterator[DynamicClient]:
+    async def _translating_errors(self) -> AsyncIterator[DynamicClient]:
         try:
-            yield DynamicClient(await self._connected())
+            yield DynamicClient(await self._connect())
         except ApiException as error:
             if error.status == HTTPStatus.UNAUTHORIZED:
-                # The credentials may have run out: the next call reads them anew.
+                # Expired credentials are reloaded by the next call.
                 await self.close()
-            raise _as_ours(error) from error
+            raise _translate(error) from error
         except (ClientError, OSError, ValueError) as error:
             why = str(error) or type(error).__name__
             raise ClusterUnreachable(f"the Kubernetes API cannot be reached: {why}") from error
         except ConfigException as error:
             raise ClusterUnreachable(f"no Kubernetes cluster is configured: {error}") from error
 
-    async def _connected(self) -> ApiClient:
+    async def _connect(self) -> ApiClient:
         if self._client is None:
             configuration, namespace = await _configuration()
-            if self._client is not None:  # Another call was faster.
+            if self._client is not None:  # A concurrent call has connected.
                 return self._client
             self._namespace = self._namespace or namespace
             self._client = ApiClient(configuration)
@@ -308,7 +311,7 @@ class KubernetesCluster:
 
 
 async def _configuration() -> tuple[Configuration, str]:
-    """How to reach the cluster, and the namespace to work in."""
+    """Returns the client configuration and the namespace."""
     configuration = Configuration()
     file = os.environ.get("KUBECONFIG")
     if not file and (_ACCOUNT / "namespace").exists():
@@ -318,12 +321,12 @@ async def _configuration() -> tuple[Configuration, str]:
     return configuration, loader.current_context["context"].get("namespace") or "default"
 
 
-def _as_ours(error: ApiException) -> ClusterUnreachable | ClusterRefused:
+def _translate(error: ApiException) -> ClusterUnreachable | ClusterRefused:
     code = error.status or 0
     try:
-        words = json.loads(error.body or "")["message"]
+        message = json.loads(error.body or "")["message"]
     except (ValueError, LookupError, TypeError):
-        words = error.reason or str(error)
-    if code in _PASSING or code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return ClusterUnreachable(f"the Kubernetes API cannot serve now: {words}")
-    return ClusterRefused(words)
+        message = error.reason or str(error)
+    if code in _RETRYABLE or code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return ClusterUnreachable(f"the Kubernetes API cannot serve now: {message}")
+    return ClusterRefused(message)

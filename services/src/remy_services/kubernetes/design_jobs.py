@@ -1,15 +1,19 @@
-"""DesignJobs: design jobs as objects of Kubernetes, and the reconciler that keeps both alike. Pure.
+"""DesignJobs: the custom resource of design jobs, and its pure reconciler.
 
-The whole is level-triggered: what there is of objects and jobs goes in, actions come out, and after
-a crash between any two of them the same decisions follow.
+Reconciliation is level-triggered: it maps the present objects and jobs to actions, so it makes the
+same decisions after a crash between any two actions.
 
-* An object that a user applied has one job, whose id follows from the object's identity: whoever
-  tries to submit it again finds it. A job that came by a call has one object, its mirror.
-* Pause, priority and budgets may be changed on both sides. A generation that `status` has not seen
-  is a user's change and goes to the job; otherwise the job's settings go to the object.
-* The finalizer stays for as long as the job may run: deleting an object cancels its job. The job
-  itself, its history and its tables stay on the farm.
-* A mirror goes with its job. A user's object whose job is gone says so, and stays.
+* An object applied by a user has one job, whose id is derived from the object's uid, so that
+repeated
+  submissions find it. A job submitted by a call has one object, its mirror.
+* Pause, priority and budgets can be changed on both sides. A generation that `status` has not
+observed
+  is a user's change and is applied to the job; otherwise the job's settings are written to the
+  object.
+* The finalizer stays while the job may run: deleting an object cancels its job. The job, its
+history and
+  its tables stay on the farm.
+* A mirror is deleted with its job. A user's object without job stays and reports it.
 """
 
 from __future__ import annotations
@@ -55,14 +59,14 @@ from remy_services.kubernetes.observed import JOB_ID_LABEL
 
 API_VERSION: Final = "remy-farm.dev/v1alpha1"
 KIND: Final = "DesignJob"
-#: What of `spec.design` may be changed; the schema keeps the rest as it is.
+#: Paths in `spec.design` that may change; the CRD's schema makes all others immutable.
 MUTABLE: Final = (
     ("stop",),
     *(("search", mode.name, "steps") for mode in MODES if "steps" in mode.lengths),
 )
-#: The farm does not take the object: `status.message` says why.
+#: Phase of an object that the farm refuses; `status.message` says why.
 REFUSED: Final = "Refused"
-#: The farm had the job of this object, and has it no more.
+#: Phase of an object whose job no longer exists.
 MISSING: Final = "Missing"
 
 
@@ -72,29 +76,30 @@ def _phase(state: job_pb2.JobState) -> str:
 
 PHASES: Final = (*(_phase(state) for state in TRANSITIONS), REFUSED, MISSING)
 FINALIZER: Final = "remy-farm.dev/cancel"
-#: Field managers: of what the coordinator adds to objects, and of the objects that it makes.
+#: Field managers of fields that the coordinator adds to objects, and of mirror objects.
 MANAGER: Final = "remy-farm-coordinator"
 MIRROR_MANAGER: Final = "remy-farm-mirror"
 
-#: Of the integers of the API's JSON.
+#: Largest integer of the API's JSON.
 _LARGEST_INT64: Final = 2**63 - 1
-#: Whoever looks at how far a job is does not look more often.
+#: Minimum interval between status writes that only change progress.
 _PROGRESS_SECONDS: Final = 10.0
 _PROGRESS: Final = frozenset(
     {"message", "epoch", "step", "rules", "score", "scoreError", "workers", "cpuSeconds"}
 )
 _NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9]+")
-#: Of names and messages, of which others are made.
+#: Maximum length of names from which other names are derived.
 _LONGEST: Final = 200
 _GONE: Final = (
-    "the farm has this job no more: it was deleted there, or lost with its store; delete this "
-    "object, and apply it again to design anew"
+    "the farm no longer has this job: it was deleted or lost with its store; delete this object "
+    "and "
+    "apply it again to start a new design"
 )
 
 
 @dataclass(frozen=True)
 class ObservedDesignJob:
-    """An object, as the API server has it."""
+    """Observed state of a DesignJob object."""
 
     name: str
     namespace: str
@@ -103,47 +108,47 @@ class ObservedDesignJob:
     generation: int
     created_at: int
     label: str
-    #: Whether it waits for its finalizer to be removed, and whether ours is one.
-    leaving: bool
-    held: bool
-    #: Whether it was made for a job that came by a call.
+    #: Whether the object is being deleted, and whether it has our finalizer.
+    deleting: bool
+    has_finalizer: bool
+    #: Whether the object mirrors a job that was submitted by a call.
     mirror: bool
     spec: Mapping[str, Any]
     status: Mapping[str, Any]
 
     @property
     def job_id(self) -> str:
-        """Of the job that a user's object stands for: sorts by time, as all ids do."""
+        """Id of the job of a user's object. Sorts by creation time, like all job ids."""
         return new_job_id(self.created_at, hashlib.sha256(self.uid.encode()).digest())
 
     @property
-    def seen(self) -> bool:
-        """Whether the status is that of the present spec."""
+    def is_observed(self) -> bool:
+        """Whether the status belongs to the present spec."""
         return bool(self.status.get("observedGeneration") == self.generation)
 
     @property
     def design(self) -> Mapping[str, Any]:
-        """The specification, as it was applied."""
+        """The specification, as applied."""
         design: Mapping[str, Any] = self.spec["design"]
         return design
 
     def condition(self, kind: str) -> Mapping[str, Any]:
-        """The condition of this type in the status; empty if there is none."""
+        """Returns the status condition of this type, or an empty mapping."""
         conditions: Iterable[Mapping[str, Any]] = self.status.get("conditions") or ()
         return next((each for each in conditions if each["type"] == kind), {})
 
     def manifest(self, kind: str = KIND, **rest: Any) -> dict[str, Any]:
-        """What is applied to it, and to no other of its name."""
+        """Builds a manifest for this object; the uid excludes a recreated object."""
         metadata = {"name": self.name, "uid": self.uid, **rest.pop("metadata", {})}
         return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, **rest}
 
     def reference(self) -> dict[str, Any]:
-        """The object, as others refer to it."""
+        """Returns an owner reference to the object."""
         return {"apiVersion": API_VERSION, "kind": KIND, "name": self.name, "uid": self.uid}
 
 
 def observed_design_job(found: Mapping[str, Any]) -> ObservedDesignJob:
-    """An object from the API's JSON."""
+    """Parses a DesignJob from the API's JSON."""
     metadata = found["metadata"]
     managers = {each.get("manager") for each in metadata.get("managedFields") or ()}
     created = datetime.fromisoformat(metadata["creationTimestamp"])
@@ -155,8 +160,8 @@ def observed_design_job(found: Mapping[str, Any]) -> ObservedDesignJob:
         generation=metadata["generation"],
         created_at=int(created.timestamp()),
         label=(metadata.get("labels") or {}).get(JOB_ID_LABEL, ""),
-        leaving="deletionTimestamp" in metadata,
-        held=FINALIZER in (metadata.get("finalizers") or ()),
+        deleting="deletionTimestamp" in metadata,
+        has_finalizer=FINALIZER in (metadata.get("finalizers") or ()),
         mirror=MIRROR_MANAGER in managers,
         spec=found["spec"],
         status=found.get("status") or {},
@@ -165,20 +170,20 @@ def observed_design_job(found: Mapping[str, Any]) -> ObservedDesignJob:
 
 @dataclass(frozen=True)
 class Known:
-    """What the coordinator remembers of an object; it may forget it, as at its end."""
+    """The coordinator's memory about an object, which may be lost in a restart."""
 
-    #: The generation that was refused last, and why.
+    #: Generation of the last refusal, and its reason.
     refused: int = 0
     refusal: str = ""
-    #: What was published, as it stands in the status.
+    #: Status field `result` of the published results.
     result: Mapping[str, Any] | None = None
-    #: When the status was written last, in seconds since 1970.
+    #: Unix time of the last status write.
     written_at: float = 0.0
 
 
 @dataclass(frozen=True)
 class ApplyObject:
-    """Apply this object, or what of it is the coordinator's. A status has the kind `.../status`."""
+    """Apply the coordinator's fields of an object. The kind `.../status` applies the status."""
 
     uid: str
     manifest: Mapping[str, Any]
@@ -187,7 +192,7 @@ class ApplyObject:
 
 @dataclass(frozen=True)
 class ChangeSpec:
-    """Merge the patch into the object, unless it has changed; then the status has seen it."""
+    """Patch an object unless it has changed, then set its status as observed."""
 
     uid: str
     name: str
@@ -197,7 +202,7 @@ class ChangeSpec:
 
 @dataclass(frozen=True)
 class RemoveObject:
-    """Remove the object."""
+    """Delete the object."""
 
     uid: str
     name: str
@@ -205,7 +210,7 @@ class RemoveObject:
 
 @dataclass(frozen=True)
 class Ask:
-    """Ask the farm for this, as any client would. `job_id` is that of a job to be submitted."""
+    """Send a request to the farm. `job_id` is the id of a job to be submitted."""
 
     uid: str
     generation: int
@@ -216,7 +221,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Publish:
-    """Write table, scores and digest of the job to a ConfigMap, and remember them."""
+    """Write the job's table, scores and digest to a ConfigMap."""
 
     uid: str
     seen: ObservedDesignJob
@@ -232,10 +237,10 @@ def reconcile_objects(
     known: Mapping[str, Known],
     now: float,
 ) -> Iterator[ObjectAction]:
-    """What to do next, in order; `now` is in seconds since 1970.
+    """Yields the next actions in order; `now` is Unix time.
 
-    `jobs` are all of the farm, by id; None: another coordinator is at work on it. Where an action
-    fails or is refused, those after it of the same object must not be made.
+    `jobs` are all jobs of the farm by id; None marks a job that another coordinator holds. If an
+    action fails or is refused, later actions for the same object must be skipped.
     """
     by_label = {label_of(job_id): job_id for job_id in jobs}
     mirrored = set()
@@ -245,7 +250,7 @@ def reconcile_objects(
         if job_id in jobs and jobs[job_id] is None:
             continue
         pair = _Pair(seen, jobs.get(job_id), known.get(seen.uid, Known()), now)
-        yield from pair.leave() if seen.leaving else pair.keep()
+        yield from pair.reconcile_deletion() if seen.deleting else pair.reconcile()
     for job_id, job in jobs.items():
         # Evaluation jobs have no specification that a DesignJob could hold.
         if job is None or job.HasField("evaluation"):
@@ -256,7 +261,7 @@ def reconcile_objects(
 
 @dataclass(frozen=True)
 class _Pair:
-    """An object beside its job."""
+    """An object and its job."""
 
     seen: ObservedDesignJob
     job: job_pb2.Job | None
@@ -265,52 +270,53 @@ class _Pair:
 
     @property
     def refusal(self) -> str:
-        """Why the present spec was refused; empty if it was not."""
+        """Why the present spec was refused; empty if it was accepted."""
         if self.known.refused == self.seen.generation:
             return self.known.refusal
         accepted = self.seen.condition("Accepted")
-        is_told = self.seen.seen and accepted.get("reason") == REFUSED
+        is_told = self.seen.is_observed and accepted.get("reason") == REFUSED
         return str(accepted["message"]) if is_told else ""
 
-    def leave(self) -> Iterator[ObjectAction]:
-        """The object is being deleted: its job ends first."""
+    def reconcile_deletion(self) -> Iterator[ObjectAction]:
+        """Cancels the job of an object that is being deleted, then removes the finalizer."""
         if self.job is None or self.job.state in FINAL:
-            yield from self.hold(False)
+            yield from self.set_finalizer(False)
             return
         if self.job.state != CANCELLING:
             yield self.ask(messages.CancelJobRequest(job=self.job.id))
         yield from self.write(self.status(self.seen.status.get("observedGeneration", 0)))
 
-    def keep(self) -> Iterator[ObjectAction]:
-        """The object is to stay."""
+    def reconcile(self) -> Iterator[ObjectAction]:
+        """Reconciles an object that is not being deleted."""
         if self.job is not None:
-            yield from self.follow(self.job)
+            yield from self.reconcile_job(self.job)
         elif self.seen.mirror:
             yield RemoveObject(self.seen.uid, self.seen.name)
         elif self.known.refused == self.seen.generation or self.seen.status.get("jobID"):
-            yield from self.hold(False)
+            yield from self.set_finalizer(False)
             yield from self.write(self.status(self.seen.generation))
         else:
-            yield from self.hold(True)
+            yield from self.set_finalizer(True)
             yield self.submission()
 
-    def follow(self, job: job_pb2.Job) -> Iterator[ObjectAction]:
+    def reconcile_job(self, job: job_pb2.Job) -> Iterator[ObjectAction]:
         seen, observed = self.seen, self.seen.status.get("observedGeneration", 0)
-        if seen.held != (job.state not in FINAL):
-            # What follows is for the version that this makes.
-            yield from self.hold(not seen.held)
+        if seen.has_finalizer != (job.state not in FINAL):
+            # Further actions apply to the version that this write creates.
+            yield from self.set_finalizer(not seen.has_finalizer)
             return
         if self.refusal:
             observed = seen.generation
-        elif seen.seen:
-            if patch := _changes_of_spec(seen, job):
+        elif seen.is_observed:
+            if patch := _patch_for_object(seen, job):
                 version = {"resourceVersion": seen.version}
                 patch = {"metadata": version, "spec": patch}
                 yield ChangeSpec(seen.uid, seen.name, patch, self.status(observed))
                 return
         elif job.state not in (PAUSING, CANCELLING):
-            # They are seen once they are asked for: what a client asks for later is not undone.
-            yield from map(self.ask, _changes_of_job(seen, job))
+            # The change counts as observed once it is requested, so later changes by clients are
+            # not undone.
+            yield from map(self.ask, _requests_for_job(seen, job))
             observed = seen.generation
         if job.state in FINAL and job.progress.step and self.result.get("revision") != job.revision:
             yield Publish(seen.uid, seen, job)
@@ -321,10 +327,10 @@ class _Pair:
     def result(self) -> Mapping[str, Any]:
         return self.known.result or self.seen.status.get("result") or {}
 
-    def hold(self, wanted: bool) -> Iterator[ObjectAction]:
-        """Has the finalizer there, or not."""
+    def set_finalizer(self, wanted: bool) -> Iterator[ObjectAction]:
+        """Adds or removes the finalizer."""
         seen = self.seen
-        if wanted != seen.held:
+        if wanted != seen.has_finalizer:
             job_id = seen.job_id if self.job is None else self.job.id
             metadata = {
                 "labels": {JOB_ID_LABEL: label_of(job_id)},
@@ -348,7 +354,7 @@ class _Pair:
         return Ask(seen.uid, seen.generation, request, seen.job_id, spec.get("paused", False))
 
     def write(self, status: Mapping[str, Any]) -> Iterator[ObjectAction]:
-        """The status, and what changed as an event, unless it stands there already."""
+        """Writes the status and emits events, unless the status is unchanged."""
         before = self.seen.status
         changed = {
             key for key in before.keys() | status.keys() if before.get(key) != status.get(key)
@@ -362,7 +368,7 @@ class _Pair:
         yield ApplyObject(self.seen.uid, self.seen.manifest(f"{KIND}/status", status=status))
 
     def status(self, observed: int) -> dict[str, Any]:
-        """All that the status is to say, with `observed` as the generation that was seen."""
+        """Builds the status, with `observed` as the observed generation."""
         job, seen = self.job, self.seen
         status: dict[str, Any] = {"observedGeneration": observed}
         if job is None:
@@ -371,7 +377,7 @@ class _Pair:
             if seen.status.get("jobID"):
                 status = {**seen.status, **status}
         else:
-            status |= _figures(job)
+            status |= _progress_fields(job)
             if self.result:
                 status["result"] = dict(self.result)
         status["conditions"] = list(self.conditions(status["phase"]))
@@ -383,7 +389,7 @@ class _Pair:
         if why := self.refusal or ("" if job is not None else _GONE):
             yield self.condition("Accepted", False, MISSING if phase == MISSING else REFUSED, why)
         else:
-            yield self.condition("Accepted", True, "Accepted", "the farm works by this spec")
+            yield self.condition("Accepted", True, "Accepted", "the farm accepted this spec")
         yield self.condition("Running", state in ACTIVE, phase)
         complete, failed = phase, phase
         message = ""
@@ -395,9 +401,9 @@ class _Pair:
         yield self.condition("Complete", state == SUCCEEDED, complete)
         yield self.condition("Failed", state == FAILED, failed, message)
 
-    def condition(self, kind: str, holds: bool, reason: str, message: str = "") -> dict[str, Any]:
+    def condition(self, kind: str, is_true: bool, reason: str, message: str = "") -> dict[str, Any]:
         old = self.seen.condition(kind)
-        value = "True" if holds else "False"
+        value = "True" if is_true else "False"
         same = old.get("status") == value
         return {
             "type": kind,
@@ -408,21 +414,23 @@ class _Pair:
         }
 
     def events(self, status: Mapping[str, Any]) -> Iterator[ObjectAction]:
-        """What the change of the status means to people, once even after a crash."""
+        """Emits Kubernetes events for a status change; repeated ones after a crash have the same
+        name.
+        """
         before, phase = self.seen.status, status["phase"]
         accepted = status["conditions"][0]
         was_accepted = self.seen.condition("Accepted").get("status", "True")
         message = status.get("message", "")
         if phase != before.get("phase"):
             warns = phase in ("Failed", REFUSED, MISSING)
-            words = message or f"job {status.get('jobID', '')}: {phase.lower()}"
-            yield self.event(phase, words, warns=warns)
+            text = message or f"job {status.get('jobID', '')}: {phase.lower()}"
+            yield self.event(phase, text, warns=warns)
         if accepted["status"] == "False" != was_accepted and self.job is not None:
             yield self.event("ChangeRefused", accepted["message"], warns=True)
         if status.get("epoch", 0) > before.get("epoch", 0):
-            words = f"epochs done: {status['epoch']}, rules: {status['rules']}"
+            text = f"epochs done: {status['epoch']}, rules: {status['rules']}"
             score = f", score {status['score']}" if "score" in status else ""
-            yield self.event("EpochFinished", words + score)
+            yield self.event("EpochFinished", text + score)
 
     def event(self, reason: str, message: str, *, warns: bool = False) -> ObjectAction:
         seen, stamp = self.seen, _stamp(self.now)
@@ -447,8 +455,8 @@ class _Pair:
         return ApplyObject(seen.uid, event)
 
 
-def _figures(job: job_pb2.Job) -> dict[str, Any]:
-    """How far a job is, without floats."""
+def _progress_fields(job: job_pb2.Job) -> dict[str, Any]:
+    """Returns the status fields of a job's progress, without floats."""
     progress = job.progress
     figures: dict[str, Any] = {
         "jobID": job.id,
@@ -474,8 +482,11 @@ def _figures(job: job_pb2.Job) -> dict[str, Any]:
     return figures
 
 
-def _changes_of_job(seen: ObservedDesignJob, job: job_pb2.Job) -> Iterator[Message]:
-    """What makes of the job what the object says. Budgets that it does not name stay."""
+def _requests_for_job(seen: ObservedDesignJob, job: job_pb2.Job) -> Iterator[Message]:
+    """Yields the requests that apply the object's settings to the job.
+
+    Budgets that the object omits stay unchanged.
+    """
     spec, extend = seen.spec, messages.ExtendJobRequest()
     if spec.get("priority", 0) != job.priority:
         extend.priority = spec.get("priority", 0)
@@ -495,8 +506,8 @@ def _changes_of_job(seen: ObservedDesignJob, job: job_pb2.Job) -> Iterator[Messa
         yield messages.PauseJobRequest(job=job.id)
 
 
-def _changes_of_spec(seen: ObservedDesignJob, job: job_pb2.Job) -> dict[str, Any]:
-    """What makes of the object what the job is, as a merge patch of its spec."""
+def _patch_for_object(seen: ObservedDesignJob, job: job_pb2.Job) -> dict[str, Any]:
+    """Returns the merge patch that writes the job's settings to the object's spec."""
     patch: dict[str, Any] = {}
     design: dict[str, Any] = {}
     is_paused = job.state in (PAUSED, PAUSING)
@@ -505,8 +516,8 @@ def _changes_of_spec(seen: ObservedDesignJob, job: job_pb2.Job) -> dict[str, Any
     if job.priority != seen.spec.get("priority", 0):
         patch["priority"] = job.priority
     if job.spec.stop != _stop(seen):
-        gone = dict.fromkeys(seen.design.get("stop", {}))
-        design["stop"] = {**gone, **tree_of(job.spec.stop)}
+        removed = dict.fromkeys(seen.design.get("stop", {}))
+        design["stop"] = {**removed, **tree_of(job.spec.stop)}
     given, present = _steps(seen, job)
     if given != present:
         design["search"] = {_mode(job): {"steps": present}}
@@ -520,8 +531,10 @@ def _stop(seen: ObservedDesignJob) -> spec_pb2.Stop:
 
 
 def _steps(seen: ObservedDesignJob, job: job_pb2.Job) -> tuple[int, int]:
-    """The length of the schedule that the object names, and the job's; the job's twice where the
-    object leaves it open."""
+    """Returns the schedule's steps in the object and in the job.
+
+    If the object leaves the steps open, both are the job's.
+    """
     mode = _mode(job)
     given: Mapping[str, Any] = seen.design.get("search", {}).get(mode, {})
     present = getattr(getattr(job.spec.search, mode), "steps", 0)
@@ -535,12 +548,12 @@ def _mode(job: job_pb2.Job) -> str:
 
 
 def mirror_of(job: job_pb2.Job) -> dict[str, Any]:
-    """The object of a job that came by a call."""
-    said = spec_pb2.DesignSpec()
-    fill(said, read_yaml(to_yaml(job.spec), "the job's specification"))
+    """Builds the mirror object of a job that was submitted by a call."""
+    named_spec = spec_pb2.DesignSpec()
+    fill(named_spec, read_yaml(to_yaml(job.spec), "the job's specification"))
     part = _NOT_IN_NAMES.sub("-", job.name.lower())[:_LONGEST].strip("-")
     spec: dict[str, Any] = {
-        "design": tree_of(said),
+        "design": tree_of(named_spec),
         "priority": job.priority,
         "weight": _decimal(job.weight),
         "queueName": job.queue_name,
@@ -554,7 +567,7 @@ def mirror_of(job: job_pb2.Job) -> dict[str, Any]:
 
 
 def tree_of(message: Message) -> dict[str, Any]:
-    """What a message says, every value in its long form, without floats."""
+    """Converts a message to a tree with explicit values and without floats."""
 
     def value_of(field: FieldDescriptor, value: Any) -> Any:
         if is_submessage(field):
@@ -573,7 +586,7 @@ def tree_of(message: Message) -> dict[str, Any]:
 
 
 def with_numbers(tree: Any, message: Descriptor) -> Any:
-    """The tree of such a message with numbers for decimals in quotes, as a file has them."""
+    """Converts quoted decimals in an object's tree to numbers, as in a specification file."""
     if not isinstance(tree, Mapping):
         return tree
 

@@ -1,4 +1,4 @@
-"""Keeps the cluster's worker Jobs as the designs want them."""
+"""Launcher: creates, scales and removes worker Jobs to match the running designs."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ from remy_services.kubernetes.reconciliation import Action, Apply, Backoff, Plan
 
 _log = structlog.get_logger(__name__)
 
-#: How often the designs are looked at when nobody says that they changed.
+#: Interval between reconciliations without change notifications.
 _LOOK_SECONDS: Final = 2.0
-#: Changes that come together are answered together.
+#: Delay to batch changes that arrive together.
 _SETTLE_SECONDS: Final = 0.2
-#: How long a refusal is remembered after it would have been tried again.
+#: Time for which a refusal is remembered after its retry time.
 _REFUSAL_SECONDS: Final = 60.0
-#: Between two tries to reach the API server, twice as long each time.
+#: Backoff of connections to the API server; doubles up to the maximum.
 _RETRY_SECONDS: Final = 1.0
-_MOST_RETRY_SECONDS: Final = 15.0
+_MAX_RETRY_SECONDS: Final = 15.0
 
 
 @dataclass(frozen=True)
 class Report:
-    """What there is to say of the workers of the running designs."""
+    """Status of the workers of the running designs."""
 
-    #: One sentence each.
+    #: Status sentence by job id.
     sentences: Mapping[str, str] = field(default_factory=dict)
     counted: Mapping[str, PodPhaseCounts] = field(default_factory=dict)
-    #: Pods whose workers ended in themselves, and not with their nodes.
+    #: Names of pods whose worker crashed, as opposed to its node.
     crashed: frozenset[str] = frozenset()
 
 
 class Launcher:
-    """Runs until it is cancelled, whatever the cluster does. Everything happens in one event loop.
+    """Reconciles worker Jobs until it is cancelled, across errors of the cluster.
 
-    `designs` is asked for all jobs that the coordinator knows, at least every two seconds; `tell`
-    hears what there is to say, whenever it changes.
+    `designs` returns all jobs of the coordinator, and is called at least every two seconds;
+    `on_report` gets each changed report. Everything runs in one event loop.
     """
 
     def __init__(
@@ -61,33 +61,33 @@ class Launcher:
         cluster: Cluster,
         settings: LauncherSettings,
         designs: Callable[[], Iterable[Design]],
-        tell: Callable[[Report], None],
+        on_report: Callable[[Report], None],
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._cluster = cluster
         self._settings = settings
         self._designs = designs
-        self._tell = tell
+        self._on_report = on_report
         self._clock = clock
         self._informer = Informer()
         self._changed = asyncio.Event()
-        self._trouble: dict[str, str] = {}
+        self._watch_errors: dict[str, str] = {}
         self._refusals: dict[str, Backoff] = {}
         self._past: Mapping[str, Past] = {}
-        self._told = Report()
+        self._last_report = Report()
 
-    def look(self) -> None:
-        """The designs have changed."""
+    def notify_changed(self) -> None:
+        """Triggers a reconciliation because the designs have changed."""
         self._changed.set()
 
     async def run(self) -> None:
-        """Keeps the Jobs; returns only by being cancelled."""
+        """Runs the reconciliation loop until cancelled."""
         try:
             owner = await self._find_owner()
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._keep_up("Job"))
-                group.create_task(self._keep_up("Pod"))
+                group.create_task(self._watch("Job"))
+                group.create_task(self._watch("Pod"))
                 group.create_task(self._work(owner))
         finally:
             await self._cluster.close()
@@ -100,26 +100,26 @@ class Launcher:
                 _log.warning("worker jobs have no owner", why=str(refusal))
                 return None
             except ClusterUnreachable as trouble:
-                self._say_unreachable(str(trouble))
+                self._report_unreachable(str(trouble))
                 await asyncio.sleep(_RETRY_SECONDS)
         return None
 
-    async def _keep_up(self, kind: Kind) -> None:
+    async def _watch(self, kind: Kind) -> None:
         wait = _RETRY_SECONDS
         while True:
             try:
                 async for change in self._cluster.watch(kind):
-                    self._informer.take(change)
-                    self._trouble.pop(kind, None)
+                    self._informer.update(change)
+                    self._watch_errors.pop(kind, None)
                     self._changed.set()
                     wait = _RETRY_SECONDS
             except KubernetesError as trouble:
-                if self._trouble.get(kind) != str(trouble):
-                    _log.warning("nothing is heard of worker jobs", kind=kind, why=str(trouble))
-                self._trouble[kind] = str(trouble)
+                if self._watch_errors.get(kind) != str(trouble):
+                    _log.warning("the watch of worker jobs failed", kind=kind, why=str(trouble))
+                self._watch_errors[kind] = str(trouble)
                 self._changed.set()
                 await asyncio.sleep(wait)
-                wait = min(_MOST_RETRY_SECONDS, 2 * wait)
+                wait = min(_MAX_RETRY_SECONDS, 2 * wait)
 
     async def _work(self, owner: Owner | None) -> None:
         while True:
@@ -128,8 +128,8 @@ class Launcher:
                     await self._changed.wait()
                 await asyncio.sleep(_SETTLE_SECONDS)
             self._changed.clear()
-            if self._trouble:
-                self._say_unreachable(next(iter(self._trouble.values())))
+            if self._watch_errors:
+                self._report_unreachable(next(iter(self._watch_errors.values())))
             elif self._informer.complete:
                 await self._step(owner)
 
@@ -146,7 +146,7 @@ class Launcher:
         self._past = plan.past
         for action in plan.actions:
             await self._act(action)
-        self._say(plan)
+        self._report_plan(plan)
 
     async def _act(self, action: Action) -> None:
         before = self._refusals.get(action.job_id)
@@ -158,7 +158,7 @@ class Launcher:
                 spec = action.manifest["spec"]
                 await self._cluster.apply(action.manifest)
                 _log.info(
-                    "a worker job is applied",
+                    "applied a worker job",
                     job=action.job_id,
                     name=name,
                     workers=spec["parallelism"],
@@ -166,17 +166,17 @@ class Launcher:
                 )
             else:
                 await self._cluster.remove(action.name)
-                _log.info("a worker job is removed", job=action.job_id, name=action.name)
+                _log.info("removed a worker job", job=action.job_id, name=action.name)
             self._refusals.pop(action.job_id, None)
         except KubernetesError as trouble:
             refusal = Backoff.after(before, str(trouble), self._clock())
             self._refusals[action.job_id] = refusal
             if before is None or before.why != refusal.why:
-                _log.warning("a worker job is refused", job=action.job_id, why=refusal.why)
+                _log.warning("a worker job was refused", job=action.job_id, why=refusal.why)
 
-    def _say(self, plan: Plan) -> None:
-        said = {
-            job_id: reconciliation.of_refusal(self._refusals[job_id].why)
+    def _report_plan(self, plan: Plan) -> None:
+        sentences = {
+            job_id: reconciliation.describe_refusal(self._refusals[job_id].why)
             if job_id in self._refusals
             else sentence
             for job_id, sentence in plan.sentences.items()
@@ -185,14 +185,14 @@ class Launcher:
         self._refusals = {
             job_id: each for job_id, each in self._refusals.items() if each.until > stale
         }
-        self._report(Report(said, plan.counted, plan.crashed))
+        self._report(Report(sentences, plan.counted, plan.crashed))
 
-    def _say_unreachable(self, why: str) -> None:
-        sentence = reconciliation.of_unreachable(why)
+    def _report_unreachable(self, why: str) -> None:
+        sentence = reconciliation.describe_unreachable(why)
         running = [each.job_id for each in self._designs() if each.phase is WorkersPhase.RUNNING]
         self._report(Report(dict.fromkeys(running, sentence)))
 
     def _report(self, report: Report) -> None:
-        if report != self._told:
-            self._told = report
-            self._tell(report)
+        if report != self._last_report:
+            self._last_report = report
+            self._on_report(report)

@@ -1,4 +1,4 @@
-"""The Job of a design as it is sent to Kubernetes, and the settings that it is made with."""
+"""Builds the Kubernetes Job of a design from the launcher's settings."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from remy_services.kubernetes.observed import (
 
 
 class KubernetesError(Exception):
-    """The cluster did not do as it was asked. The message is one sentence."""
+    """An operation on the cluster failed. The message is one sentence."""
 
 
 class ClusterUnreachable(KubernetesError):
-    """The API server does not answer, or cannot serve now; later it may."""
+    """The API server is unreachable or temporarily unavailable."""
 
 
 class ClusterRefused(KubernetesError):
-    """The API server understood and refused: a missing right, a quota, a policy, a mistake."""
+    """The API server refused the request: permission, quota, policy or invalid object."""
 
 
 class ConfigurationError(Exception):
-    """What the launcher was told about its workers makes no sense. One sentence."""
+    """The launcher's settings are invalid. The message is one sentence."""
 
 
 _Count = Annotated[int, Meta(ge=1)]
@@ -48,7 +48,7 @@ _Positive = Annotated[float, Meta(gt=0)]
 
 @dataclass(frozen=True)
 class Owner:
-    """The object whose end is also the end of the workers' Jobs."""
+    """Owner of worker Jobs, whose deletion also deletes them."""
 
     api_version: str
     kind: str
@@ -57,43 +57,43 @@ class Owner:
 
 
 class WorkerLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a specification may ask for."""
+    """Limits of the `workers` section of a specification."""
 
-    #: Workers of one design.
+    #: Maximum workers of one design.
     maximum_workers: _Count = 100
-    #: Images, as patterns in the manner of a shell ("registry.example/remy-farm/*").
+    #: Allowed images, as shell patterns ("registry.example/remy-farm/*").
     images: tuple[str, ...] = ()
-    #: CPUs and memory of one worker.
+    #: Maximum CPUs and memory of one worker.
     cpus: _Positive = 64.0
     memory_mib: _Count = 262144
 
 
 class QueuePriority(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The WorkloadPriorityClass of designs that have at least this priority."""
+    """Maps jobs with at least this priority to a Kueue WorkloadPriorityClass."""
 
     at_least: int
     workload_priority_class: str
 
 
 class LauncherSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the launcher makes Jobs."""
+    """Settings of the launcher."""
 
-    #: Tells this farm's Jobs from others' in the namespace; the beginning of their names.
+    #: Label value and name prefix that distinguish this farm's Jobs in the namespace.
     instance: Annotated[str, Meta(pattern="^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")]
-    #: A batch/v1 Job that lacks a name, labels of its own, `parallelism` and `suspend`. Its first
-    #: container is the worker.
+    #: batch/v1 Job without name, farm labels, `parallelism` and `suspend`. The first container is
+    #: the #: worker.
     template: dict[str, Any]
-    #: Workers of a design whose specification does not say how many.
+    #: Default bounds of the number of workers, if the specification sets none.
     minimum_workers: _Count = 1
     maximum_workers: _Count = 10
     limits: WorkerLimits = WorkerLimits()
-    #: What Kueue is told of priorities; a design that none of them fits has its queue's.
+    #: Kueue priority classes by job priority. Other jobs get their queue's default.
     queue_priorities: tuple[QueuePriority, ...] = ()
-    #: The Deployment whose end is also the end of the Jobs; empty: none.
+    #: Name of the Deployment that owns the Jobs; empty for none.
     owner_deployment: str = ""
-    #: How long the workers of a finished design may take to end by themselves.
+    #: Time for the workers of a finished design to exit by themselves.
     finish_seconds: _Positive = 60.0
-    #: After how long a Job that failed too often is tried anew.
+    #: Delay before a Job that exceeded its backoff limit is recreated.
     retry_seconds: _Positive = 300.0
 
 
@@ -101,7 +101,7 @@ _MOST_BYTES: Final = 1 << 20
 
 
 def read_settings(path: Path) -> LauncherSettings:
-    """The settings in a YAML file. Raises ConfigurationError."""
+    """Reads settings from a YAML file. Raises ConfigurationError."""
     try:
         content = read_file(path, limit=_MOST_BYTES)
         settings = msgspec.yaml.decode(content, type=LauncherSettings)
@@ -124,13 +124,13 @@ def read_settings(path: Path) -> LauncherSettings:
 
 
 class WorkersPhase(Enum):
-    """What a design wants of its workers."""
+    """Desired activity of a design's workers."""
 
-    #: They should work.
+    #: Workers should run.
     RUNNING = "running"
-    #: They should stop, and may be wanted again.
+    #: Workers should stop, and may be needed again.
     PAUSED = "paused"
-    #: They are not needed any more, and end by themselves.
+    #: Workers are no longer needed, and exit by themselves.
     ENDED = "ended"
 
 
@@ -150,57 +150,57 @@ _PHASES: Final = {
 
 @dataclass(frozen=True)
 class Load:
-    """How much work there is, as far as it is known."""
+    """Amount of work of a design; None where unknown."""
 
-    #: Simulations of a step, which can all run at once.
+    #: Number of simulations of a step, which can all run in parallel.
     step_simulations: int | None = None
-    #: For how much of the time, of late, every thread of its workers has been busy.
+    #: Recent fraction of time with all worker threads busy.
     saturated_share: float | None = None
-    #: CPU time that the design's budget still allows.
+    #: Remaining CPU time of the design's budget.
     cpu_seconds_left: float | None = None
 
 
 @dataclass(frozen=True)
 class Design:
-    """A design job, as far as its workers are concerned."""
+    """Attributes of a design job that determine its workers."""
 
     job_id: str
     phase: WorkersPhase
     workers: spec_pb2.Workers = field(default_factory=spec_pb2.Workers)
     load: Load = field(default_factory=Load)
-    #: When it ended, in seconds since 1970; None while it has not.
+    #: Unix time of its end; None while it has not ended.
     ended_at: float | None = None
     priority: int = 0
-    #: Of Kueue, for its Job; empty: the template's, if it has one.
+    #: Kueue queue of its Job; empty for the template's queue, if any.
     queue_name: str = ""
 
 
 def design_of(job: job_pb2.Job, saturated_share: float | None = None) -> Design:
-    """The design that a job stands for; for the share see Load."""
+    """Builds the Design of a job. For `saturated_share` see Load."""
     ended_at = job.end_time.seconds + job.end_time.nanos / 1e9 if job.HasField("end_time") else None
     progress, stop = job.progress, job.spec.stop
     left = stop.cpu_seconds - progress.cpu_seconds if stop.HasField("cpu_seconds") else None
     simulations = progress.candidates * job.spec.search.specimens
     load = Load(simulations or None, saturated_share, left)
-    # An evaluation job has no specification: its workers are by the farm's own settings.
+    # An evaluation job has no specification, so the launcher's defaults apply to its workers.
     workers = job.spec.workers
     return Design(job.id, _PHASES[job.state], workers, load, ended_at, job.priority, job.queue_name)
 
 
-#: Names the design to a worker, which then takes tasks of no other.
+#: Environment variable that dedicates a worker to a job.
 JOB_VARIABLE: Final = "REMY_FARM_WORKER_JOB"
 _QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 _QUEUE_PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
 _LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _NAME_PART: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,18}[a-z0-9])?")
-_MOST_NAME_BYTES: Final = 63
+_MAX_NAME_BYTES: Final = 63
 
 
 def job_of(design: Design, settings: LauncherSettings, owner: Owner | None) -> dict[str, Any]:
-    """The Job without `parallelism` and `suspend`, the two things about it that may change.
+    """Builds a design's Job without `parallelism` and `suspend`, which may change.
 
-    Its name holds a digest of all the rest, so that another image or another template is another
-    Job. Raises ClusterRefused if the specification asks for more than the limits allow.
+    The name contains a digest of everything else, so a changed image or template gives another Job.
+    Raises ClusterRefused if the specification exceeds the limits.
     """
     trouble = limit_violation(design.workers, settings.limits)
     if trouble is not None:
@@ -231,11 +231,11 @@ def job_of(design: Design, settings: LauncherSettings, owner: Owner | None) -> d
 
 
 def limit_violation(workers: spec_pb2.Workers, limits: WorkerLimits) -> str | None:
-    """What of a specification's `workers` this farm does not allow, in one sentence."""
+    """Returns one sentence about a violated limit of `workers`, or None."""
     if workers.HasField("image") and not any(
         fnmatchcase(workers.image, pattern) for pattern in limits.images
     ):
-        allowed = ", ".join(limits.images) or "none but its own"
+        allowed = ", ".join(limits.images) or "only its own image"
         return f"workers.image is {workers.image}, but this farm allows {allowed}"
     if workers.cpus > limits.cpus:
         return f"workers.cpus is {workers.cpus:g}, but this farm allows at most {limits.cpus:g}"
@@ -253,22 +253,22 @@ def limit_violation(workers: spec_pb2.Workers, limits: WorkerLimits) -> str | No
 
 
 def is_queued(job: Mapping[str, Any]) -> bool:
-    """Whether Kueue decides when the Job runs; then `suspend` is Kueue's field."""
+    """Returns whether Kueue manages the Job. Then `suspend` is owned by Kueue."""
     return _QUEUE_LABEL in (job.get("metadata", {}).get("labels") or {})
 
 
 def threads_of(job: Mapping[str, Any]) -> int:
-    """Threads that a worker of the Job simulates with: the CPUs it asks for, rounded up."""
+    """Returns the number of simulation threads of a worker: its requested CPUs, rounded up."""
     resources = job["spec"]["template"]["spec"]["containers"][0].get("resources") or {}
-    asked = [(resources.get(kind) or {}).get("cpu") for kind in ("requests", "limits")]
-    # Kubernetes takes a limit for the request where there is none.
-    text = str(next(filter(None, asked), "1"))
+    resources_asked = [(resources.get(kind) or {}).get("cpu") for kind in ("requests", "limits")]
+    # Without a request, Kubernetes uses the limit as the request.
+    text = str(next(filter(None, resources_asked), "1"))
     value = float(text[:-1]) / 1000 if text.endswith("m") else float(text)
     return max(1, -int(-value // 1))
 
 
 def label_of(job_id: str) -> str:
-    """The id as a label's value."""
+    """Returns the job id as a valid label value, hashed if necessary."""
     if _LABEL_VALUE.fullmatch(job_id):
         return job_id
     return hashlib.sha256(job_id.encode()).hexdigest()[:20]
@@ -280,21 +280,21 @@ def _set_up_worker(container: dict[str, Any], design: Design) -> None:
     container["env"] = [*others, {"name": JOB_VARIABLE, "value": design.job_id}]
     if workers.HasField("image"):
         container["image"] = workers.image
-    asked = {}
+    resources_asked = {}
     if workers.HasField("cpus"):
-        asked["cpu"] = f"{round(workers.cpus * 1000)}m"
+        resources_asked["cpu"] = f"{round(workers.cpus * 1000)}m"
     if workers.HasField("memory_mib"):
-        asked["memory"] = f"{workers.memory_mib}Mi"
-    if asked:
+        resources_asked["memory"] = f"{workers.memory_mib}Mi"
+    if resources_asked:
         resources = container.setdefault("resources", {})
         for kind in ("requests", "limits"):
-            resources[kind] = {**(resources.get(kind) or {}), **asked}
+            resources[kind] = {**(resources.get(kind) or {}), **resources_asked}
 
 
 def _name(instance: str, job_id: str, digest: str) -> str:
     part = job_id if _NAME_PART.fullmatch(job_id) else label_of(f"{job_id}:")
     end = f"-{part}-{digest}"
-    return instance[: _MOST_NAME_BYTES - len(end)].rstrip("-") + end
+    return instance[: _MAX_NAME_BYTES - len(end)].rstrip("-") + end
 
 
 def _reference(owner: Owner) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The cluster's Jobs and Pods as observed: their conditions, and their workers counted."""
+"""Observed Jobs and Pods: their state, and counts of workers by phase."""
 
 from __future__ import annotations
 
@@ -17,57 +17,57 @@ COMPONENT: Final = "worker-job"
 
 @dataclass(frozen=True)
 class ObservedJob:
-    """A batch/v1 Job."""
+    """Observed state of a batch/v1 Job."""
 
     name: str
     uid: str
     job_id: str
     parallelism: int = 1
-    #: Workers that were meant when it was applied, without those that stand in for lost ones.
+    #: Desired workers when the Job was applied, without replacements for lost pods.
     workers: int | None = None
     suspended: bool = False
-    #: Whether it is being deleted.
-    leaving: bool = False
-    #: Why it failed, as in "BackoffLimitExceeded", and in words; None: it has not.
+    #: Whether the Job is being deleted.
+    deleting: bool = False
+    #: Failure reason such as "BackoffLimitExceeded"; None if it has not failed.
     failure: str | None = None
     failure_message: str = ""
     complete: bool = False
-    #: When it was made, and when it failed or was complete, in seconds since 1970.
+    #: Unix times of creation, and of failure or completion.
     created_at: float = 0.0
     finished_at: float | None = None
 
     @property
     def finished(self) -> bool:
-        """Whether no pod of it will run any more."""
+        """Whether the Job has completed or failed."""
         return self.complete or self.failure is not None
 
 
 @dataclass(frozen=True)
 class ObservedPod:
-    """A Pod of such a Job."""
+    """Observed state of a worker Pod."""
 
     name: str
     uid: str
     job_id: str
     job_name: str
-    #: The unique id of its Job, which one of the same name that is made anew does not share.
+    #: Uid of its Job, which differs for a recreated Job of the same name.
     job_uid: str
     #: "Pending", "Running", "Succeeded", "Failed" or "Unknown".
     phase: str
-    #: When the cluster will have ended it, in seconds since 1970; None: it is not being ended.
+    #: Unix time by which the pod should be deleted; None if it is not being deleted.
     ends_at: float | None = None
-    #: Why the cluster took it away, as in "PreemptionByScheduler"; None: it did not.
+    #: Disruption reason such as "PreemptionByScheduler"; None if it was not disrupted.
     disruption: str | None = None
-    #: How its worker ended; None: it did not.
+    #: Exit code of the worker; None if it has not exited.
     exit_code: int | None = None
     exit_reason: str = ""
-    #: Why it does not run yet, as in "Unschedulable", and in words; None: it does, or did.
+    #: Why the pod has not started, such as "Unschedulable"; None if it has.
     waits_for: str | None = None
     waits_message: str = ""
 
 
 def observed_job(job: Mapping[str, Any]) -> ObservedJob:
-    """A Job from the API's JSON."""
+    """Parses a Job from the API's JSON."""
     metadata, spec, status = job["metadata"], job.get("spec") or {}, job.get("status") or {}
     failed = _condition(status, "Failed")
     complete = _condition(status, "Complete")
@@ -79,7 +79,7 @@ def observed_job(job: Mapping[str, Any]) -> ObservedJob:
         parallelism=spec.get("parallelism", 1),
         workers=_count((metadata.get("annotations") or {}).get(WORKERS_ANNOTATION)),
         suspended=bool(spec.get("suspend")),
-        leaving=metadata.get("deletionTimestamp") is not None,
+        deleting=metadata.get("deletionTimestamp") is not None,
         failure=failed.get("reason", "Failed") if failed else None,
         failure_message=failed.get("message", "") if failed else "",
         complete=complete is not None,
@@ -89,7 +89,7 @@ def observed_job(job: Mapping[str, Any]) -> ObservedJob:
 
 
 def observed_pod(pod: Mapping[str, Any]) -> ObservedPod:
-    """A Pod from the API's JSON."""
+    """Parses a Pod from the API's JSON."""
     metadata, status = pod["metadata"], pod.get("status") or {}
     labels = _labels(metadata)
     disruption = _condition(status, "DisruptionTarget")
@@ -150,58 +150,57 @@ def _count(text: str | None) -> int | None:
     return int(text) if text is not None and text.isdecimal() else None
 
 
-# How a worker's pod fares, told by conditions and exit codes, never by the text of a message.
-#
-# The exit codes are part of the worker's contract; the chart's `podFailurePolicy` lists the same.
+# Pod phases are derived from conditions and exit codes, never from message texts. # The exit codes
+# are part of the worker's contract; the chart's `podFailurePolicy` lists the same ones.
 
 
-#: A worker that was told to end by a signal, and did.
+#: Exit code of a worker that exited after SIGTERM.
 INTERRUPTED: Final = 143
-#: What a container runtime says of an end that it did not see: the node was started anew below the
-#: pod, sooner than Kubernetes would miss it. No worker ends so by itself.
+#: Exit code reported by the container runtime if it did not see the exit, because the node rebooted
+#: #: before Kubernetes noticed. No worker exits with it.
 UNSEEN: Final = 255
-#: What a kubelet says that finds no trace of the container.
+#: Reason reported by a kubelet that does not find the container.
 _NO_TRACE: Final = "ContainerStatusUnknown"
-#: An error of the worker's own, and the signals by which a process ends itself: SIGILL, SIGTRAP,
-#: SIGABRT, SIGBUS, SIGFPE, SIGSEGV. SIGKILL comes from outside, as when a node goes down.
+#: Exit codes of crashes: an error of the worker, or SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE,
+#: SIGSEGV. #: SIGKILL is not a crash, because it comes from outside.
 _CRASHES: Final = frozenset({1, 132, 133, 134, 135, 136, 139})
-#: Leeway for an API server's clock that differs from this one's.
+#: Tolerance for differences between the clocks of this machine and the API server.
 _CLOCK_SKEW_SECONDS: Final = 5.0
 
 
 class PodPhase(Enum):
-    """How a pod fares."""
+    """Phase of a worker pod."""
 
-    #: It has not started yet.
+    #: Not started yet.
     WAITING = auto()
     RUNNING = auto()
-    #: It is being ended.
-    LEAVING = auto()
-    #: It should have ended by now, but its node does not say so: the node is probably gone.
+    #: Being terminated.
+    TERMINATING = auto()
+    #: Past its deletion deadline without confirmation by its node, which is probably gone.
     LOST = auto()
-    #: It did its work to the end.
+    #: Exited successfully.
     DONE = auto()
-    #: The cluster took its place away: a node reclaimed or drained, or for a higher priority.
+    #: Disrupted by the cluster: node reclaimed or drained, or preempted by priority.
     PREEMPTED = auto()
-    #: It was told to end and did, as when there are to be fewer workers.
+    #: Exited on SIGTERM, for example after scaling down.
     STOPPED = auto()
     FAILED = auto()
 
 
 def _unseen_end(ended: Mapping[str, Any]) -> str | None:
-    """Why a pod is as good as taken away by the cluster though it has no condition that says so."""
+    """Returns a disruption reason for a pod that ended with its node but lacks a condition."""
     is_unseen = ended.get("exitCode") == UNSEEN or ended.get("reason") == _NO_TRACE
     return "NodeStartedAnew" if is_unseen else None
 
 
 def phase_of(pod: ObservedPod, now: float) -> PodPhase:
-    """How the pod fares at the time `now`, in seconds since 1970."""
+    """Returns the pod's phase at Unix time `now`."""
     if pod.phase == "Succeeded":
         return PodPhase.DONE
     if pod.phase == "Failed":
         return _end_of(pod)
     if pod.ends_at is not None:
-        return PodPhase.LOST if now > pod.ends_at + _CLOCK_SKEW_SECONDS else PodPhase.LEAVING
+        return PodPhase.LOST if now > pod.ends_at + _CLOCK_SKEW_SECONDS else PodPhase.TERMINATING
     return PodPhase.RUNNING if pod.phase == "Running" else PodPhase.WAITING
 
 
@@ -212,74 +211,78 @@ def _end_of(pod: ObservedPod) -> PodPhase:
 
 
 def has_crashed(pod: ObservedPod) -> bool:
-    """Whether the worker ended in itself, on a node that is there to say so."""
+    """Returns whether the worker crashed on a live node."""
     by_itself = pod.exit_code in _CRASHES or pod.exit_reason == "OOMKilled"
     return by_itself and pod.disruption is None
 
 
-#: How long Kubernetes' Job controller makes no pods after the first one that failed, twice as long
-#: after each other one, and at most (DefaultJobPodFailureBackOff, MaxJobPodFailureBackOff). It
-#: begins anew only with a pod that succeeds, and counts those too that `podFailurePolicy` ignores.
-_FIRST_WAIT_SECONDS: Final = 10.0
-_MOST_WAIT_SECONDS: Final = 600.0
+#: Backoff of Kubernetes' Job controller after failed pods (DefaultJobPodFailureBackOff, #:
+#: MaxJobPodFailureBackOff). It doubles per failure, resets only after a successful pod, and also
+#: counts #: failures that `podFailurePolicy` ignores.
+_MIN_BACKOFF_SECONDS: Final = 10.0
+_MAX_BACKOFF_SECONDS: Final = 600.0
 
 
 @dataclass(frozen=True)
 class Losses:
-    """Pods of one Job that the cluster took away, or will. Those that failed by themselves are not
-    among them: for these the controller's waiting is meant.
+    """Pods of one Job that were or will be disrupted by the cluster.
+
+    Pods that failed by themselves are not counted: the controller's backoff is meant for them.
     """
 
-    #: By their unique ids.
+    #: Uids of disrupted pods.
     doomed: frozenset[str] = frozenset()
-    #: How many of them have ended, and when the last one did, in seconds since 1970.
+    #: Number of disrupted pods that have ended, and Unix time of the last end.
     count: int = 0
     last_at: float = 0.0
 
-    def with_those_of(self, pods: Sequence[ObservedPod], now: float) -> Losses:
-        """The losses with those among the Job's pods. One that is doomed may end unseen."""
+    def updated(self, pods: Sequence[ObservedPod], now: float) -> Losses:
+        """Returns the losses including those among `pods`.
+
+        Vanished disrupted pods count as ended.
+        """
         doomed = self.doomed | {pod.uid for pod in pods if pod.disruption is not None}
         count = len(doomed - {pod.uid for pod in pods if pod.phase != "Failed"})
         return Losses(doomed, count, now if count > self.count else self.last_at)
 
     def seconds_to_wait(self, now: float) -> float:
-        """For how long from `now` on the Job controller makes no pods in the place of these."""
+        """Returns for how long the Job controller will not replace these pods."""
         if self.count == 0:
             return 0.0
-        wait = min(_MOST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2.0 ** min(self.count - 1, 10))
+        wait = min(_MAX_BACKOFF_SECONDS, _MIN_BACKOFF_SECONDS * 2.0 ** min(self.count - 1, 10))
         return max(0.0, self.last_at + wait - now)
 
 
 @dataclass(frozen=True)
 class Past:
-    """Pods that have ended, by their unique ids, which outlast the pods."""
+    """Uids of ended pods, kept after the pods are deleted."""
 
     preempted: frozenset[str] = frozenset()
     failed: frozenset[str] = frozenset()
-    #: Those of each Job that is there, by the Job's unique id.
+    #: Losses of each existing Job by its uid.
     losses: Mapping[str, Losses] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class PodPhaseCounts:
-    """How many workers there are, how many there were, and why some are not there."""
+    """Counts of worker pods by phase, with reasons for waiting and failed ones."""
 
-    asked_for: int = 0
+    desired: int = 0
     running: int = 0
     lost: int = 0
     preempted: int = 0
     failed: int = 0
-    #: Waiting pods by reason, most frequent first, and the words that came with each.
+    #: Waiting pods by reason, most frequent first, and a message for each reason.
     waiting: Mapping[str, int] = field(default_factory=dict)
-    waiting_words: Mapping[str, str] = field(default_factory=dict)
-    #: How the last failed worker seen ended: exit code and reason.
+    waiting_messages: Mapping[str, str] = field(default_factory=dict)
+    #: Exit code and reason of the last failed worker.
     last_failure: tuple[int | None, str] | None = None
 
     def by_phase_and_end(self) -> tuple[dict[str, int], dict[str, int]]:
-        """The pods that are asked for or there, by phase, and those that ended, by reason."""
+        """Returns desired and present pods by phase, and ended pods by reason."""
         unschedulable = self.waiting.get("Unschedulable", 0)
         phases = {
-            "wanted": self.asked_for,
+            "wanted": self.desired,
             "running": self.running,
             "unschedulable": unschedulable,
             "starting": sum(self.waiting.values()) - unschedulable,
@@ -291,13 +294,13 @@ class PodPhaseCounts:
 def remember(
     past: Past, jobs: Iterable[ObservedJob], pods: Sequence[ObservedPod], now: float
 ) -> Past:
-    """The past with the pods of a design's Jobs that have ended since."""
+    """Returns the past updated with a design's pods that have ended since."""
     phases = {pod.uid: phase_of(pod, now) for pod in pods}
     return Past(
         past.preempted | {uid for uid, phase in phases.items() if phase is PodPhase.PREEMPTED},
         past.failed | {uid for uid, phase in phases.items() if phase is PodPhase.FAILED},
         {
-            job.uid: past.losses.get(job.uid, Losses()).with_those_of(
+            job.uid: past.losses.get(job.uid, Losses()).updated(
                 [pod for pod in pods if pod.job_uid == job.uid], now
             )
             for job in jobs
@@ -305,16 +308,14 @@ def remember(
     )
 
 
-def count_pods(
-    asked_for: int, pods: Sequence[ObservedPod], past: Past, now: float
-) -> PodPhaseCounts:
-    """Counts the pods of a design's Job."""
+def count_pods(desired: int, pods: Sequence[ObservedPod], past: Past, now: float) -> PodPhaseCounts:
+    """Counts the pods of a design's Job by phase."""
     phases = [(pod, phase_of(pod, now)) for pod in sorted(pods, key=lambda pod: pod.name)]
     waiting = [pod for pod, phase in phases if phase is PodPhase.WAITING]
     reasons = [pod.waits_for or "Starting" for pod in waiting]
     failures = [pod for pod, phase in phases if phase is PodPhase.FAILED]
     return PodPhaseCounts(
-        asked_for=asked_for,
+        desired=desired,
         running=sum(phase is PodPhase.RUNNING for _, phase in phases),
         lost=sum(phase is PodPhase.LOST for _, phase in phases),
         preempted=len(past.preempted),
@@ -323,6 +324,6 @@ def count_pods(
             reason: reasons.count(reason)
             for reason in sorted(set(reasons), key=lambda each: (-reasons.count(each), each))
         },
-        waiting_words={pod.waits_for or "Starting": pod.waits_message for pod in waiting},
+        waiting_messages={pod.waits_for or "Starting": pod.waits_message for pod in waiting},
         last_failure=(failures[-1].exit_code, failures[-1].exit_reason) if failures else None,
     )

@@ -1,4 +1,4 @@
-"""The reconciler: what to do so that the cluster's Jobs are those that the designs want. Pure."""
+"""Pure reconciler of worker Jobs: maps designs and observed state to actions."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from remy_services.kubernetes.observed import (
     remember,
 )
 
-_FIRST_SECONDS: Final = 2.0
-_MOST_SECONDS: Final = 60.0
+_MIN_BACKOFF_SECONDS: Final = 2.0
+_MAX_BACKOFF_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True)
 class Backoff:
-    """Something was refused so many times in a row, the last time for this reason."""
+    """Exponential backoff after consecutive refusals, with the reason of the last."""
 
     why: str
     times: int
@@ -45,33 +45,33 @@ class Backoff:
 
     @classmethod
     def after(cls, before: Backoff | None, why: str, now: float) -> Backoff:
-        """The refusal that follows `before`, at the time `now` in seconds."""
+        """Returns the backoff after another refusal at time `now`."""
         times = 1 if before is None else before.times + 1
-        wait = min(_MOST_SECONDS, _FIRST_SECONDS * 2.0 ** (times - 1))
+        wait = min(_MAX_BACKOFF_SECONDS, _MIN_BACKOFF_SECONDS * 2.0 ** (times - 1))
         return cls(why, times, now + wait)
 
 
-#: Workers that are all busy for more of the time than this would have others shorten a step; for
-#: less, they mostly wait for its last tasks, and for the designer.
+#: Target saturation. Above it, more workers would shorten a step; below it, workers mostly wait for
+#: the #: last tasks of a step and for the designer.
 _SATURATED_SHARE: Final = 0.5
-#: A worker with less work than this ahead of it is not worth the time that its start takes.
+#: Minimum remaining CPU time per thread that justifies starting a worker.
 _BUDGET_SECONDS_PER_THREAD: Final = 60.0
 
 
 def bounds(workers: spec_pb2.Workers, settings: LauncherSettings) -> tuple[int, int]:
-    """Fewest and most workers: of the specification, else of the settings, within the limits."""
+    """Returns minimum and maximum workers from specification or settings, within the limits."""
     limit = settings.limits.maximum_workers
     if workers.HasField("maximum"):
-        most = min(workers.maximum, limit)
+        maximum = min(workers.maximum, limit)
     elif workers.HasField("minimum"):
-        most = min(max(workers.minimum, settings.maximum_workers), limit)
+        maximum = min(max(workers.minimum, settings.maximum_workers), limit)
     else:
-        most = min(settings.maximum_workers, limit)
-    fewest = workers.minimum if workers.HasField("minimum") else settings.minimum_workers
-    return min(fewest, most), most
+        maximum = min(settings.maximum_workers, limit)
+    minimum = workers.minimum if workers.HasField("minimum") else settings.minimum_workers
+    return min(minimum, maximum), maximum
 
 
-def workers_wanted(
+def desired_workers(
     workers: spec_pb2.Workers,
     load: Load,
     threads_per_worker: int,
@@ -79,48 +79,48 @@ def workers_wanted(
     running: int,
     settings: LauncherSettings,
 ) -> int:
-    """How many workers the design should have, with `present` asked for and `running` so far.
+    """Returns the desired number of workers, given `present` desired and `running` ones.
 
-    As many as are found to be busy, and a step and what is left of the budget can employ. They
-    become more at once, but fewer only when half of them would do: starting a worker costs more
-    than letting it wait.
+    It is limited by measured saturation, the simulations of a step, and the remaining budget.
+    Scaling up is immediate; scaling down waits until half of the workers suffice, because starting
+    a worker costs more than keeping one idle.
     """
-    fewest, most = bounds(workers, settings)
-    useful: list[float] = [fewest if present is None else present]
+    minimum, maximum = bounds(workers, settings)
+    useful: list[float] = [minimum if present is None else present]
     if load.saturated_share is not None and running:
         busy = running * load.saturated_share / _SATURATED_SHARE
-        # That few run says nothing against those that are still to come.
+        # Saturated running workers do not reduce the number of pending ones.
         useful = [busy if busy < running else max(busy, *useful)]
     if load.step_simulations is not None:
         useful.append(load.step_simulations / threads_per_worker)
     if load.cpu_seconds_left is not None:
         useful.append(load.cpu_seconds_left / (_BUDGET_SECONDS_PER_THREAD * threads_per_worker))
-    wanted = max(fewest, min(most, math.ceil(min(useful))))
-    if present is not None and present / 2 < wanted < present <= most:
+    desired = max(minimum, min(maximum, math.ceil(min(useful))))
+    if present is not None and present / 2 < desired < present <= maximum:
         return present
-    return wanted
+    return desired
 
 
-_MOST_WORDS = 200
+_MAX_MESSAGE_LENGTH = 200
 
 
-def of_workers(
+def describe_workers(
     job: ObservedJob, counts: PodPhaseCounts, seconds_since_made: float, *, held_back: bool
 ) -> str:
-    """How many workers there are, and what keeps the others away."""
+    """Describes running workers, and why others are missing."""
     parts = [_running(counts)]
     for reason, count in counts.waiting.items():
-        words = _shortened(counts.waiting_words.get(reason, ""))
-        parts.append(f"{count} waiting: {reason}" + (f" ({words})" if words else ""))
+        message = _shortened(counts.waiting_messages.get(reason, ""))
+        parts.append(f"{count} waiting: {reason}" + (f" ({message})" if message else ""))
     if counts.lost:
-        parts.append(f"{counts.lost} on nodes that do not answer, replaced")
-    missing = counts.asked_for - counts.running - sum(counts.waiting.values())
+        parts.append(f"{counts.lost} on unresponsive nodes, replaced")
+    missing = counts.desired - counts.running - sum(counts.waiting.values())
     if missing > 0 and held_back:
-        parts.append(f"{missing} to come: Kubernetes waits longer with each worker that was lost")
+        parts.append(f"{missing} pending: Kubernetes' backoff grows with each lost worker")
     elif missing > 0 and not counts.waiting and seconds_since_made > _PATIENCE_SECONDS:
         parts.append(
-            f"{missing} not made by Kubernetes, perhaps for a resource quota or an admission "
-            f"policy: `kubectl describe job {job.name}` says why"
+            f"{missing} not created by Kubernetes, possibly because of a resource quota or an "
+            f"admission policy: see `kubectl describe job {job.name}`"
         )
     if counts.preempted:
         parts.append(f"{counts.preempted} preempted so far, replaced")
@@ -129,52 +129,52 @@ def of_workers(
     return "; ".join(parts)
 
 
-#: How long the Job controller may take to make pods before something must be in its way.
+#: Time for the Job controller to create pods, after which something probably blocks it.
 _PATIENCE_SECONDS = 20.0
 
 
-def of_starting(workers: int, *, queued: bool = False) -> str:
-    """The Job is being made, or is held back by Kueue."""
-    return f"{_workers(workers)} asked for" + (", when Kueue admits their Job" if queued else "")
+def describe_starting(workers: int, *, queued: bool = False) -> str:
+    """Describes a Job that is being created, or waits for admission by Kueue."""
+    return f"{_workers(workers)} requested" + (", waiting for admission by Kueue" if queued else "")
 
 
-def of_anew(job: ObservedJob, counts: PodPhaseCounts) -> str:
-    """The Job is replaced by one that its controller does not hold back."""
+def describe_recreation(job: ObservedJob, counts: PodPhaseCounts) -> str:
+    """Describes a Job that is recreated to reset its controller's backoff."""
     return (
-        f"{_running(counts)}; Job {job.name} is made anew, since Kubernetes would wait for minutes "
-        "before it replaces those that were lost"
+        f"{_running(counts)}; Job {job.name} is recreated, because Kubernetes would wait minutes "
+        "before it replaces lost workers"
     )
 
 
-def of_failed(job: ObservedJob, counts: PodPhaseCounts, retry_seconds: float | None) -> str:
-    """The Job failed for good or, with `retry_seconds`, for now."""
+def describe_failure(job: ObservedJob, counts: PodPhaseCounts, retry_seconds: float | None) -> str:
+    """Describes a failed Job, which is retried after `retry_seconds` (None: not automatically)."""
     then = (
-        "it is not tried again until the design is paused and resumed, or the farm is upgraded"
+        "it is not retried until the design is paused and resumed, or the farm is upgraded"
         if retry_seconds is None
-        else f"it is tried again in {max(0, round(retry_seconds))} s"
+        else f"it is retried in {max(0, round(retry_seconds))} s"
     )
-    words = _shortened(job.failure_message)
-    why = f"{job.failure}: {words}" if words else f"{job.failure}"
+    message = _shortened(job.failure_message)
+    why = f"{job.failure}: {message}" if message else f"{job.failure}"
     return f"no workers: their Job {job.name} failed ({why}{_last_failure(counts)}); {then}"
 
 
-def of_refusal(why: str) -> str:
-    """Kubernetes, or a limit of the farm, refuses the Job."""
+def describe_refusal(why: str) -> str:
+    """Describes a Job that Kubernetes or a limit of the farm refuses."""
     return f"no workers can be started: {_shortened(why)}"
 
 
-def of_unreachable(why: str) -> str:
-    """There is no word from the cluster."""
+def describe_unreachable(why: str) -> str:
+    """Describes an unreachable cluster."""
     return (
-        f"the number of workers is not known ({_shortened(why)}); those that are there go on, and "
-        "the farm asks again"
+        f"the number of workers is unknown ({_shortened(why)}); running workers continue, and the "
+        "farm retries"
     )
 
 
 def _running(counts: PodPhaseCounts) -> str:
-    if counts.running >= counts.asked_for:
+    if counts.running >= counts.desired:
         return f"{_workers(counts.running)} running"
-    return f"{counts.running} of {_workers(counts.asked_for)} running"
+    return f"{counts.running} of {_workers(counts.desired)} running"
 
 
 def _workers(count: int) -> str:
@@ -189,37 +189,25 @@ def _last_failure(counts: PodPhaseCounts) -> str:
     return f", the last {ended}" + (f" ({reason})" if reason and reason != "Error" else "")
 
 
-def _shortened(words: str) -> str:
-    line = " ".join(words.split()).rstrip(".;")
-    return line if len(line) <= _MOST_WORDS else line[: _MOST_WORDS - 3].rstrip() + "..."
+def _shortened(message: str) -> str:
+    line = " ".join(message.split()).rstrip(".;")
+    return (
+        line
+        if len(line) <= _MAX_MESSAGE_LENGTH
+        else line[: _MAX_MESSAGE_LENGTH - 3].rstrip() + "..."
+    )
 
 
-# What to do so that the cluster's Jobs are those that the designs want. Pure: time is passed in.
-#
-# The whole is level-triggered: a decision needs only what is there now, so that a launcher that
-# starts anew adopts the Jobs it finds, and one that missed something makes up for it.
-#
-# * A running design has one Job, by a name that holds a digest of its pods' template. Jobs of
-# another template are removed once this one is made, so that an upgrade replaces workers.
-# * A paused design keeps its Job, suspended; one that waits in a Kueue queue loses it.
-# * The workers of a design that ended end by themselves; what remains is removed after a while.
-# * A Job whose controller would leave it without most of its workers for long, since it waits twice
-# as long after each pod that was lost with its node, is made anew.
-# * A Job of no design is removed.
-# * A Job that failed too often is made anew after a while. One that failed by the exit code of a
-# defect stays as it is until the design is paused, or the template changes.
-
-
-_TOO_OFTEN: Final = "BackoffLimitExceeded"
-#: What a worker costs that is ended and made anew: its start, and its tasks under way.
+_BACKOFF_LIMIT_EXCEEDED: Final = "BackoffLimitExceeded"
+#: Cost of restarting a worker: its start-up time and its unfinished tasks.
 _RESTART_SECONDS: Final = 15.0
-#: How long a Job stays that was complete before its design, lest it is made in a tight loop.
+#: Delay before a Job that completed before its design is recreated, to avoid a tight loop.
 _COMPLETE_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True)
 class Apply:
-    """Make this Job, or make it so."""
+    """Create or update this Job."""
 
     job_id: str
     manifest: Mapping[str, Any]
@@ -227,7 +215,7 @@ class Apply:
 
 @dataclass(frozen=True)
 class Remove:
-    """Remove the Job of this name, and its pods."""
+    """Delete the Job with this name, and its pods."""
 
     job_id: str
     name: str
@@ -238,16 +226,16 @@ Action: TypeAlias = Apply | Remove
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do, what to say, and what to remember."""
+    """Actions, status sentences, and state for the next reconciliation."""
 
     actions: tuple[Action, ...] = ()
-    #: One sentence about the workers of each running design.
+    #: Status sentence of each running design.
     sentences: Mapping[str, str] = field(default_factory=dict)
-    #: The workers of each running design, counted.
+    #: Pod counts of each running design.
     counted: Mapping[str, PodPhaseCounts] = field(default_factory=dict)
-    #: Pods that have ended, by design.
+    #: Ended pods by job id, for the next call.
     past: Mapping[str, Past] = field(default_factory=dict)
-    #: Pods whose workers ended in themselves.
+    #: Names of pods whose worker crashed.
     crashed: frozenset[str] = frozenset()
 
 
@@ -260,9 +248,21 @@ def reconcile(
     past: Mapping[str, Past],
     now: float,
 ) -> Plan:
-    """The plan for what is there now; `past` is that of the plan before, `now` in seconds."""
+    """Returns the plan for the present state.
+
+    `past` is from the previous plan, `now` is Unix time.
+
+    * A running design has one Job, whose name contains a digest of its template. Jobs with another
+      template are deleted once this one exists, so an upgrade replaces the workers.
+    * A paused design keeps its Job suspended. A Job in a Kueue queue is deleted instead.
+    * Workers of an ended design exit by themselves; remaining Jobs are deleted after a while.
+    * A Job is recreated if its controller's backoff after lost pods would withhold most workers for
+    long. * A Job without design is deleted. * A Job that exceeded its backoff limit is recreated
+    after a while. A Job that failed with the exit
+      code of a defect stays until the design is paused or the template changes.
+    """
     actions: list[Action] = []
-    said: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     counted: dict[str, PodPhaseCounts] = {}
     remembered: dict[str, Past] = {}
     owned: set[str] = set()
@@ -283,21 +283,21 @@ def reconcile(
         if design.phase is WorkersPhase.RUNNING:
             more, sentence, counts = _run(view, remembered[design.job_id])
             actions += more
-            said[design.job_id], counted[design.job_id] = sentence, counts
+            sentences[design.job_id], counted[design.job_id] = sentence, counts
         elif design.phase is WorkersPhase.PAUSED:
             actions += _pause(view)
         else:
             actions += _end(view)
     actions += [
-        Remove(job.job_id, job.name) for job in jobs if job.job_id not in owned and not job.leaving
+        Remove(job.job_id, job.name) for job in jobs if job.job_id not in owned and not job.deleting
     ]
     crashed = frozenset(pod.name for pod in pods if has_crashed(pod))
-    return Plan(tuple(actions), said, counted, remembered, crashed)
+    return Plan(tuple(actions), sentences, counted, remembered, crashed)
 
 
 @dataclass(frozen=True)
 class _View:
-    """A design beside what there is of it."""
+    """A design with its observed Jobs and pods."""
 
     design: Design
     jobs: Sequence[ObservedJob]
@@ -307,7 +307,7 @@ class _View:
     now: float
 
     def remove(self, jobs: Iterable[ObservedJob]) -> list[Action]:
-        return [Remove(self.design.job_id, job.name) for job in jobs if not job.leaving]
+        return [Remove(self.design.job_id, job.name) for job in jobs if not job.deleting]
 
     def apply(
         self, manifest: Mapping[str, Any], workers: int, *, lost: int = 0, suspend: bool = False
@@ -320,53 +320,58 @@ class _View:
         changed = {"metadata": {**metadata, "annotations": annotations}, "spec": spec}
         return Apply(self.design.job_id, {**manifest, **changed})
 
-    def wanted(self, manifest: Mapping[str, Any], present: int | None, running: int = 0) -> int:
+    def desired(self, manifest: Mapping[str, Any], present: int | None, running: int = 0) -> int:
         workers, load, threads = self.design.workers, self.design.load, threads_of(manifest)
-        return workers_wanted(workers, load, threads, present, running, self.settings)
+        return desired_workers(workers, load, threads, present, running, self.settings)
 
 
 def _run(view: _View, past: Past) -> tuple[list[Action], str, PodPhaseCounts]:
     try:
         manifest = job_of(view.design, view.settings, view.owner)
     except ClusterRefused as refusal:
-        return view.remove(view.jobs), of_refusal(str(refusal)), PodPhaseCounts()
+        return view.remove(view.jobs), describe_refusal(str(refusal)), PodPhaseCounts()
     name = manifest["metadata"]["name"]
     job = next((job for job in view.jobs if job.name == name), None)
     pods = [pod for pod in view.pods if pod.job_name == name]
     others = view.remove(each for each in view.jobs if each.name != name)
     queued = is_queued(manifest)
     if job is None:
-        workers = view.wanted(manifest, None)
+        workers = view.desired(manifest, None)
         counts = count_pods(workers, pods, past, view.now)
-        starting = of_starting(workers, queued=queued)
+        starting = describe_starting(workers, queued=queued)
         return [view.apply(manifest, workers), *others], starting, counts
     counts = count_pods(job.parallelism, pods, past, view.now)
-    if job.leaving:
-        removed = f"no workers: Job {job.name} is being removed and is then made anew"
+    if job.deleting:
+        removed = f"no workers: Job {job.name} is being deleted and will be recreated"
         return others, removed, counts
     if job.finished:
         again, sentence = _finished_early(view, job, counts)
         return [*again, *others], sentence, counts
     waits = past.losses[job.uid].seconds_to_wait(view.now)
     if not queued and not job.suspended and _is_held_back(job, pods, waits):
-        return [*view.remove([job]), *others], of_anew(job, counts), counts
+        return [*view.remove([job]), *others], describe_recreation(job, counts), counts
     workers, lost = job.parallelism, 0
     if not queued:
-        # A pod on a node that is gone holds its place in the Job until the node is given up.
-        workers, lost = view.wanted(manifest, job.workers, counts.running), counts.lost
+        # A pod on a lost node counts towards parallelism until the node is removed, so one more is
+        # requested.
+        workers, lost = view.desired(manifest, job.workers, counts.running), counts.lost
         if job.suspended or workers + lost != job.parallelism:
             others = [view.apply(manifest, workers, lost=lost), *others]
     if job.suspended:
-        return others, of_starting(workers, queued=queued), counts
-    return others, of_workers(job, counts, view.now - job.created_at, held_back=waits > 0), counts
+        return others, describe_starting(workers, queued=queued), counts
+    return (
+        others,
+        describe_workers(job, counts, view.now - job.created_at, held_back=waits > 0),
+        counts,
+    )
 
 
 def _is_held_back(job: ObservedJob, pods: Sequence[ObservedPod], waits: float) -> bool:
-    """Whether another Job costs the workers that are there less than waiting costs the others."""
+    """Returns whether recreating the Job costs less worker time than waiting for its controller."""
     own = [pod for pod in pods if pod.job_uid == job.uid]
-    there = sum(pod.phase not in ("Succeeded", "Failed") for pod in own)
-    missing = job.parallelism - there
-    return waits > _PATIENCE_SECONDS and missing * waits > there * _RESTART_SECONDS
+    present = sum(pod.phase not in ("Succeeded", "Failed") for pod in own)
+    missing = job.parallelism - present
+    return waits > _PATIENCE_SECONDS and missing * waits > present * _RESTART_SECONDS
 
 
 def _finished_early(
@@ -375,12 +380,12 @@ def _finished_early(
     finished_at = job.finished_at if job.finished_at is not None else view.now
     if job.complete:
         due = view.now >= finished_at + _COMPLETE_SECONDS
-        early = f"no workers: those of Job {job.name} ended early, and are started anew"
+        early = f"no workers: the workers of Job {job.name} exited early and will be restarted"
         return view.remove([job] if due else []), early
-    if job.failure != _TOO_OFTEN:
-        return [], of_failed(job, counts, None)
+    if job.failure != _BACKOFF_LIMIT_EXCEEDED:
+        return [], describe_failure(job, counts, None)
     left = finished_at + view.settings.retry_seconds - view.now
-    return view.remove([job] if left <= 0 else []), of_failed(job, counts, left)
+    return view.remove([job] if left <= 0 else []), describe_failure(job, counts, left)
 
 
 def _pause(view: _View) -> list[Action]:
@@ -397,7 +402,7 @@ def _pause(view: _View) -> list[Action]:
         )
         if not keeps:
             actions += view.remove([job])
-        elif not job.suspended and not job.leaving:
+        elif not job.suspended and not job.deleting:
             workers = job.workers or job.parallelism
             actions.append(view.apply(manifest, workers, suspend=True))
     return actions

@@ -1,4 +1,4 @@
-"""The farm's page: sessions of its users, the feed of what changes, and the server of both."""
+"""Web page of a farm: sessions, feed of job changes, and HTTP server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page's own files: named by what is in them, so that browsers keep them, and packed."""
+"""Static files of the page: content-addressed for caching, and compressed."""
 
 from __future__ import annotations
 
@@ -16,50 +16,50 @@ from starlette.responses import Response
 
 from remy_services.web.guard import RequestRefused
 
-#: The page's own files: farm.html, and script and style as built by scripts/live_page.py.
+#: farm.html, and script and style as built by scripts/live_page.py.
 BUILT: Final = resources.files("remy_services.web") / "page"
-#: Where the page has what it shows first.
-_FIRST: Final = '<script type="application/json" id="first">'
+#: Marker in farm.html after which the initial data is inserted.
+_INITIAL_DATA_MARKER: Final = '<script type="application/json" id="first">'
 _ASSETS: Final = {"farm.js": "text/javascript", "farm.css": "text/css"}
 
 
 async def asset(request: Request) -> Response:
-    """A file of the page, to be kept under the address of its version."""
+    """Serves a static file, cacheable forever under the address of its version."""
     name = request.path_params["name"]
     if name not in _ASSETS:
-        raise RequestRefused(HTTPStatus.NOT_FOUND, "there is no such file")
-    is_packed = takes_gzip(request)
-    headers = encoding(is_packed)
+        raise RequestRefused(HTTPStatus.NOT_FOUND, "this file does not exist")
+    is_compressed = accepts_gzip(request)
+    headers = encoding_headers(is_compressed)
     if request.url.query == _digest(name):
-        # The page of another version asks by another address.
+        # Each version has its own address.
         headers["Cache-Control"] = "private, max-age=31536000, immutable"
-    return Response(_content(name, is_packed), media_type=_ASSETS[name], headers=headers)
+    return Response(_content(name, is_compressed), media_type=_ASSETS[name], headers=headers)
 
 
-def takes_gzip(request: Request) -> bool:
-    """Whether who asks can unpack."""
+def accepts_gzip(request: Request) -> bool:
+    """Returns whether the client accepts gzip."""
     return "gzip" in request.headers.get("accept-encoding", "")
 
 
-def encoding(is_packed: bool) -> dict[str, str]:
-    """The headers that say so."""
-    return {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if is_packed else {})
+def encoding_headers(is_compressed: bool) -> dict[str, str]:
+    """Returns the headers for a compressed or plain response."""
+    return {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if is_compressed else {})
 
 
-async def packed(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Each as soon as it is there."""
-    packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
+async def compress(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Compresses pieces, and flushes each one immediately."""
+    compressor = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
     async for piece in pieces:
-        yield packer.compress(piece) + packer.flush(zlib.Z_SYNC_FLUSH)
-    yield packer.flush()
+        yield compressor.compress(piece) + compressor.flush(zlib.Z_SYNC_FLUSH)
+    yield compressor.flush()
 
 
-def shell() -> tuple[bytes, bytes]:
-    """The page before and after what is shown first, with the addresses of its present files."""
+def page_template() -> tuple[bytes, bytes]:
+    """Returns the page before and after the initial data, with versioned addresses of its files."""
     page = (BUILT / "farm.html").read_text(encoding="utf-8")
     for name in _ASSETS:
         page = page.replace(f"/assets/{name}", f"/assets/{name}?{_digest(name)}")
-    head, mark, tail = page.partition(_FIRST)
+    head, mark, tail = page.partition(_INITIAL_DATA_MARKER)
     return (head + mark).encode(), tail.encode()
 
 
@@ -68,6 +68,6 @@ def _digest(name: str) -> str:
 
 
 @cache
-def _content(name: str, is_packed: bool) -> bytes:
+def _content(name: str, is_compressed: bool) -> bytes:
     content = (BUILT / name).read_bytes()
-    return gzip.compress(content, mtime=0) if is_packed else content
+    return gzip.compress(content, mtime=0) if is_compressed else content

@@ -1,8 +1,8 @@
-"""The feed: jobs as rows of a list, what changed in them, and their histories as columns.
+"""Feed of jobs for the page: rows of the job list, their changes, and histories as columns.
 
-One thread asks the coordinator about once a second for as long as somebody looks, and tells all
-who do; the coordinator is asked no more where many look at the same. A coordinator that goes away
-is waited for, and everything is told anew when it is back.
+One thread polls the coordinator about once a second while there are listeners, and notifies all of
+them, so the load on the coordinator does not grow with their number. After an outage of the
+coordinator, all jobs are sent again.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from remy_services.client.watching import watch_job
 from remy_services.jobs.formatting import describe_history, state_name, why
 from remy_services.jobs.history import EPOCH_COLUMNS, epoch_rows
 
-#: JSON, as it goes to the page.
+#: JSON object for the page.
 Tree = dict[str, Any]
-#: Is told each update of the feed, in the feed's thread.
+#: Called with each update, in the feed's thread.
 Listener = Callable[[Tree], None]
 
-_EVERY_SECONDS: Final = 1.0
-# What has ended seldom changes: it is looked at this often, and when something has just ended.
-_EVERYTHING_EVERY_SECONDS: Final = 10.0
-# Of the time, at most so much is spent asking.
-_SHARE_OF_TIME: Final = 0.2
+_POLL_SECONDS: Final = 1.0
+# Final jobs change rarely, so all jobs are polled only this often, and when a job has just ended.
+_ALL_JOBS_INTERVAL_SECONDS: Final = 10.0
+# Maximum fraction of time spent in requests.
+_MAX_REQUEST_FRACTION: Final = 0.2
 _ACTIVE: Final = [
     state
     for state in cast("list[job_pb2.JobState]", job_pb2.JobState.values())
     if state != job_pb2.JOB_STATE_UNSPECIFIED and state not in FINAL_STATES
 ]
-# More than a screen shows.
+# Number of newest jobs that are sent first; more than fit on a screen.
 _NEWEST: Final = 60
-# In which a browser draws these, before all others are asked for.
-_BEFORE_THE_REST_SECONDS: Final = 0.4
-# For as long it is asked for who is expected.
+# Delay before all other jobs are requested, so that a browser can render the newest ones.
+_RENDER_SECONDS: Final = 0.4
+# Time for which the feed polls for an announced listener.
 _EXPECTED_SECONDS: Final = 10.0
-# Who comes back in it sees at once what was known, and half a second later what is so now.
-_KEPT_SECONDS: Final = 600.0
-# A curve has no more pixels.
+# Time for which known jobs are kept without listeners, to show them at once to a returning one.
+_CACHE_SECONDS: Final = 600.0
+# Maximum points of a curve, which has fewer pixels.
 _MOST_POINTS: Final = 4000
 _MOST_ENTRIES: Final = 1000
 _WORK: Final = frozenset(
@@ -57,7 +57,7 @@ _WORK: Final = frozenset(
 
 
 def job_row(job: job_pb2.Job) -> Tree:
-    """What a list shows of a job. Times are seconds, since 1970 where they are moments."""
+    """Returns a job's row in the list. Durations are seconds, times are Unix seconds."""
     now = job.progress
     has_score = now.HasField("score")
     row: Tree = {
@@ -92,15 +92,15 @@ def job_row(job: job_pb2.Job) -> Tree:
 
 
 def history_tree(client: DesignClient, job: str, after_revision: int) -> Tree:
-    """A job's history after a revision: scores by step, splits and merges, epochs, and sentences.
+    """Returns a job's history after a revision: scores by step, table sizes, epochs and sentences.
 
-    Of long histories every n-th score is sent, and the last of the sentences. Raises ServiceError.
+    Long histories are reduced to every n-th score and the last sentences. Raises ServiceError.
     """
     found = client.get(job)
     points: list[tuple[int, float, float | None, float | None]] = []
     sizes: list[tuple[int, int]] = []
     entries: list[tuple[int, int, str]] = []
-    for event in _past(client, found, after_revision):
+    for event in _existing_events(client, found, after_revision):
         sentence = describe_history(event)
         if sentence is not None:
             entries.append((event.revision, event.time.seconds, sentence))
@@ -128,13 +128,15 @@ def history_tree(client: DesignClient, job: str, after_revision: int) -> Tree:
 
 
 def epochs_tree(client: DesignClient, job: str) -> list[Tree]:
-    """A job's epochs in order. Raises ServiceError."""
+    """Returns a job's epochs in order. Raises ServiceError."""
     wanted = [name for name in EPOCH_COLUMNS if name not in ("evaluations", "simulated_packets")]
     return [{name: row[name] for name in wanted} for row in epoch_rows(client.epochs(job))]
 
 
-def _past(client: DesignClient, job: job_pb2.Job, after: int) -> Iterator[job_pb2.JobEvent]:
-    """The entries that are there now; what happens from now on is not waited for."""
+def _existing_events(
+    client: DesignClient, job: job_pb2.Job, after: int
+) -> Iterator[job_pb2.JobEvent]:
+    """Yields the existing events after a revision, without waiting for new ones."""
     if job.revision <= after:
         return
     for update in watch_job(client.connection, job.id, after_revision=after):
@@ -145,11 +147,11 @@ def _past(client: DesignClient, job: job_pb2.Job, after: int) -> Iterator[job_pb
 
 
 class JobFeed:
-    """Asks for jobs while there are listeners, and tells them what changed.
+    """Polls jobs while there are listeners, and sends them updates.
 
-    An update is a tree with "kind": "jobs" (all of them, first and after every loss; with "more"
-    the newest of them, and all follow), "changed" (rows that are new or differ, and ids that are
-    gone), "lost" and "refused" (with why), "back".
+    An update has a "kind": "jobs" (all jobs, at first and after an outage; with "more" only the
+    newest, and all follow), "changed" (new or changed rows, and ids of deleted jobs), "lost" and
+    "refused" (with "why"), or "back".
     """
 
     def __init__(self, client: DesignClient, clock: Callable[[], float] = time.monotonic) -> None:
@@ -164,25 +166,25 @@ class JobFeed:
         self._rows: dict[str, Tree] = {}
         self._everything_at: float | None = None
         self._trouble: Tree | None = None
-        # What has been told of the newest where the rest is yet to come.
+        # The update with the newest jobs, while the complete list is pending.
         self._newest: Tree | None = None
-        # Who has come since something was asked for wants all, and at once.
-        self._beginnings = 0
+        # Number of restarts. A response requested before the last restart is discarded.
+        self._restarts = 0
         self._is_due = False
         self._expected_until = self._known_at = float("-inf")
 
     def expect(self) -> None:
-        """Somebody is about to listen: what is told first is asked for already."""
+        """Starts polling for a listener that will come soon."""
         with self._lock:
             if not self._is_wanted():
-                self._begin()
+                self._start()
             self._expected_until = self._clock() + _EXPECTED_SECONDS
 
     def listen(self, listener: Listener) -> None:
-        """Tells it all jobs, or why that cannot be, and then what changes."""
+        """Adds a listener, which gets all jobs or an error, and then changes."""
         with self._lock:
             if not self._is_wanted():
-                self._begin()
+                self._start()
             self._expected_until = float("-inf")
             if (known := self._known()) is not None:
                 listener(known)
@@ -192,17 +194,17 @@ class JobFeed:
                 listener(self._trouble)
             self._listeners.append(listener)
 
-    def first(self, patience_seconds: float) -> Tree | None:
-        """What a listener would be told first, as soon as it is known; None: not in that time."""
+    def first(self, timeout_seconds: float) -> Tree | None:
+        """Waits for the first update of a new listener; returns None after the timeout."""
         with self._lock:
             self._wake.wait_for(
                 lambda: self._known() is not None or self._trouble is not None or self._is_closed,
-                patience_seconds,
+                timeout_seconds,
             )
             return self._known() if self._trouble is None else None
 
     def _known(self) -> Tree | None:
-        """The newest jobs, and whether there are more."""
+        """Returns the update with the newest known jobs, or None."""
         if self._everything_at is None:
             return self._newest
         rows = sorted(self._rows.values(), key=itemgetter("created"), reverse=True)
@@ -213,33 +215,33 @@ class JobFeed:
     def _is_wanted(self) -> bool:
         return bool(self._listeners) or self._clock() < self._expected_until
 
-    def _begin(self) -> None:
-        if self._trouble is not None or self._clock() - self._known_at >= _KEPT_SECONDS:
-            # What was known is too old to go on from.
+    def _start(self) -> None:
+        if self._trouble is not None or self._clock() - self._known_at >= _CACHE_SECONDS:
+            # The cached jobs are too old.
             self._everything_at, self._trouble, self._newest = None, None, None
             self._seen, self._rows = {}, {}
-            self._beginnings += 1
+            self._restarts += 1
             self._is_due = True
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
             self._thread.start()
         self._wake.notify_all()
 
-    def leave(self, listener: Listener) -> None:
-        """Tells it no more."""
+    def remove_listener(self, listener: Listener) -> None:
+        """Removes a listener."""
         with self._lock:
             if listener in self._listeners:
                 self._listeners.remove(listener)
 
-    def hurry(self) -> None:
-        """Asks at once: something has just been changed."""
+    def poll_soon(self) -> None:
+        """Polls at once, because a job has just been changed."""
         with self._lock:
             self._everything_at = None if self._everything_at is None else float("-inf")
             self._is_due = True
             self._wake.notify_all()
 
     def close(self) -> None:
-        """Ends the thread."""
+        """Stops the thread."""
         with self._lock:
             self._is_closed = True
             self._wake.notify_all()
@@ -252,24 +254,24 @@ class JobFeed:
             with self._lock:
                 if not self._is_wanted():
                     self._wake.wait_for(lambda: self._is_wanted() or self._is_closed)
-                    # What is known still is drawn first.
-                    self._wait(_BEFORE_THE_REST_SECONDS)
+                    # Lets a browser render the cached jobs first.
+                    self._wait(_RENDER_SECONDS)
                 if self._is_closed:
                     return
                 self._is_due = False
-                beginning = self._beginnings
+                restart = self._restarts
             began = self._clock()
-            self._ask(began, beginning)
+            self._poll(began, restart)
             spent = self._clock() - began
             with self._lock:
-                self._wait(max(_EVERY_SECONDS, spent / _SHARE_OF_TIME))
+                self._wait(max(_POLL_SECONDS, spent / _MAX_REQUEST_FRACTION))
 
     def _wait(self, seconds: float) -> None:
         self._wake.wait_for(lambda: self._is_due or self._is_closed, seconds)
 
-    def _ask(self, now: float, beginning: int) -> None:
+    def _poll(self, now: float, restart: int) -> None:
         wants_all = (
-            self._everything_at is None or now - self._everything_at >= _EVERYTHING_EVERY_SECONDS
+            self._everything_at is None or now - self._everything_at >= _ALL_JOBS_INTERVAL_SECONDS
         )
         try:
             if not wants_all:
@@ -281,37 +283,37 @@ class JobFeed:
                 )
             if wants_all:
                 if self._everything_at is None:
-                    self._tell_newest()
+                    self._send_newest()
                 active = list(self._client.list_all(messages.ListJobsRequest()))
         except ServiceError as error:
             kind = "lost" if error.is_retryable or self._trouble is not None else "refused"
-            self._tell_trouble({"kind": kind, "why": str(error)})
+            self._send_error({"kind": kind, "why": str(error)})
             return
         with self._lock:
-            if beginning == self._beginnings:
-                self._take(active, is_all=wants_all, now=now)
+            if restart == self._restarts:
+                self._apply(active, is_all=wants_all, now=now)
 
-    def _tell_newest(self) -> None:
-        """What a screen shows first, where the rest takes a while."""
+    def _send_newest(self) -> None:
+        """Sends the newest jobs before the complete list, if there are more than one page."""
         page = self._client.list(messages.ListJobsRequest(page_size=_NEWEST))
         if page.next_page_token:
             rows = [job_row(job) for job in page.jobs]
             with self._lock:
                 self._newest = {"kind": "jobs", "rows": rows, "more": True}
                 self._known_at = self._clock()
-                self._tell(self._newest)
+                self._send(self._newest)
                 self._wake.notify_all()
-                self._wait(_BEFORE_THE_REST_SECONDS)
+                self._wait(_RENDER_SECONDS)
 
-    def _tell_trouble(self, trouble: Tree) -> None:
+    def _send_error(self, trouble: Tree) -> None:
         with self._lock:
             is_new = self._trouble is None
             self._trouble = trouble
             self._wake.notify_all()
             if is_new:
-                self._tell(trouble)
+                self._send(trouble)
 
-    def _take(self, jobs: Sequence[job_pb2.Job], *, is_all: bool, now: float) -> None:
+    def _apply(self, jobs: Sequence[job_pb2.Job], *, is_all: bool, now: float) -> None:
         changed = []
         gone: list[str] = []
         for job in jobs:
@@ -331,13 +333,13 @@ class JobFeed:
         self._rows.update({row["id"]: row for row in changed})
         was_lost, self._trouble = self._trouble is not None, None
         if was_lost:
-            self._tell({"kind": "back"})
+            self._send({"kind": "back"})
         if is_first or was_lost:
-            self._tell({"kind": "jobs", "rows": list(self._rows.values())})
+            self._send({"kind": "jobs", "rows": list(self._rows.values())})
         elif changed or gone:
-            self._tell({"kind": "changed", "rows": changed, "gone": gone})
+            self._send({"kind": "changed", "rows": changed, "gone": gone})
 
-    def _tell(self, update: Tree) -> None:
+    def _send(self, update: Tree) -> None:
         for listener in list(self._listeners):
             listener(update)
 

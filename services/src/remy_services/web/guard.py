@@ -1,4 +1,4 @@
-"""What browsers may do with the page, and which requests are let in."""
+"""Security of the page: response headers, and checks of host, origin and body size."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: Of a request; a specification may have 1 MiB.
-MOST_BODY_BYTES: Final = (1 << 20) + (64 << 10)
-#: Methods of requests that change nothing.
-SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-#: The page's own files, and nothing else from anywhere; the live network in a frame.
+#: Limit of a request body; a specification may have 1 MiB.
+MAX_BODY_BYTES: Final = (1 << 20) + (64 << 10)
+#: Methods without side effects.
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+#: Content security policy: only the page's own files, and the live network in a frame.
 _POLICY: Final = "; ".join(
     [
         "default-src 'none'",
@@ -29,33 +29,33 @@ _POLICY: Final = "; ".join(
         "frame-ancestors 'none'",
     ]
 )
-#: The live network has a policy of its own, by digests of what is in it, which must not be met by
-#: another that knows them not.
-POLICY_OF_LIVE: Final = "frame-ancestors 'self'"
-#: Pages of studies are files: words and pictures, without scripts, in a frame.
-POLICY_OF_STUDIES: Final = (
+#: The live network contains its own policy with digests of its scripts; a second policy would block
+#: #: them.
+LIVE_POLICY: Final = "frame-ancestors 'self'"
+#: Study pages contain text and pictures in a frame, without scripts.
+STUDY_POLICY: Final = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'self'"
 )
 
 
 class RequestRefused(Exception):
-    """A request that is answered with a status and one sentence."""
+    """Ends a request with an HTTP status and one sentence."""
 
     def __init__(self, status: HTTPStatus, sentence: str) -> None:
         super().__init__(sentence)
         self.status = status
 
 
-def is_same(given: str, wanted: str) -> bool:
-    """Compares secrets in a time that does not tell how much of them is alike."""
+def is_equal(given: str, wanted: str) -> bool:
+    """Compares secrets in constant time."""
     return hmac.compare_digest(given.encode(), wanted.encode())
 
 
 class Guard:
-    """Lets in what comes from the page itself, of bounded size, and says what browsers may do.
+    """ASGI middleware that sets security headers and refuses foreign or oversized requests.
 
-    A request by another name of this server is one of a foreign page whose name leads here (DNS
-    rebinding); one that changes something and names another origin comes from a foreign page.
+    An unknown host name indicates DNS rebinding by a foreign page. A request with side effects from
+    another origin is a cross-site request.
     """
 
     def __init__(self, app: ASGIApp, hosts: frozenset[str], is_secure: bool) -> None:
@@ -95,30 +95,30 @@ class Guard:
         host = headers.get("host", "")
         name = urlsplit(f"//{host}").hostname or ""
         if scope["path"] != "/health" and name not in self._hosts:
-            sentence = f"this server is not called {name[:100]!r}; --host names what it is called"
+            sentence = f"{name[:100]!r} is not a name of this server; add it with --host"
             return JSONResponse({"error": sentence}, HTTPStatus.MISDIRECTED_REQUEST)
-        if scope["method"] not in SAFE:
+        if scope["method"] not in SAFE_METHODS:
             origin = headers.get("origin")
             site = headers.get("sec-fetch-site", "same-origin")
             is_foreign = origin is not None and urlsplit(origin).netloc != host
             if is_foreign or site not in ("same-origin", "none"):
-                sentence = "the request comes from another page than this server's"
+                sentence = "the request comes from a page of another origin"
                 return JSONResponse({"error": sentence}, HTTPStatus.FORBIDDEN)
         return None
 
 
 def _limited(receive: Receive) -> Receive:
-    """The body as it comes in, up to its bound."""
+    """Wraps `receive` with the body size limit."""
     received = 0
 
     async def receive_limited() -> Message:
         nonlocal received
         message = await receive()
         received += len(message.get("body", b""))
-        if received > MOST_BODY_BYTES:
+        if received > MAX_BODY_BYTES:
             raise RequestRefused(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"the request is larger than {MOST_BODY_BYTES} bytes",
+                f"the request is larger than {MAX_BODY_BYTES} bytes",
             )
         return message
 

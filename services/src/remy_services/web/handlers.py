@@ -1,5 +1,4 @@
-"""What a browser that is signed in may ask for: each call of the page's API, by the calls to the
-coordinator that the command line makes."""
+"""Handlers of the page's API, which use the same client calls as the command line."""
 
 from __future__ import annotations
 
@@ -20,20 +19,20 @@ from remy_proto.v1 import job_pb2, spec_pb2
 from remy_services.client.design_client import DesignClient
 from remy_services.jobs.formatting import job_dict
 from remy_services.web.feed import Tree, epochs_tree, history_tree, job_row
-from remy_services.web.guard import POLICY_OF_LIVE, RequestRefused
-from remy_services.web.sessions import SignedIn
+from remy_services.web.guard import LIVE_POLICY, RequestRefused
+from remy_services.web.sessions import Session
 
 _MOST_COMPARED: Final = 16
-# The reference of specifications, which the page shows beside its editor.
+# Reference of the specification language, shown beside the editor.
 _SPECIFICATION_PAGE: Final = resources.files("remy_services.web") / "page" / "spec.md"
-#: Is given the session, the request and its body; a tree or a response.
-Handler = Callable[[SignedIn, Request, bytes], Any]
+#: Called with session, request and body; returns a JSON value or a response.
+Handler = Callable[[Session, Request, bytes], Any]
 
 
 class Login(msgspec.Struct, forbid_unknown_fields=True):
-    """Who wants to sign in."""
+    """Body of a sign-in request."""
 
-    #: A token, or the server's code; empty where the coordinator asks for none.
+    #: A token or the server's code; empty if the coordinator requires none.
     token: str = ""
 
 
@@ -52,7 +51,7 @@ class _Fork(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Extension(msgspec.Struct, forbid_unknown_fields=True):
-    """As `remy-farm extend` takes it; what is None stays as it is."""
+    """Arguments of `remy-farm extend`; None leaves a value unchanged."""
 
     epochs: int | None = None
     rules: int | None = None
@@ -64,9 +63,9 @@ class _Extension(msgspec.Struct, forbid_unknown_fields=True):
     priority: int | None = None
 
 
-def _submit(session: SignedIn, _: Request, body: bytes) -> Tree:
-    """Checked here first, so that the problems are those that `validate` prints, one by one."""
-    given = decoded(body, _Submission)
+def _submit(session: Session, _: Request, body: bytes) -> Tree:
+    """Validates locally first, to list problems one by one as `validate` does, then submits."""
+    given = decode_body(body, _Submission)
     try:
         spec = parse_spec(given.text)
     except SpecError as error:
@@ -77,32 +76,32 @@ def _submit(session: SignedIn, _: Request, body: bytes) -> Tree:
     job = session.account.client.submit(request)
     if given.validate_only:
         return {"problems": [], "complete": to_yaml(spec)}
-    session.account.feed.hurry()
+    session.account.feed.poll_soon()
     return {"problems": [], "job": job_row(job)}
 
 
-def _job(session: SignedIn, request: Request, _: bytes) -> Tree:
+def _job(session: Session, request: Request, _: bytes) -> Tree:
     job = session.account.client.get(request.path_params["job"])
     tree = job_dict(job)
     text = to_yaml(job.spec) if job.HasField("spec") else ""
     return {"row": job_row(job), "job": tree, "yaml": text}
 
 
-def _history(session: SignedIn, request: Request, _: bytes) -> Tree:
+def _history(session: Session, request: Request, _: bytes) -> Tree:
     after = _number(request, "after") or 0
     return history_tree(session.account.client, request.path_params["job"], after)
 
 
-def _epochs(session: SignedIn, request: Request, _: bytes) -> list[Tree]:
+def _epochs(session: Session, request: Request, _: bytes) -> list[Tree]:
     return epochs_tree(session.account.client, request.path_params["job"])
 
 
-def _table(session: SignedIn, request: Request, _: bytes) -> Tree:
+def _table(session: Session, request: Request, _: bytes) -> Tree:
     remycc = _remycc(session.account.client, request.path_params["job"], _number(request, "epoch"))
     return table_tree(remycc)
 
 
-def _change(session: SignedIn, request: Request, body: bytes) -> Tree:
+def _change(session: Session, request: Request, body: bytes) -> Tree:
     client, job = session.account.client, request.path_params["job"]
     match request.path_params["action"]:
         case "pause":
@@ -112,12 +111,14 @@ def _change(session: SignedIn, request: Request, body: bytes) -> Tree:
         case "cancel":
             changed = client.cancel(job)
         case "fork":
-            changed = _fork(client, job, decoded(body, _Fork))
+            changed = _fork(client, job, decode_body(body, _Fork))
         case "extend":
-            changed = _extend(client, job, decoded(body, _Extension))
+            changed = _extend(client, job, decode_body(body, _Extension))
         case action:
-            raise RequestRefused(HTTPStatus.NOT_FOUND, f"{action[:40]!r} cannot be done to a job")
-    session.account.feed.hurry()
+            raise RequestRefused(
+                HTTPStatus.NOT_FOUND, f"{action[:40]!r} is not an operation on jobs"
+            )
+    session.account.feed.poll_soon()
     return {"job": job_row(changed)}
 
 
@@ -145,9 +146,9 @@ def _extend(client: DesignClient, job: str, given: _Extension) -> job_pb2.Job:
     return client.extend(job, stop=stop, joint_steps=given.joint_steps, priority=given.priority)
 
 
-def _compare(session: SignedIn, request: Request, _: bytes) -> Tree:
+def _compare(session: Session, request: Request, _: bytes) -> Tree:
     client = session.account.client
-    response = client.compare(_named(request, "job", least=2))
+    response = client.compare(_query_values(request, "job", least=2))
     return {
         "jobs": [job_row(job) for job in response.jobs],
         "differences": [
@@ -157,15 +158,15 @@ def _compare(session: SignedIn, request: Request, _: bytes) -> Tree:
     }
 
 
-def _reference(_: SignedIn, __: Request, ___: bytes) -> Tree:
+def _reference(_: Session, __: Request, ___: bytes) -> Tree:
     return {"markdown": _SPECIFICATION_PAGE.read_text(encoding="utf-8")}
 
 
-def _live(session: SignedIn, request: Request, _: bytes) -> Response:
-    """The live network with the tables of jobs, each named as JOB or JOB:EPOCH."""
+def _live(session: Session, request: Request, _: bytes) -> Response:
+    """Serves the live network with tables of jobs, each named as JOB or JOB:EPOCH."""
     client = session.account.client
     remyccs = {}
-    for each in _named(request, "table", least=1):
+    for each in _query_values(request, "table", least=1):
         job, _colon, epoch = each.partition(":")
         shown = client.get(job)
         number = _whole(epoch, "an epoch") if epoch else None
@@ -174,11 +175,11 @@ def _live(session: SignedIn, request: Request, _: bytes) -> Response:
             client, shown.id, number
         )
     return HTMLResponse(
-        live_network_page(remyccs), headers={"Content-Security-Policy": POLICY_OF_LIVE}
+        live_network_page(remyccs), headers={"Content-Security-Policy": LIVE_POLICY}
     )
 
 
-def _lines(session: SignedIn, request: Request, _: bytes) -> list[Tree]:
+def _lines(session: Session, request: Request, _: bytes) -> list[Tree]:
     return [
         {
             "worker": each.worker_id,
@@ -196,20 +197,20 @@ def _remycc(client: DesignClient, job: str, epoch: int | None) -> RemyCC:
     return RemyCC.from_message(from_json(response.content))
 
 
-def decoded(body: bytes, kind: type[Any]) -> Any:
-    """A request's body. Raises RequestRefused."""
+def decode_body(body: bytes, kind: type[Any]) -> Any:
+    """Decodes a request's JSON body. Raises RequestRefused."""
     try:
         return msgspec.json.decode(body or b"{}", type=kind)
     except msgspec.MsgspecError as error:
-        sentence = f"the request cannot be read: {error}"
+        sentence = f"the request is invalid: {error}"
         raise RequestRefused(HTTPStatus.BAD_REQUEST, sentence) from error
 
 
-def _named(request: Request, name: str, *, least: int) -> list[str]:
-    """What the address has of that name, and not too many of them."""
+def _query_values(request: Request, name: str, *, least: int) -> list[str]:
+    """Returns the query parameters of a name. Raises RequestRefused for too few or too many."""
     named = request.query_params.getlist(name)
     if not least <= len(named) <= _MOST_COMPARED:
-        sentence = f"{len(named)} {name}s were named; {least} to {_MOST_COMPARED} may be"
+        sentence = f"{len(named)} {name}s were given; {least} to {_MOST_COMPARED} are allowed"
         raise RequestRefused(HTTPStatus.BAD_REQUEST, sentence)
     return named
 
@@ -227,7 +228,7 @@ def _whole(text: str, name: str) -> int:
     return int(text)
 
 
-#: By path, what it may be called with.
+#: Handler and methods by path.
 HANDLERS: Final[Mapping[str, tuple[Handler, list[str]]]] = {
     "/api/jobs": (_submit, ["POST"]),
     "/api/jobs/{job}": (_job, ["GET"]),

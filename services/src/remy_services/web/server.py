@@ -1,7 +1,7 @@
-"""The server of the farm's page: what it serves, to whom, and what browsers may do with it.
+"""HTTP server of the farm's page.
 
-It asks the coordinator with the token of whoever is signed in, by the calls that the command line
-makes, and keeps nothing: what a role may not do, the coordinator refuses here, too.
+It calls the coordinator with the signed-in user's token and stores nothing, so the coordinator's
+roles apply here too.
 """
 
 from __future__ import annotations
@@ -34,47 +34,52 @@ from remy_proto.v1 import design_service_pb2 as messages
 from remy_rpc.settings import Address, SettingsError
 from remy_services.client.settings import ConnectionSettings
 from remy_services.client.status import BadRequest, NotAllowed, Refused, ServiceError, Unreachable
-from remy_services.web.assets import asset, encoding, packed, shell, takes_gzip
+from remy_services.web.assets import accepts_gzip, asset, compress, encoding_headers, page_template
 from remy_services.web.feed import Tree
-from remy_services.web.guard import POLICY_OF_STUDIES, SAFE, Guard, RequestRefused, is_same
-from remy_services.web.handlers import HANDLERS, Handler, Login, decoded
-from remy_services.web.sessions import Sessions, SignedIn
+from remy_services.web.guard import SAFE_METHODS, STUDY_POLICY, Guard, RequestRefused, is_equal
+from remy_services.web.handlers import HANDLERS, Handler, Login, decode_body
+from remy_services.web.sessions import Session, Sessions
 
-#: Updates that a browser may be behind before it is told to begin anew.
-_MOST_BEHIND: Final = 200
-#: With all its pictures.
+#: Maximum queued updates of a browser, beyond which its stream ends and it reconnects.
+_MAX_QUEUED_UPDATES: Final = 200
+#: Limit of a study page with its pictures.
 _MOST_STUDY_BYTES: Final = 64 << 20
 _HEARTBEAT_SECONDS: Final = 15.0
-#: In which a browser draws what a screen shows, before it is kept busy with the rest.
-_DRAWING_SECONDS: Final = 0.2
-#: uvicorn ticks ten times a second.
-_TICKS_BETWEEN_LOOKS: Final = 10
+#: Pause after the newest jobs, so that a browser can render them before the rest.
+_RENDER_SECONDS: Final = 0.2
+#: Ticks between certificate checks; uvicorn ticks ten times a second.
+_TICKS_PER_CERTIFICATE_CHECK: Final = 10
 _CSRF_HEADER: Final = "x-csrf-token"
-#: For so long the page waits for its jobs, since a browser draws what it is given without them;
-#: and so long in all, since a script waits for the whole page, and asks for what takes longer.
-_IN_ONE_PIECE_SECONDS, _FIRST_SECONDS = 0.1, 0.4
+#: Wait for the initial jobs before the first byte of the page is sent.
+_FIRST_BYTE_WAIT_SECONDS: Final = 0.1
+#: Wait for the initial jobs before the page is completed; later the script requests them.
+_TOTAL_WAIT_SECONDS: Final = 0.4
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageSettings:
-    """How the page is served."""
+    """Settings of the page's server."""
 
     listen: Address
     coordinator: ConnectionSettings
-    #: Names that browsers know this server by, beside the address that it listens at.
+    #: Host names of this server, in addition to the listen address.
     hosts: tuple[str, ...] = ()
-    #: Folders of `reproduce` and `league` whose pages are shown, by the names of the folders.
+    #: Output folders of `reproduce` and `league` whose pages are shown.
     studies: tuple[Path, ...] = ()
-    #: PEM files; None: in plain text.
+    #: PEM files; None means plain text.
     tls_cert: Path | None = None
     tls_key: Path | None = None
-    #: Signs in with the coordinator's token of these settings; None: everybody has their own.
+    #: Code that signs in with the token of `coordinator`; None means that users have their own
+    #: tokens.
     code: str | None = field(default=None, repr=False)
 
 
 class FarmPage:
-    """The application. `cookie` is the name of the session's; `is_secure` says whether browsers
-    come by TLS; `studies` are folders of pages that are shown besides."""
+    """The ASGI application.
+
+    `cookie` is the name of the session cookie, `is_secure` says whether the page is served over
+    TLS, and `studies` are folders of study pages.
+    """
 
     def __init__(
         self,
@@ -89,20 +94,20 @@ class FarmPage:
         self._studies = {path.resolve().name: path / "index.html" for path in studies}
         self._cookie = cookie
         self._is_secure = is_secure
-        self._shell = shell()
+        self._template = page_template()
         handlers = {**HANDLERS, "/studied/{name}": (self._study, ["GET"])}
         routes = [
-            Route("/health", _healthy),
+            Route("/health", _health),
             Route("/assets/{name}", asset),
             Route("/api/session", self._sign_in, methods=["POST"]),
             Route("/api/session", self._sign_out, methods=["DELETE"]),
-            Route("/api/session", self._who, methods=["GET"]),
+            Route("/api/session", self._session_info, methods=["GET"]),
             Route("/api/updates", self._updates),
             *(
                 Route(path, partial(self._handle, handler), methods=methods)
                 for path, (handler, methods) in handlers.items()
             ),
-            Route("/api/{rest:path}", _unknown, methods=["GET", "POST", "DELETE", "PUT"]),
+            Route("/api/{rest:path}", _not_found, methods=["GET", "POST", "DELETE", "PUT"]),
             Route("/{rest:path}", self._page),
         ]
         self.app = Starlette(
@@ -111,18 +116,22 @@ class FarmPage:
                 Middleware(Guard, hosts=frozenset(hosts), is_secure=is_secure),
                 Middleware(GZipMiddleware, minimum_size=1000, compresslevel=6),
             ],
-            exception_handlers={RequestRefused: _said, ServiceError: _failed, SettingsError: _said},
+            exception_handlers={
+                RequestRefused: _refused,
+                ServiceError: _service_error,
+                SettingsError: _refused,
+            },
         )
 
-    def _session(self, request: Request) -> SignedIn:
+    def _session(self, request: Request) -> Session:
         session = self._sessions.find(request.cookies.get(self._cookie))
         if session is None:
-            raise RequestRefused(HTTPStatus.UNAUTHORIZED, "nobody is signed in")
-        if request.method not in SAFE and not is_same(
+            raise RequestRefused(HTTPStatus.UNAUTHORIZED, "not signed in")
+        if request.method not in SAFE_METHODS and not is_equal(
             request.headers.get(_CSRF_HEADER, ""), session.csrf
         ):
             raise RequestRefused(
-                HTTPStatus.FORBIDDEN, "the request does not come from this page; load it again"
+                HTTPStatus.FORBIDDEN, "the request has no valid CSRF token; reload the page"
             )
         return session
 
@@ -133,12 +142,12 @@ class FarmPage:
         return answer if isinstance(answer, Response) else JSONResponse(answer)
 
     async def _sign_in(self, request: Request) -> Response:
-        given: Login = decoded(await request.body(), Login)
+        given: Login = decode_body(await request.body(), Login)
         session, info = await run_in_threadpool(self._sessions.open, given.token)
         session.account.feed.expect()
-        return self._with_cookie(session, JSONResponse(self._who_tree(session, info)))
+        return self._with_cookie(session, JSONResponse(self._session_dict(session, info)))
 
-    def _with_cookie(self, session: SignedIn, response: Response) -> Response:
+    def _with_cookie(self, session: Session, response: Response) -> Response:
         response.set_cookie(
             self._cookie,
             session.name,
@@ -149,12 +158,12 @@ class FarmPage:
         )
         return response
 
-    async def _who(self, request: Request) -> Response:
+    async def _session_info(self, request: Request) -> Response:
         session = self._session(request)
         info = await run_in_threadpool(session.account.server_info)
-        return JSONResponse(self._who_tree(session, info))
+        return JSONResponse(self._session_dict(session, info))
 
-    def _who_tree(self, session: SignedIn, info: messages.GetServerInfoResponse) -> Tree:
+    def _session_dict(self, session: Session, info: messages.GetServerInfoResponse) -> Tree:
         return {
             "csrf": session.csrf,
             "caller": info.caller,
@@ -170,15 +179,15 @@ class FarmPage:
             "studies": list(self._studies),
         }
 
-    def _study(self, _: SignedIn, request: Request, __: bytes) -> Response:
+    def _study(self, _: Session, request: Request, __: bytes) -> Response:
         name = request.path_params["name"]
         try:
             content = read_file(self._studies[name], limit=_MOST_STUDY_BYTES)
         except (KeyError, FileError) as error:
             raise RequestRefused(
-                HTTPStatus.NOT_FOUND, f"there is no page of {name[:100]!r}"
+                HTTPStatus.NOT_FOUND, f"there is no study page {name[:100]!r}"
             ) from error
-        return HTMLResponse(content, headers={"Content-Security-Policy": POLICY_OF_STUDIES})
+        return HTMLResponse(content, headers={"Content-Security-Policy": STUDY_POLICY})
 
     async def _sign_out(self, request: Request) -> Response:
         session = self._session(request)
@@ -195,20 +204,20 @@ class FarmPage:
             headers={"X-Accel-Buffering": "no"},
         )
 
-    async def _events(self, session: SignedIn) -> AsyncIterator[str]:
-        """Server-sent events, for as long as the session lasts and the browser keeps up."""
+    async def _events(self, session: Session) -> AsyncIterator[str]:
+        """Yields server-sent events while the session lasts and the browser keeps up."""
         loop = asyncio.get_running_loop()
         waiting: asyncio.Queue[Tree] = asyncio.Queue()
 
         def listener(update: Tree) -> None:
-            # A server that ends has no loop any more.
+            # The event loop may already be closed at shutdown.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(waiting.put_nowait, update)
 
         feed = session.account.feed
         await run_in_threadpool(feed.listen, listener)
         try:
-            while waiting.qsize() <= _MOST_BEHIND:
+            while waiting.qsize() <= _MAX_QUEUED_UPDATES:
                 try:
                     update = await asyncio.wait_for(waiting.get(), _HEARTBEAT_SECONDS)
                 except TimeoutError:
@@ -218,61 +227,60 @@ class FarmPage:
                 else:
                     yield f"data: {json.dumps(update, separators=(',', ':'))}\n\n"
                     if update.get("more"):
-                        await asyncio.sleep(_DRAWING_SECONDS)
+                        await asyncio.sleep(_RENDER_SECONDS)
         finally:
-            feed.leave(listener)
+            feed.remove_listener(listener)
 
     async def _page(self, request: Request) -> Response:
         session = self._sessions.find(request.cookies.get(self._cookie))
         if session is None and request.headers.get("sec-fetch-dest") == "document":
-            session = await self._newcomer()
+            session = await self._open_anonymous_session()
         if session is None:
-            # Says that there is no need to ask who is signed in.
-            return HTMLResponse(b"null".join(self._shell))
+            # "null" tells the script that there is no session.
+            return HTMLResponse(b"null".join(self._template))
         session.account.feed.expect()
-        is_packed = takes_gzip(request)
+        is_compressed = accepts_gzip(request)
         pieces = self._pieces(session)
         page = StreamingResponse(
-            packed(pieces) if is_packed else pieces,
+            compress(pieces) if is_compressed else pieces,
             media_type="text/html",
-            headers=encoding(is_packed),
+            headers=encoding_headers(is_compressed),
         )
         return self._with_cookie(session, page)
 
-    async def _newcomer(self) -> SignedIn | None:
-        """A session for a browser that nobody is signed in with, where the coordinator asks for no
-        token, and says so at once; else the page's script asks."""
+    async def _open_anonymous_session(self) -> Session | None:
+        """Opens a session without token, if the coordinator requires none and answers in time."""
         opening = asyncio.create_task(run_in_threadpool(self._sessions.open, ""))
-        # What came too late is nobody's trouble.
+        # Retrieves the exception of a late result, so that it is not logged.
         opening.add_done_callback(lambda done: done.cancelled() or done.exception())
-        await asyncio.wait({opening}, timeout=_FIRST_SECONDS)
+        await asyncio.wait({opening}, timeout=_TOTAL_WAIT_SECONDS)
         if not opening.done() or opening.exception() is not None:
             return None
         session, _ = opening.result()
         return session
 
-    async def _pieces(self, session: SignedIn) -> AsyncIterator[bytes]:
-        """The page and in it what it shows first, in two pieces where that takes a while."""
-        head, tail = self._shell
+    async def _pieces(self, session: Session) -> AsyncIterator[bytes]:
+        """Yields the page with its initial data, in two pieces if the data takes long."""
+        head, tail = self._template
         info, feed = session.account.known_info, session.account.feed
-        jobs = await run_in_threadpool(feed.first, _IN_ONE_PIECE_SECONDS)
+        jobs = await run_in_threadpool(feed.first, _FIRST_BYTE_WAIT_SECONDS)
         if jobs is None:
             yield head
-            head, jobs = b"", await run_in_threadpool(feed.first, _FIRST_SECONDS)
+            head, jobs = b"", await run_in_threadpool(feed.first, _TOTAL_WAIT_SECONDS)
         first = b""
         if jobs is not None and info is not None:
-            found = {"session": self._who_tree(session, info), "jobs": jobs}
-            # Within a script element only "<" can mean anything.
+            found = {"session": self._session_dict(session, info), "jobs": jobs}
+            # Escapes "<", the only character with a meaning inside a script element.
             first = json.dumps(found, separators=(",", ":")).replace("<", "\\u003c").encode()
         yield head + first + tail
 
 
-async def _healthy(_: Request) -> Response:
+async def _health(_: Request) -> Response:
     return Response("serving\n", media_type="text/plain")
 
 
-async def _unknown(_: Request) -> Response:
-    raise RequestRefused(HTTPStatus.NOT_FOUND, "there is nothing at this address")
+async def _not_found(_: Request) -> Response:
+    raise RequestRefused(HTTPStatus.NOT_FOUND, "this address does not exist")
 
 
 _STATUSES: Final[dict[type[ServiceError], HTTPStatus]] = {
@@ -283,8 +291,8 @@ _STATUSES: Final[dict[type[ServiceError], HTTPStatus]] = {
 }
 
 
-async def _failed(_: Request, error: Exception) -> Response:
-    """What the coordinator said."""
+async def _service_error(_: Request, error: Exception) -> Response:
+    """Converts a coordinator's error to an HTTP response."""
     assert isinstance(error, ServiceError)
     status = _STATUSES.get(type(error), HTTPStatus.BAD_GATEWAY)
     if error.code == grpc.StatusCode.UNAUTHENTICATED:
@@ -294,15 +302,15 @@ async def _failed(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": error.message}, status)
 
 
-async def _said(_: Request, error: Exception) -> Response:
+async def _refused(_: Request, error: Exception) -> Response:
     status = error.status if isinstance(error, RequestRefused) else HTTPStatus.BAD_REQUEST
     return JSONResponse({"error": str(error)}, status)
 
 
 def serve_page(settings: PageSettings, announce: Callable[[str], None]) -> None:
-    """Serves until Ctrl-C or SIGTERM; `announce` is told the page's address once it is there.
+    """Serves until SIGINT or SIGTERM; calls `announce` with the page's address once it is ready.
 
-    Raises SettingsError for an address or certificate that cannot be used.
+    Raises SettingsError if the address or the certificate cannot be used.
     """
     listener = _bound(settings.listen)
     port = listener.getsockname()[1]
@@ -314,7 +322,7 @@ def serve_page(settings: PageSettings, announce: Callable[[str], None]) -> None:
     page = FarmPage(
         sessions,
         (host.lower() for host in hosts),
-        # Browsers do not tell ports apart where they keep cookies.
+        # Cookies are not separated by port, so the name contains it.
         cookie="__Host-remy-farm" if is_secure else f"remy-farm-{port}",
         is_secure=is_secure,
         studies=settings.studies,
@@ -328,16 +336,16 @@ def serve_page(settings: PageSettings, announce: Callable[[str], None]) -> None:
         ws="none",
         ssl_certfile=settings.tls_cert,
         ssl_keyfile=settings.tls_key,
-        # Streams of updates have no end of their own.
+        # Update streams would otherwise never end.
         timeout_graceful_shutdown=1,
     )
     try:
         config.load()
     except (OSError, ssl.SSLError) as error:
-        raise SettingsError(f"the page's certificate or key cannot be used: {error}") from error
+        raise SettingsError(f"the page's TLS certificate or key is invalid: {error}") from error
     shown = Address(settings.hosts[0] if settings.hosts else settings.listen.host, port)
     announce(f"{'https' if is_secure else 'http'}://{shown}/")
-    # It is raised again when all has ended in order.
+    # uvicorn handles SIGTERM and raises it again after an orderly shutdown, which this ignores.
     signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         _PageServer(config).run(sockets=[listener])
@@ -346,26 +354,26 @@ def serve_page(settings: PageSettings, announce: Callable[[str], None]) -> None:
 
 
 class _PageServer(uvicorn.Server):
-    """Shows a certificate that was renewed from the next connection on, without a restart."""
+    """Reloads a renewed certificate for new connections, without a restart."""
 
     async def on_tick(self, counter: int) -> bool:
-        # Between two handshakes, since both are made in the event loop.
-        if counter % _TICKS_BETWEEN_LOOKS == 0:
-            self._renew()
+        # Runs in the event loop, and therefore never during a handshake.
+        if counter % _TICKS_PER_CERTIFICATE_CHECK == 0:
+            self._reload_certificate()
         return await super().on_tick(counter)
 
-    def _renew(self) -> None:
+    def _reload_certificate(self) -> None:
         cert, key, context = self.config.ssl_certfile, self.config.ssl_keyfile, self.config.ssl
         if cert is None or key is None or context is None:
             return
         with contextlib.suppress(OSError, ssl.SSLError):
-            # One of both may have been written, and the other not yet: it is looked at again.
+            # If only one of the two files is renewed so far, loading fails and is retried.
             now = (Path(cert).stat().st_mtime_ns, Path(key).stat().st_mtime_ns)
-            if now != self._shown:
+            if now != self._loaded_mtimes:
                 context.load_cert_chain(cert, key)
-                self._shown = now
+                self._loaded_mtimes = now
 
-    _shown: tuple[int, int] | None = None
+    _loaded_mtimes: tuple[int, int] | None = None
 
 
 def _bound(listen: Address) -> socket.socket:
@@ -377,5 +385,5 @@ def _bound(listen: Address) -> socket.socket:
         listener.listen()
     except OSError as error:
         listener.close()
-        raise SettingsError(f"{listen} cannot be served at: {error.strerror}") from error
+        raise SettingsError(f"cannot listen on {listen}: {error.strerror}") from error
     return listener

@@ -1,9 +1,8 @@
-"""Sessions: who is signed in at the farm's page, with which token, and what proves it.
+"""Sessions of the page: signed-in users and their tokens.
 
-A browser holds the session's name in a cookie that its scripts cannot read and that no other site
-has it send; requests that change something also carry the session's CSRF token, which only the
-page's own scripts know. The coordinator's token stays in the server's memory: it is in no cookie,
-no address and no answer.
+The session id is in an HttpOnly, SameSite cookie. Requests with side effects also carry the
+session's CSRF token, which only the page's scripts know. The coordinator's token stays in the
+server's memory and is never sent to the browser.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ from remy_services.client.design_client import DesignClient
 from remy_services.client.settings import ConnectionSettings
 from remy_services.web.feed import JobFeed
 
-#: A session that nothing was heard of for so long is over.
+#: Idle time after which a session ends.
 IDLE_SECONDS: Final = 12 * 3600.0
-MOST_SESSIONS: Final = 10_000
+MAX_SESSIONS: Final = 10_000
 
 _SECRET_BYTES: Final = 32
-# A page asks again by itself; nobody looks at one that does not answer.
+# No retries: the page retries by itself.
 _PATIENCE_SECONDS: Final = 0.0
 _DEADLINE_SECONDS: Final = 20.0
 
 
 class Account:
-    """What the sessions of one token share: the connection to the coordinator, and the feed."""
+    """Connection and feed, shared by all sessions with one token."""
 
     def __init__(self, settings: ConnectionSettings) -> None:
         self._connection = Connection(
@@ -44,38 +43,38 @@ class Account:
         )
         self.client = DesignClient(self._connection)
         self.feed = JobFeed(self.client)
-        #: As it was last told.
+        #: Last server info.
         self.known_info: messages.GetServerInfoResponse | None = None
 
     def server_info(self) -> messages.GetServerInfoResponse:
-        """Who the token says that this is, and what serves there. Raises ServiceError."""
+        """Requests caller, role and server info. Raises ServiceError."""
         self.known_info = self.client.server_info()
         return self.known_info
 
     def close(self) -> None:
-        """Ends its calls."""
+        """Stops the feed and closes the connection."""
         self.feed.close()
         self._connection.close()
 
 
 @dataclass
-class SignedIn:
+class Session:
     """A session."""
 
-    #: What the cookie holds.
+    #: Secret id in the cookie.
     name: str = field(repr=False)
-    #: What requests that change something must carry.
+    #: CSRF token.
     csrf: str = field(repr=False)
     account: Account
-    heard_at_seconds: float
+    last_seen_seconds: float
     _key: bytes = field(repr=False)
 
 
 class Sessions:
-    """All sessions of a server. Safe to use from several threads.
+    """All sessions of a server. Thread-safe.
 
-    `settings` says where the coordinator is. Its token is given to nobody but to whoever knows
-    `code`, which a server for one user prints; without a code it is not used.
+    `settings` name the coordinator. Their token is only used for sign-ins with `code`, which a
+    single-user server prints; without a code it is not used.
     """
 
     def __init__(
@@ -89,30 +88,29 @@ class Sessions:
         self._code = code
         self._clock = clock
         self._lock = threading.Lock()
-        self._sessions: OrderedDict[str, SignedIn] = OrderedDict()
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._accounts: dict[bytes, Account] = {}
 
-    def open(self, given: str) -> tuple[SignedIn, messages.GetServerInfoResponse]:
-        """A session for whoever has a token that the coordinator takes; without one, if the
-        coordinator asks for none.
+    def open(self, given: str) -> tuple[Session, messages.GetServerInfoResponse]:
+        """Opens a session with a token, or without one if the coordinator requires none.
 
-        Raises ServiceError, and SettingsError for what can be no token.
+        Raises ServiceError, and SettingsError for an invalid token.
         """
         settings = self._settings_with(given)
         key = _key(settings.token)
         with self._lock:
             account = self._accounts.get(key)
-        fresh = account is None
+        is_new = account is None
         account = account or Account(settings)
         try:
             info = account.server_info()
         except BaseException:
-            if fresh:
+            if is_new:
                 account.close()
             raise
         with self._lock:
             kept = self._accounts.setdefault(key, account)
-            session = SignedIn(
+            session = Session(
                 secrets.token_urlsafe(_SECRET_BYTES),
                 secrets.token_urlsafe(_SECRET_BYTES),
                 kept,
@@ -120,37 +118,37 @@ class Sessions:
                 key,
             )
             self._sessions[session.name] = session
-            ended = self._drop_old()
+            ended = self._remove_expired()
         if kept is not account:
             ended.append(account)
         for each in ended:
             each.close()
         return session, info
 
-    def find(self, name: str | None) -> SignedIn | None:
-        """The session that a cookie names, if it is not over."""
+    def find(self, name: str | None) -> Session | None:
+        """Returns the session of a cookie, or None if it is unknown or expired."""
         now = self._clock()
         with self._lock:
             session = self._sessions.get(name or "")
-            if session is None or now - session.heard_at_seconds > IDLE_SECONDS:
+            if session is None or now - session.last_seen_seconds > IDLE_SECONDS:
                 return None
-            session.heard_at_seconds = now
+            session.last_seen_seconds = now
             self._sessions.move_to_end(session.name)
             return session
 
-    def close(self, session: SignedIn) -> None:
-        """Signs out; the token is forgotten with the last session that has it."""
+    def close(self, session: Session) -> None:
+        """Ends a session. The token is dropped with its last session."""
         with self._lock:
             self._sessions.pop(session.name, None)
-            ended = self._unused()
+            ended = self._pop_unused_accounts()
         for each in ended:
             each.close()
 
     def close_all(self) -> None:
-        """Ends everything."""
+        """Ends all sessions."""
         with self._lock:
             self._sessions.clear()
-            ended = self._unused()
+            ended = self._pop_unused_accounts()
         for each in ended:
             each.close()
 
@@ -158,21 +156,21 @@ class Sessions:
         code = self._code
         if code is not None and hmac.compare_digest(given.strip().encode(), code.encode()):
             return self._settings
-        token = Token(given.strip(), "what was entered") if given.strip() else None
+        token = Token(given.strip(), "the sign-in form") if given.strip() else None
         return replace(self._settings, token=token)
 
-    def _drop_old(self) -> list[Account]:
+    def _remove_expired(self) -> list[Account]:
         now = self._clock()
         while self._sessions:
             oldest = next(iter(self._sessions.values()))
-            is_over = now - oldest.heard_at_seconds > IDLE_SECONDS
-            if not is_over and len(self._sessions) <= MOST_SESSIONS:
+            is_over = now - oldest.last_seen_seconds > IDLE_SECONDS
+            if not is_over and len(self._sessions) <= MAX_SESSIONS:
                 break
             del self._sessions[oldest.name]
-        return self._unused()
+        return self._pop_unused_accounts()
 
-    def _unused(self) -> list[Account]:
-        """Accounts without a session, which are no longer kept."""
+    def _pop_unused_accounts(self) -> list[Account]:
+        """Removes and returns accounts without sessions."""
         used = {session._key for session in self._sessions.values()}
         return [self._accounts.pop(key) for key in list(self._accounts) if key not in used]
 
