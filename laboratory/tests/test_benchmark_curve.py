@@ -1,3 +1,5 @@
+"""Tests the curve of a search: its points, CSV, plot and the thresholds that it passes."""
+
 import csv
 import io
 

@@ -1,3 +1,5 @@
+"""Tests the network models of the search benchmark."""
+
 from pathlib import Path
 
 from remy_farm.specification import load_spec

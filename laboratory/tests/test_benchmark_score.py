@@ -1,3 +1,5 @@
+"""Tests the scores of the search benchmark."""
+
 import math
 import statistics
 

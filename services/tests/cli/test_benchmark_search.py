@@ -1,3 +1,5 @@
+"""Tests `remy-farm benchmark-search`."""
+
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Tests `remy-farm convert`."""
+
 from pathlib import Path
 from typing import Any
 

@@ -1,3 +1,5 @@
+"""Tests `remy-farm design`: its files, options, interruption and progress."""
+
 import json
 import os
 import pty

@@ -1,3 +1,5 @@
+"""Tests `remy-farm design --sweep`."""
+
 import json
 import shlex
 import signal

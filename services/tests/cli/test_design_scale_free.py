@@ -60,13 +60,13 @@ def test_text_output_lists_the_written_files(spec_file: Path, run: Run, tmp_path
 
 
 def test_resumed_design_has_the_same_result(spec_file: Path, run_json: Any, tmp_path: Path) -> None:
-    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
-    run_json("design", spec_file, "--out", whole, "--quiet")
+    uninterrupted, resumed = tmp_path / "uninterrupted", tmp_path / "resumed"
+    run_json("design", spec_file, "--out", uninterrupted, "--quiet")
 
-    assert run_json("design", spec_file, "--out", stopped, "--max-steps", 2)["reason"] == "steps"
-    run_json("design", spec_file, "--out", stopped, "--resume", "--threads", 2)
+    assert run_json("design", spec_file, "--out", resumed, "--max-steps", 2)["reason"] == "steps"
+    run_json("design", spec_file, "--out", resumed, "--resume", "--threads", 2)
 
-    assert (stopped / "remycc.json").read_bytes() == (whole / "remycc.json").read_bytes()
+    assert (resumed / "remycc.json").read_bytes() == (uninterrupted / "remycc.json").read_bytes()
 
 
 def test_from_option_needs_a_table_with_the_specified_rules(

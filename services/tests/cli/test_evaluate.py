@@ -1,3 +1,5 @@
+"""Tests `remy-farm evaluate`."""
+
 import math
 from collections.abc import Callable
 from pathlib import Path

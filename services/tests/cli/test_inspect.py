@@ -1,3 +1,5 @@
+"""Tests `remy-farm inspect` of absolute rules."""
+
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

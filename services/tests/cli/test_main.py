@@ -1,3 +1,5 @@
+"""Tests the entry point: help, version, imports, completion, output and errors."""
+
 import os
 import subprocess
 import sys

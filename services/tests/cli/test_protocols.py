@@ -153,8 +153,8 @@ def test_recording_adds_up_to_the_results(run_json: RunJson, tmp_path: Path) -> 
     file, picture = tmp_path / "run.csv", tmp_path / "run.png"
     arguments = ("--sender", "cubic=2", "--sender", "vegas", *BY_TIME)
     record = ("--record", file, "--record-every-ms", 50, "--plot", picture)
-    recorded, implicit = run_json("simulate", *arguments, *record), run_json("simulate", *arguments)
-    assert recorded["digest"] == implicit["digest"]
+    recorded, plain = run_json("simulate", *arguments, *record), run_json("simulate", *arguments)
+    assert recorded["digest"] == plain["digest"]
     assert picture.read_bytes().startswith(b"\x89PNG")
     with file.open(newline="") as lines:
         rows = list(csv.DictReader(lines))
@@ -186,15 +186,15 @@ def test_evaluate_scores_a_protocol(
     run: Any, run_json: RunJson, spec_file: Path, remycc_file: Path
 ) -> None:
     flags = ("--spec", spec_file, "--specimens", 12, "--seed", 5)
-    trees = [
+    outputs = [
         run_json("evaluate", "--sender", "cubic", *flags, "--threads", threads)
         for threads in (1, 2, 4)
     ]
-    for output in trees:
+    for output in outputs:
         del output["cpu_seconds"]
-    assert trees[0] == trees[1] == trees[2]
-    assert trees[0]["throughput_of"] == "packets_in_order"
-    assert trees[0]["score_mean"] is not None
+    assert outputs[0] == outputs[1] == outputs[2]
+    assert outputs[0]["throughput_of"] == "packets_in_order"
+    assert outputs[0]["score_mean"] is not None
     assert "in order" in run("evaluate", "--sender", "cubic", *flags).stdout
     table = run_json("evaluate", "--remycc", remycc_file, *flags)
     same = run_json("evaluate", "--sender", f"remycc:{remycc_file}", *flags)

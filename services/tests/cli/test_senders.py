@@ -115,7 +115,7 @@ def test_any_invalid_text_is_refused_in_one_sentence(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "count", "what"),
+    ("text", "count", "parameters"),
     [
         ("cubic", 1, {}),
         ("cubic=3", 3, {}),
@@ -125,10 +125,10 @@ def test_any_invalid_text_is_refused_in_one_sentence(text: str) -> None:
     ],
 )
 def test_count_is_distinguished_from_a_setting(
-    text: str, count: int, what: dict[str, float]
+    text: str, count: int, parameters: dict[str, float]
 ) -> None:
     parsed = parse_sender(text)
-    assert (parsed.count, parameter_values(parsed.protocol)) == (count, what)
+    assert (parsed.count, parameter_values(parsed.protocol)) == (count, parameters)
 
 
 def test_transport_applies_to_the_sender_that_names_it() -> None:
@@ -153,7 +153,7 @@ def test_default_link_needs_no_bottleneck() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "typed", "offered"),
+    ("kind", "typed", "expected"),
     [
         (SENDER, "cu", {"cubic"}),
         (SENDER, "remyc", {"remycc:"}),
@@ -163,9 +163,9 @@ def test_default_link_needs_no_bottleneck() -> None:
     ],
 )
 def test_completion_of_names_variants_and_parameters(
-    kind: Any, typed: str, offered: set[str]
+    kind: Any, typed: str, expected: set[str]
 ) -> None:
     parameter = click.Option(["--x"])
     completions = kind.shell_complete(click.Context(main), parameter, typed)
-    assert {item.value for item in completions} == offered
+    assert {item.value for item in completions} == expected
     assert all(item.help for item in completions)

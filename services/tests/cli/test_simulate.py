@@ -1,3 +1,5 @@
+"""Tests `remy-farm simulate` without --network, and the native command `remy-simulate`."""
+
 import json
 import math
 import os
@@ -34,7 +36,7 @@ SENDER_KEYS = {
 }
 
 
-def paced(path: Path, intersend_ms: float) -> Path:
+def write_paced_remycc(path: Path, intersend_ms: float) -> Path:
     """Writes a RemyCC that always sends at the same rate."""
     table = RuleTable([0], [([], (1.0, 100.0, intersend_ms))])
     write_remycc(path, RemyCC(table))
@@ -112,7 +114,10 @@ def _settings(clocks: dict[str, Any]) -> list[str]:
 def test_native_command_gives_the_same_results(
     clocks: dict[str, Any], run_json: RunJson, tmp_path: Path
 ) -> None:
-    fast, slow = paced(tmp_path / "fast.dna", 0.7), paced(tmp_path / "slow.dna", 5)
+    fast, slow = (
+        write_paced_remycc(tmp_path / "fast.dna", 0.7),
+        write_paced_remycc(tmp_path / "slow.dna", 5),
+    )
     shared: list[str | Path] = ["--remycc", fast, "--remycc", slow, *NETWORK]
     shared += ["--loss-probability", "0.02", "--buffer-packets", "9"]
     flags = [*shared, *(str(each) for pair in clocks.items() for each in pair)]
@@ -133,7 +138,7 @@ def test_native_command_gives_the_same_results(
 
 
 def test_native_command_reads_files_and_pipes_and_refuses_others(tmp_path: Path) -> None:
-    file, pipe = paced(tmp_path / "file.dna", 0.7), tmp_path / "pipe"
+    file, pipe = write_paced_remycc(tmp_path / "file.dna", 0.7), tmp_path / "pipe"
     os.mkfifo(pipe)
 
     def simulate(remycc: Path) -> subprocess.CompletedProcess[str]:
@@ -163,7 +168,10 @@ def test_native_command_reads_files_and_pipes_and_refuses_others(tmp_path: Path)
 
 
 def test_several_remyccs_are_assigned_in_rotation(run_json: RunJson, tmp_path: Path) -> None:
-    fast, slow = paced(tmp_path / "fast.json", 4), paced(tmp_path / "slow.json", 40)
+    fast, slow = (
+        write_paced_remycc(tmp_path / "fast.json", 4),
+        write_paced_remycc(tmp_path / "slow.json", 40),
+    )
     output = run_json("simulate", "--remycc", fast, "--remycc", slow, *NETWORK)
     rates = [sender["throughput_mbps"] for sender in output["senders"]]
     assert rates[0] > 5 * rates[1]

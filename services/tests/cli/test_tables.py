@@ -26,7 +26,7 @@ def narrow_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
 
-def shown(capsys: pytest.CaptureFixture[str]) -> str:
+def printed_text(capsys: pytest.CaptureFixture[str]) -> str:
     """Returns the printed text, which must fit the screen and must not be truncated."""
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 80
@@ -50,10 +50,10 @@ def test_job_table_has_names_ids_and_numbers(capsys: pytest.CaptureFixture[str])
     job.progress.score.CopyFrom(progress_pb2.Estimate(mean=-0.43612, standard_error=0.0123))
     job.create_time.FromSeconds(1_700_000_000)
     print_table(job_table([job]))
-    text = shown(capsys)
+    text = printed_text(capsys)
     assert LONG_NAME in first_column(text)
-    arguments = (job.id, "running", job.owner, "12", "1234", "123456", "35%", SCORE_TEXT)
-    for word in (*arguments, "888 h 53 min", "2023-11-14"):
+    values = (job.id, "running", job.owner, "12", "1234", "123456", "35%", SCORE_TEXT)
+    for word in (*values, "888 h 53 min", "2023-11-14"):
         assert word in text
 
 
@@ -62,7 +62,7 @@ def test_rule_table_has_regions_and_actions(capsys: pytest.CaptureFixture[str]) 
     leaves: list[Any] = [([], (0.987654, 123.0, 12.3456))] * 16
     table = RuleTable([0, 1, 2, 3], [(thresholds, (1.0, 1.0, 1.0)), *leaves], 163840.0)
     print_rules(table, readable_rules(table, None))
-    text = shown(capsys)
+    text = printed_text(capsys)
     for word in ("0.987654", "+123", "12.3456", *(f">= {0.25 + axis}" for axis in range(4))):
         assert text.count(word) >= 8
 
@@ -72,7 +72,7 @@ def test_benchmark_and_campaign_tables_have_names_and_scores(
 ) -> None:
     score = BenchmarkScore(SCORE, SCORE, (SCORE,) * 4)
     print_tables([MeasuredFile(Path(f"{LONG_NAME}.dna"), 190, score)])
-    text = shown(capsys)
+    text = printed_text(capsys)
     assert f"{LONG_NAME}.dna" in first_column(text)
     assert text.count(SCORE_TEXT) == 6
     member = MemberRecord(
@@ -88,7 +88,7 @@ def test_benchmark_and_campaign_tables_have_names_and_scores(
         comparison=Comparison(SCORE, SCORE, 0.9876, 1.2345),
     )
     print_members([member])
-    text = shown(capsys)
+    text = printed_text(capsys)
     assert text.count(SCORE_TEXT) == 2
     assert LONG_NAME in "".join(line[3:31].rstrip() for line in text.splitlines())
     for word in ("0.9876", "1.234", "321"):
@@ -100,7 +100,7 @@ def test_comparison_of_jobs_has_all_differing_settings(capsys: pytest.CaptureFix
     values = [f"{{uniform: [{n}, {n}00000000]}}" for n in range(1, 4)]
     table.add_row("network.buffer.packets", *values)
     print_table(table)
-    text = shown(capsys)
+    text = printed_text(capsys)
     for value in values:
         assert value in text
     for number in range(3):

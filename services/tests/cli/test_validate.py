@@ -1,3 +1,5 @@
+"""Tests `remy-farm validate`."""
+
 from pathlib import Path
 from typing import Any
 

@@ -1,3 +1,5 @@
+"""Tests the sparkline of scores."""
+
 from hypothesis import given
 from hypothesis import strategies as st
 
