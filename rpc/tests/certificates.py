@@ -1,4 +1,4 @@
-"""A certificate authority for tests, and what it signs."""
+"""A certificate authority for tests."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from cryptography.x509.oid import NameOID
 
 @dataclass(frozen=True)
 class Pair:
-    """A certificate and its key, as files."""
+    """Files of a certificate and its key."""
 
     cert: Path
     key: Path
 
 
 class Authority:
-    """Signs certificates for who asks."""
+    """A CA that signs certificates."""
 
     def __init__(self, folder: Path, name: str = "an authority") -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ class Authority:
         begins: timedelta = timedelta(days=-1),
         ends: timedelta = timedelta(days=90),
     ) -> Pair:
-        """A certificate for DNS names and IP addresses, valid from and until that far from now."""
+        """Issues a certificate for DNS names and IP addresses; validity is relative to now."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0])])
         now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""Where a coordinator is, as people write it."""
+"""Parsing of addresses of coordinators."""
 
 import pytest
 from hypothesis import given
@@ -24,7 +24,7 @@ from remy_rpc.settings import (
         ("[2001:db8::2]", "2001:db8::2", 50051),
     ],
 )
-def test_host_and_port(text: str, host: str, port: int) -> None:
+def test_host_and_port_are_parsed(text: str, host: str, port: int) -> None:
     assert parse_address(text) == Address(host, port)
 
 
@@ -35,13 +35,13 @@ def test_host_and_port(text: str, host: str, port: int) -> None:
         *("::1", "[::1", "[farm]:1", "a b:1", "https://farm:443", "user@farm:1", "-farm:1"),
     ],
 )
-def test_what_is_no_address_is_refused_with_an_example(text: str) -> None:
+def test_invalid_address_is_rejected_with_an_example(text: str) -> None:
     with pytest.raises(SettingsError, match=r"must be HOST:PORT, as in"):
         parse_address(text)
 
 
 @given(st.ip_addresses().map(str), st.integers(1, 65535))
-def test_what_is_shown_reads_back(host: str, port: int) -> None:
+def test_printed_address_parses_to_itself(host: str, port: int) -> None:
     address = Address(host, port)
     assert parse_address(str(address)) == address
 
@@ -59,11 +59,11 @@ def test_what_is_shown_reads_back(host: str, port: int) -> None:
         ("localhost.example.org", False),
     ],
 )
-def test_loopback_is_what_stays_on_this_machine(host: str, is_loopback: bool) -> None:
+def test_loopback_addresses_are_recognized(host: str, is_loopback: bool) -> None:
     assert Address(host).is_loopback is is_loopback
 
 
-def test_a_socket_of_this_machine_is_an_address_too() -> None:
+def test_unix_socket_is_parsed() -> None:
     found = parse_coordinator("unix:/run/farm")
     assert found == UnixSocket("/run/farm")
     assert found.is_loopback
@@ -76,7 +76,7 @@ def test_a_socket_of_this_machine_is_an_address_too() -> None:
             parse_coordinator(text)
 
 
-def test_a_server_may_listen_at_any_free_port_and_must_say_so() -> None:
+def test_listen_address_may_have_port_0_and_needs_a_port() -> None:
     assert parse_listen_address("0.0.0.0:0") == Address("0.0.0.0", 0)
     assert parse_listen_address("[::]:7390") == Address("::", 7390)
     for text in ("farm", "7390", "::1:7390", "farm:65536"):

@@ -1,4 +1,4 @@
-"""What both ends of a channel agree on, and what can be told of the other end."""
+"""Keepalive, TLS settings and TLS detection of channels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @pytest.fixture(scope="module")
 def tls_server(authority: Authority) -> Iterator[Address]:
-    """Serves nothing, with a certificate for another name than its address."""
+    """A server without methods, whose certificate is for a name other than its address."""
     pair = authority.issue("farm.internal")
     server = grpc.server(ThreadPoolExecutor(1))
     credentials = grpc.ssl_server_credentials([(pair.key.read_bytes(), pair.cert.read_bytes())])
@@ -46,7 +46,7 @@ def plain_server() -> Iterator[Address]:
 
 
 def _is_reached(address: Address, tls: TlsFiles | None) -> bool:
-    """Whether a call gets as far as being told that there is no such method."""
+    """Whether a call reaches the server, which answers that the method is unknown."""
     with open_channel(address, tls, user_agent="test") as channel:
         call: Any = channel.unary_unary("/nothing/Nothing")
         with pytest.raises(grpc.RpcError) as raised:
@@ -55,20 +55,20 @@ def _is_reached(address: Address, tls: TlsFiles | None) -> bool:
     return raised.value.code() == grpc.StatusCode.UNIMPLEMENTED
 
 
-def test_a_coordinator_allows_the_pings_of_clients_and_workers() -> None:
-    """It would take more for an attack, and close the connection."""
+def test_coordinator_accepts_the_ping_interval_of_clients() -> None:
+    """A coordinator closes connections that ping more often than it allows."""
     server, client = dict(SERVER_OPTIONS), dict(CLIENT_OPTIONS)
     allowed_ms = server["grpc.http2.min_recv_ping_interval_without_data_ms"]
     assert client["grpc.keepalive_time_ms"] > allowed_ms
 
 
-def test_both_ends_notice_within_the_same_time() -> None:
+def test_both_ends_have_the_same_keepalive_timeout() -> None:
     server, client = dict(SERVER_OPTIONS), dict(CLIENT_OPTIONS)
     for option in ("grpc.keepalive_time_ms", "grpc.keepalive_timeout_ms"):
         assert server[option] == client[option]
 
 
-def test_a_certificate_may_come_from_a_file_or_as_it_is(
+def test_certificate_may_be_a_file_or_its_content(
     authority: Authority, tls_server: Address
 ) -> None:
     name = "farm.internal"
@@ -77,7 +77,7 @@ def test_a_certificate_may_come_from_a_file_or_as_it_is(
     assert not _is_reached(tls_server, TlsFiles(ca=authority.path))
 
 
-def test_who_speaks_tls_is_told_from_who_does_not(
+def test_tls_servers_are_detected(
     tls_server: Address, plain_server: Address, tmp_path: Path
 ) -> None:
     assert speaks_tls(tls_server)
@@ -90,7 +90,7 @@ def test_who_speaks_tls_is_told_from_who_does_not(
 
 
 @pytest.mark.parametrize("flag", ["ca", "cert", "key"])
-def test_a_file_that_cannot_be_used_is_named_with_its_flag(flag: str, tmp_path: Path) -> None:
+def test_error_of_a_tls_file_names_the_file_and_its_flag(flag: str, tmp_path: Path) -> None:
     empty = tmp_path / "empty.pem"
     empty.touch()
     pipe = tmp_path / "pipe"
@@ -105,7 +105,7 @@ def test_a_file_that_cannot_be_used_is_named_with_its_flag(flag: str, tmp_path: 
             open_channel(Address(), TlsFiles(**files), user_agent="test")
 
 
-def test_tls_is_the_default_outside_of_this_machine() -> None:
+def test_tls_is_the_default_except_on_loopback() -> None:
     here, there = Address(), Address("farm.example.org")
     assert tls_settings(TlsFiles(), insecure=False, coordinator=here) is None
     assert tls_settings(TlsFiles(), insecure=False, coordinator=UnixSocket("/s")) is None
@@ -123,6 +123,6 @@ def test_tls_is_the_default_outside_of_this_machine() -> None:
         (TlsFiles(key=Path("key.pem")), False, "--tls-cert is missing"),
     ],
 )
-def test_contradictions_are_refused(files: TlsFiles, insecure: bool, word: str) -> None:
+def test_contradictory_flags_are_rejected(files: TlsFiles, insecure: bool, word: str) -> None:
     with pytest.raises(SettingsError, match=word):
         tls_settings(files, insecure=insecure, coordinator=Address())

@@ -1,4 +1,4 @@
-"""Logs are one event a line, and tell no secrets."""
+"""Logs have one event per line and contain no secrets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from remy_rpc.logs import hide_secrets, report_lines, set_up_logs, without_secre
 
 
 @pytest.fixture(autouse=True)
-def _logging_as_before() -> Iterator[None]:
+def _restore_logging() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = root.handlers, root.level
     yield
@@ -28,7 +28,7 @@ def lines(stream: io.StringIO) -> list[dict[str, object]]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
-def test_an_event_is_one_line_of_json_with_what_is_bound() -> None:
+def test_event_is_one_line_of_json_with_bound_fields() -> None:
     stream = io.StringIO()
     set_up_logs(stream=stream)
     log = structlog.stdlib.get_logger()
@@ -46,7 +46,7 @@ def test_an_event_is_one_line_of_json_with_what_is_bound() -> None:
     }
 
 
-def test_a_traceback_and_what_libraries_log_are_one_line_each() -> None:
+def test_tracebacks_and_standard_logging_are_one_line_each() -> None:
     stream = io.StringIO()
     set_up_logs(stream=stream)
     try:
@@ -59,7 +59,7 @@ def test_a_traceback_and_what_libraries_log_are_one_line_each() -> None:
     assert library["message"] == "odd thing"
 
 
-def test_what_is_always_said_is_on_every_line() -> None:
+def test_constant_fields_are_on_every_line() -> None:
     stream = io.StringIO()
     set_up_logs(stream=stream, worker_id="w1")
     with structlog.contextvars.bound_contextvars(lease_id=4):
@@ -76,7 +76,7 @@ def test_what_is_always_said_is_on_every_line() -> None:
     }
 
 
-def test_lines_are_reported_besides_without_secrets() -> None:
+def test_reported_lines_contain_no_secrets() -> None:
     stream, told = io.StringIO(), []
     set_up_logs(stream=stream, worker_id="w")
     report_lines(lambda seconds, level, text: told.append((seconds > 1e9, level, text)))
@@ -90,7 +90,7 @@ def test_lines_are_reported_besides_without_secrets() -> None:
     assert len(lines(stream)) == 2
 
 
-def test_a_terminal_gets_text() -> None:
+def test_terminal_gets_text() -> None:
     stream = io.StringIO()
     set_up_logs(as_json=False, stream=stream)
     structlog.stdlib.get_logger().info("ready", address="127.0.0.1:1")
@@ -98,7 +98,7 @@ def test_a_terminal_gets_text() -> None:
     assert not stream.getvalue().startswith("{")
 
 
-def test_levels_are_heeded() -> None:
+def test_lines_below_the_level_are_dropped() -> None:
     stream = io.StringIO()
     set_up_logs("warning", stream=stream)
     structlog.stdlib.get_logger().info("quiet")
@@ -122,6 +122,6 @@ def test_no_secret_is_logged(secret: str) -> None:
     assert event["worker_token"] == event["Authorization"] == "[hidden]"
 
 
-def test_addresses_without_a_secret_stay_as_they_are() -> None:
+def test_urls_without_a_secret_are_unchanged() -> None:
     text = "redis://store:6379/0 and ann@example.org"
     assert without_secrets(text) == text

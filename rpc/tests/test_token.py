@@ -1,4 +1,4 @@
-"""A token goes with every call, and into nothing that is printed."""
+"""Bearer tokens are sent with every call and never printed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from remy_rpc.settings import SettingsError, Token, call_metadata, read_token_file
 
 
-def test_a_token_s_file_is_read_again_at_every_call(tmp_path: Path) -> None:
+def test_token_file_is_read_at_every_call(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text(" first\n")
     assert call_metadata(path) == (("authorization", "Bearer first"),)
@@ -22,7 +22,7 @@ def test_a_token_s_file_is_read_again_at_every_call(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["two words", "new\nline", "schlüssel", "nul\0", ""])
-def test_a_bad_token_is_refused_and_not_shown(text: str, tmp_path: Path) -> None:
+def test_invalid_token_is_rejected_without_showing_it(text: str, tmp_path: Path) -> None:
     path = tmp_path / "the-file"
     path.write_text(text)
     with pytest.raises(SettingsError, match="the-file") as refusal:
@@ -30,7 +30,7 @@ def test_a_bad_token_is_refused_and_not_shown(text: str, tmp_path: Path) -> None
     assert not text or text not in str(refusal.value)
 
 
-def test_a_token_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_unreadable_token_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"token file .*nowhere"):
         read_token_file(tmp_path / "nowhere")
     path = tmp_path / "endless"
@@ -39,7 +39,7 @@ def test_a_token_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         read_token_file(path)
 
 
-def test_a_pipe_holds_a_token_if_somebody_writes_it(tmp_path: Path) -> None:
+def test_token_may_come_from_a_pipe(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(SettingsError, match=r"token file .*pipe: a pipe that nobody writes to"):
@@ -50,5 +50,5 @@ def test_a_pipe_holds_a_token_if_somebody_writes_it(tmp_path: Path) -> None:
         writer.result()
 
 
-def test_a_token_is_never_part_of_what_is_printed() -> None:
+def test_token_is_never_printed() -> None:
     assert "secret" not in repr(Token("secret", "a file"))

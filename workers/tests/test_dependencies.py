@@ -7,7 +7,7 @@ import re
 
 
 def required(distribution: str) -> set[str]:
-    """The names of the distributions that `distribution` needs at run time, direct or not."""
+    """The names of all run-time dependencies of `distribution`, including indirect ones."""
     found: set[str] = set()
     waiting = [distribution]
     while waiting:
@@ -19,14 +19,14 @@ def required(distribution: str) -> set[str]:
     return found
 
 
-def test_a_worker_needs_nothing_that_only_a_coordinator_needs() -> None:
+def test_worker_has_no_dependency_of_the_coordinator() -> None:
     needed = required("remy-farm-worker")
     assert {"remy-farm-proto", "remy-farm-rpc", "remy-simulator", "protobuf", "grpcio"} <= needed
     assert not needed & {"remy-farm", "remy-farm-services"}
     assert not needed & {"numpy", "matplotlib", "pyyaml", "redis", "fsspec", "rich"}
 
 
-def test_what_calls_have_in_common_needs_neither_side() -> None:
+def test_rpc_package_depends_on_neither_side() -> None:
     needed = required("remy-farm-rpc")
     assert {"grpcio", "structlog", "tenacity"} <= needed
     assert not needed & {"remy-farm", "remy-farm-services", "remy-farm-worker", "remy-simulator"}

@@ -1,4 +1,4 @@
-"""The notice of EC2, from a stand-in for the instance metadata service."""
+"""Interruption notices of EC2, with a fake instance metadata service."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from remy_workers.interruption import Shutdown, interruption, shut_down_on_inter
 
 
 class _Service(http.server.ThreadingHTTPServer):
-    """Version 2 of the service: nothing without a token."""
+    """A metadata service of version 2, which requires a session token."""
 
     notice: bytes | None = None
 
@@ -44,7 +44,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Says nothing."""
+        """Logs nothing."""
 
 
 @pytest.fixture
@@ -57,26 +57,26 @@ def service() -> Iterator[_Service]:
         thread.join()
 
 
-def test_there_is_no_notice_until_there_is_one(service: _Service) -> None:
+def test_interruption_is_none_until_a_notice_appears(service: _Service) -> None:
     assert interruption(service.url) is None
     service.notice = b'{"action": "terminate", "time": "2026-01-01T00:00:00Z"}'
     assert interruption(service.url) == "terminate"
 
 
 @pytest.mark.parametrize("notice", [b"not JSON", b"[]", b"{}"])
-def test_a_notice_that_cannot_be_read_is_one(service: _Service, notice: bytes) -> None:
+def test_malformed_notice_counts_as_an_interruption(service: _Service, notice: bytes) -> None:
     service.notice = notice
     assert interruption(service.url) == "unknown"
 
 
-def test_a_service_that_cannot_be_reached_is_an_error() -> None:
+def test_unreachable_service_raises_os_error() -> None:
     with _Service(("127.0.0.1", 0), _Handler) as closed:
         url = closed.url
     with pytest.raises(OSError, match="refused"):
         interruption(url)
 
 
-def test_a_notice_asks_for_the_end(service: _Service) -> None:
+def test_notice_requests_a_shutdown(service: _Service) -> None:
     shutdown = Shutdown()
     shut_down_on_interruption(shutdown, service.url, poll_seconds=0.02)
     assert not shutdown.wait(0.1)

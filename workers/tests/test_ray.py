@@ -1,4 +1,4 @@
-"""How many actors a cluster gets, and when a connection to it is given up."""
+"""The number of actors on a Ray cluster, and the detection of a lost cluster."""
 
 from __future__ import annotations
 
@@ -27,38 +27,38 @@ def _answer(watch: ClusterWatch, known: frozenset[str], now: float = 0.0) -> Non
     watch.answered(own_node_is_alive=True, known=known, running=_OURS, now=now)
 
 
-def test_every_cpu_gets_an_actor() -> None:
+def test_one_actor_per_cpu_is_started() -> None:
     missing = Sizing().missing(_nodes(4, 2), started=0, pending=0, free_cpus=6)
     assert missing == 6
 
 
-def test_an_actor_of_several_threads_must_fit_on_one_node() -> None:
-    # Seven CPUs, of which those of one node have room for two actors and those of the other none.
+def test_actor_of_several_threads_must_fit_on_one_node() -> None:
+    # One node has room for two actors, the other for none.
     assert Sizing(threads=2).capacity(_nodes(5, 1)) == 2
 
 
-def test_nodes_without_the_resource_are_left_alone() -> None:
+def test_nodes_without_the_resource_are_not_used() -> None:
     nodes = [*_nodes(4), *_nodes(2, evaluation=1)]
     assert Sizing(resource="evaluation").capacity(nodes) == 2
 
 
-def test_a_node_without_cpus_gets_nothing() -> None:
+def test_node_without_cpus_gets_no_actor() -> None:
     assert Sizing().capacity([{}]) == 0
 
 
-def test_cpus_that_others_use_are_not_waited_for() -> None:
+def test_busy_cpus_get_no_pending_actors() -> None:
     assert Sizing().missing(_nodes(4), started=1, pending=0, free_cpus=1) == 1
 
 
-def test_actors_that_wait_have_the_free_cpus_already() -> None:
+def test_pending_actors_count_against_free_cpus() -> None:
     assert Sizing().missing(_nodes(4), started=2, pending=2, free_cpus=2) == 0
 
 
-def test_a_number_that_is_asked_for_is_asked_of_ray_whatever_is_free() -> None:
+def test_fixed_number_of_actors_ignores_free_cpus() -> None:
     assert Sizing(actors=9).missing(_nodes(1), started=2, pending=1, free_cpus=0) == 7
 
 
-def test_what_waits_is_given_up_when_its_node_is_gone() -> None:
+def test_pending_actors_are_cancelled_when_their_node_is_gone() -> None:
     assert Sizing().missing(_nodes(1), started=3, pending=1, free_cpus=0) == -1
 
 
@@ -69,7 +69,7 @@ def test_what_waits_is_given_up_when_its_node_is_gone() -> None:
     free=st.integers(0, 320),
     data=st.data(),
 )
-def test_there_are_never_more_actors_than_nodes_have_cpus_for(
+def test_pool_never_exceeds_the_capacity_of_the_nodes(
     cpus: list[int], threads: int, started: int, free: int, data: st.DataObject
 ) -> None:
     sizing, nodes = Sizing(threads), _nodes(*cpus)
@@ -79,21 +79,21 @@ def test_there_are_never_more_actors_than_nodes_have_cpus_for(
     assert missing <= 0 or started + missing <= sizing.capacity(nodes)
 
 
-def test_a_cluster_that_knows_its_actors_is_kept() -> None:
+def test_cluster_that_knows_its_actors_is_kept() -> None:
     watch = ClusterWatch(60, 0)
     for _ in range(10):
         _answer(watch, frozenset({"a-2", "somebody's"}))
 
 
-def test_a_head_that_has_forgotten_all_actors_is_another_one() -> None:
+def test_head_without_any_known_actor_is_lost() -> None:
     watch = ClusterWatch(60, 0)
     for _ in range(2):
         _answer(watch, frozenset({"somebody's"}))
-    with pytest.raises(ClusterLost, match="the head has forgotten all actors"):
+    with pytest.raises(ClusterLost, match="the head restarted and lost all actors"):
         _answer(watch, frozenset({"somebody's"}))
 
 
-def test_actors_that_are_seen_again_were_not_forgotten() -> None:
+def test_known_actor_resets_the_count_of_misses() -> None:
     watch = ClusterWatch(60, 0)
     for _ in range(5):
         _answer(watch, frozenset())
@@ -101,21 +101,21 @@ def test_actors_that_are_seen_again_were_not_forgotten() -> None:
         _answer(watch, _OURS)
 
 
-def test_a_cluster_without_actors_has_forgotten_none() -> None:
+def test_cluster_without_actors_is_kept() -> None:
     watch = ClusterWatch(60, 0)
     for now in range(5):
         watch.answered(own_node_is_alive=True, known=frozenset(), running=frozenset(), now=now)
 
 
-def test_a_driver_does_not_outlive_its_node() -> None:
-    with pytest.raises(ClusterLost, match="the node of this driver is gone"):
+def test_cluster_is_lost_with_the_drivers_own_node() -> None:
+    with pytest.raises(ClusterLost, match="the node of this driver has left the cluster"):
         ClusterWatch(60, 0).answered(own_node_is_alive=False, known=_OURS, running=_OURS, now=1)
 
 
-def test_silence_is_borne_for_a_while_after_each_answer() -> None:
+def test_cluster_is_lost_after_a_time_without_response() -> None:
     watch = ClusterWatch(60, 0)
     watch.silent(59)
     _answer(watch, _OURS, now=59.5)
     watch.silent(119)
-    with pytest.raises(ClusterLost, match="the cluster has not answered for 60 s"):
+    with pytest.raises(ClusterLost, match="the cluster has not responded for 60 s"):
         watch.silent(119.5)

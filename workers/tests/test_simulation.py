@@ -1,4 +1,4 @@
-"""What the tasks of a stream have in common, and what comes of a task."""
+"""Shared parts of a stream, and the simulation of a task."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def _no_trace(sha256: bytes) -> bytes:
     raise AssertionError(sha256)
 
 
-def _known() -> SharedParts:
+def _shared_parts() -> SharedParts:
     return SharedParts(TraceCache(), _no_trace)
 
 
-def test_a_shared_part_is_found_by_its_digest_until_it_is_forgotten() -> None:
-    known, message = _known(), _message()
+def test_shared_part_is_found_by_digest_until_forgotten() -> None:
+    known, message = _shared_parts(), _message()
     known.update(message)
     assert known.find(message.digest).rules == 1
 
@@ -73,22 +73,22 @@ def test_a_shared_part_is_found_by_its_digest_until_it_is_forgotten() -> None:
         known.find(message.digest)
 
 
-def test_a_shared_part_that_was_damaged_on_the_way_is_not_known() -> None:
-    known, message = _known(), _message()
+def test_damaged_shared_part_is_unknown() -> None:
+    known, message = _shared_parts(), _message()
     message.request = message.request[:-1] + bytes([message.request[-1] ^ 1])
     known.update(message)
     with pytest.raises(UnknownSharedPart):
         known.find(message.digest)
 
 
-def test_a_shared_part_that_the_simulator_does_not_take_is_told_apart() -> None:
-    known, message = _known(), _message(is_valid=False)
+def test_invalid_shared_part_raises_invalid_request() -> None:
+    known, message = _shared_parts(), _message(is_valid=False)
     known.update(message)
     with pytest.raises(InvalidRequest):
         known.find(message.digest)
 
 
-def test_a_simulation_longer_than_anybody_waits_ends_when_it_is_cancelled() -> None:
+def test_cancelled_simulation_ends() -> None:
     queue, stream = TaskQueue(), SendQueue()
     queue.attach(stream, 1)
     metrics = WorkerMetrics(1)
@@ -100,7 +100,7 @@ def test_a_simulation_longer_than_anybody_waits_ends_when_it_is_cancelled() -> N
     assert list(next(stream).returned.lease_ids) == [7]
 
 
-def test_a_task_that_sends_more_packets_than_it_may_is_refused() -> None:
+def test_task_over_its_packet_limit_is_rejected() -> None:
     answer = simulate(_task(duration_ms=1e12, packet_limit=5000))
     assert answer.message is not None
     assert answer.message.refused.over_packet_limit

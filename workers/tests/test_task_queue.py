@@ -1,4 +1,4 @@
-"""Where a worker's threads meet: in any order of events every task is answered once."""
+"""The task queue answers every task exactly once, in any order of events."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def _result(lease_id: int) -> worker_service_pb2.WorkRequest:
     return worker_service_pb2.WorkRequest(result=worker_service_pb2.TaskResult(lease_id=lease_id))
 
 
-def _said(stream: SendQueue) -> list[str]:
-    """What waits to be sent: kinds of messages, with the leases that they answer."""
+def _unsent(stream: SendQueue) -> list[str]:
+    """The unsent messages: their kinds, with the leases that they answer."""
     told = []
     for message in stream.drain():
         kind = message.WhichOneof("message") or ""
@@ -34,8 +34,8 @@ def _said(stream: SendQueue) -> list[str]:
     return told
 
 
-class AnyOrder(RuleBasedStateMachine):
-    """A queue beside its own book-keeping; the other end of the stream reads all that is sent."""
+class TaskQueueMachine(RuleBasedStateMachine):
+    """A queue next to a model of it; the model reads all messages that the queue sends."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.waiting: list[int] = []
 
     def read(self) -> list[int]:
-        """The leases that were answered since the last time, in order."""
+        """The leases answered since the last call, in order."""
         answers: list[int] = []
         while self.stream._messages:
             message = next(self.stream)
@@ -125,7 +125,7 @@ class AnyOrder(RuleBasedStateMachine):
     @precondition(lambda self: self.is_draining and not self.is_closed)
     @rule()
     def close(self) -> None:
-        """What is given up is answered once; its thread is done with it in the end."""
+        """A cancelled task is answered once, even though its thread finishes later."""
         self.is_closed = True
         self.queue.close()
         assert sorted(self.read()) == sorted(self.running)
@@ -141,10 +141,10 @@ class AnyOrder(RuleBasedStateMachine):
         assert sorted(places) == list(range(1, self.received + 1))
 
 
-TestAnyOrder = AnyOrder.TestCase
+TestTaskQueueMachine = TaskQueueMachine.TestCase
 
 
-def test_results_without_a_stream_go_to_the_next_one() -> None:
+def test_results_without_a_stream_are_sent_on_the_next() -> None:
     queue = TaskQueue()
     first, second = SendQueue(), SendQueue()
     queue.attach(first, 4)
@@ -152,23 +152,23 @@ def test_results_without_a_stream_go_to_the_next_one() -> None:
         queue.put(_task(lease_id))
     done, running = queue.get(), queue.get()
     queue.done(done, _result(1))
-    # The stream breaks before anything is sent.
+    # The stream breaks before a message is sent.
     queue.detach()
     queue.done(running, _result(2))
     queue.attach(second, 4)
-    # The third had not begun; others have got it.
-    assert _said(second) == ["result 1", "result 2", "credit"]
+    # The third task had not started, so other workers get it.
+    assert _unsent(second) == ["result 1", "result 2", "credit"]
 
 
-def test_what_runs_for_a_coordinator_that_is_gone_is_interrupted() -> None:
+def test_running_tasks_of_a_lost_coordinator_can_be_interrupted() -> None:
     queue = TaskQueue()
     queue.attach(SendQueue(), 1)
     queue.put(_task(1))
     running = queue.get()
     begun = queue.detach()
-    # It may end in time.
+    # The task may still finish in time.
     assert not running.cancellation.cancelled
-    # Another coordinator is there meanwhile, whose own tasks go on.
+    # Tasks of the next coordinator are not interrupted.
     queue.attach(SendQueue(), 1)
     queue.put(_task(2))
     own = queue.get()
@@ -177,7 +177,7 @@ def test_what_runs_for_a_coordinator_that_is_gone_is_interrupted() -> None:
     assert not own.cancellation.cancelled
 
 
-def test_a_task_that_is_cancelled_while_it_runs_is_returned_when_it_ends() -> None:
+def test_cancelled_running_task_is_returned_when_it_ends() -> None:
     queue, stream = TaskQueue(), SendQueue()
     queue.attach(stream, 2)
     for lease_id in (1, 2):
@@ -186,10 +186,10 @@ def test_a_task_that_is_cancelled_while_it_runs_is_returned_when_it_ends() -> No
     assert queue.cancel([1, 2, 99]) == 1
     assert running.cancellation.cancelled
     assert not queue.done(running, _result(1))
-    assert _said(stream) == ["credit", "returned [2]", "returned [1]"]
+    assert _unsent(stream) == ["credit", "returned [2]", "returned [1]"]
 
 
-def test_the_end_is_announced_and_leaves_nothing_unanswered() -> None:
+def test_drain_sends_goodbye_and_answers_every_task() -> None:
     queue, stream = TaskQueue(), SendQueue()
     queue.attach(stream, 4)
     for lease_id in (1, 2, 3):
@@ -202,7 +202,7 @@ def test_the_end_is_announced_and_leaves_nothing_unanswered() -> None:
     queue.close()
     assert too_long.cancellation.cancelled
     assert not queue.done(too_long, _result(2))
-    assert _said(stream) == [
+    assert _unsent(stream) == [
         "credit",
         "goodbye",
         "returned [3]",
@@ -212,25 +212,25 @@ def test_the_end_is_announced_and_leaves_nothing_unanswered() -> None:
     ]
 
 
-def test_a_heartbeat_is_only_sent_when_nothing_else_is() -> None:
+def test_heartbeat_is_sent_only_on_a_quiet_stream() -> None:
     queue, stream = TaskQueue(), SendQueue()
     queue.heartbeat()
     queue.attach(stream, 1)
     queue.heartbeat()
     assert next(stream).HasField("credit")
-    # That was a sign of life; there is none since.
+    # No message was sent after that one.
     queue.heartbeat()
     queue.heartbeat()
     queue.heartbeat()
-    assert _said(stream) == ["heartbeat"]
+    assert _unsent(stream) == ["heartbeat"]
 
 
-def test_lines_of_the_log_wait_for_a_coordinator_that_takes_them() -> None:
+def test_log_lines_wait_for_a_coordinator_that_accepts_them() -> None:
     queue, first, second = TaskQueue(), SendQueue(), SendQueue()
     queue.log(log_line(1.0, "info", "early"))
     queue.attach(first, 1)
     queue.log(log_line(2.0, "info", "not taken"))
-    assert _said(first) == ["credit"]
+    assert _unsent(first) == ["credit"]
     queue.detach()
     queue.attach(second, 1)
     queue.tell_lines()
@@ -240,22 +240,22 @@ def test_lines_of_the_log_wait_for_a_coordinator_that_takes_them() -> None:
     assert len(told[-1].text) == 1000
 
 
-def test_lines_that_were_not_sent_go_to_the_next_stream() -> None:
+def test_unsent_log_lines_are_sent_on_the_next_stream() -> None:
     queue, first, second = TaskQueue(), SendQueue(), SendQueue()
     queue.attach(first, 1)
     queue.tell_lines()
     queue.log(log_line(1.0, "info", "unsent"))
     queue.detach()
     queue.attach(second, 1)
-    assert _said(second) == ["credit"]
+    assert _unsent(second) == ["credit"]
     third = SendQueue()
     queue.detach()
     queue.attach(third, 1)
     queue.tell_lines()
-    assert "log_line" in _said(third)
+    assert "log_line" in _unsent(third)
 
 
-def test_a_send_queue_ends_once_it_is_closed_and_empty() -> None:
+def test_send_queue_ends_when_closed_and_empty() -> None:
     stream = SendQueue()
     heard: list[int] = []
     reader = threading.Thread(

@@ -1,4 +1,4 @@
-"""What a worker exports, by name and value."""
+"""The exported metrics of a worker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from remy_workers.telemetry import TaskEnd, WorkerMetrics, served
 
 
 def scraped(metrics: WorkerMetrics) -> dict[str, float]:
-    """Values by name, and by how tasks ended, over HTTP."""
+    """Scrapes the metrics over HTTP; returns values by name and by how tasks ended."""
     with (
         served(metrics, "127.0.0.1", 0) as port,
         urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as response,
@@ -44,7 +44,7 @@ def test_tasks_are_counted_by_how_they_end() -> None:
     assert values["remy_farm_worker_threads"] == 4
 
 
-def test_connections_come_and_go() -> None:
+def test_connection_metrics_follow_connects_and_disconnects() -> None:
     metrics = WorkerMetrics(threads=1)
     assert scraped(metrics)["remy_farm_worker_connected"] == 0
     metrics.connected()

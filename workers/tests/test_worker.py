@@ -1,4 +1,4 @@
-"""What a worker answers to what its coordinator says, without a network between them."""
+"""A worker's replies to messages of its coordinator, without a network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from remy_workers.worker import Session, hello
 
 
 class _Coordinator:
-    """Says things to a worker without threads, and hears what it answers."""
+    """A fake coordinator that exchanges messages with a worker without threads."""
 
     def __init__(self) -> None:
         self.queue, self.shutdown = TaskQueue(), Shutdown()
@@ -34,7 +34,7 @@ class _Coordinator:
             WorkerMetrics(1),
             SharedParts(TraceCache(), self._read_trace),
         )
-        #: What it has, by hash; and what it was asked for.
+        #: Its traces by SHA-256, and the SHA-256s that were requested.
         self.traces: dict[bytes, bytes] = {}
         self.asked: list[bytes] = []
 
@@ -53,7 +53,7 @@ class _Coordinator:
     def ask(
         self, shared: worker_service_pb2.SharedPart, tasks: worker_service_pb2.Tasks
     ) -> worker_service_pb2.WorkRequest:
-        """What comes of a task that the worker takes."""
+        """Simulates the next task of the worker and returns the reply."""
         self.say(shared=shared)
         self.say(tasks=tasks)
         begun = self.queue.get()
@@ -91,7 +91,7 @@ def _tasks(request: evaluation_pb2.EvaluationRequest) -> worker_service_pb2.Task
     return worker_service_pb2.Tasks(shared_digest=_shared(request).digest, tasks=[task])
 
 
-def test_a_result_is_the_simulator_s_with_its_digest() -> None:
+def test_result_is_the_simulators_outcome_with_its_digest() -> None:
     request = _request()
     coordinator = _Coordinator()
     for _ in range(2):
@@ -102,21 +102,21 @@ def test_a_result_is_the_simulator_s_with_its_digest() -> None:
         assert outcome == remy_simulator.evaluate_columns(request)
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_invalid_requests_are_rejected() -> None:
     request = _request(link_rate=-1.0)
     answer = _Coordinator().ask(_shared(request), _tasks(request))
     assert answer.refused.lease_id == 7
     assert "link" in answer.refused.why
 
 
-def test_tables_that_make_no_sense_are_refused() -> None:
+def test_invalid_tables_are_rejected() -> None:
     coordinator, request = _Coordinator(), _request(is_valid=False)
     coordinator.say(shared=_shared(request))
     coordinator.say(tasks=_tasks(request))
     assert "action" in coordinator.answer().refused.why
 
 
-def test_a_shared_part_that_arrives_damaged_has_its_tasks_returned() -> None:
+def test_tasks_of_a_damaged_shared_part_are_returned() -> None:
     request = _request()
     arrived = _shared(request)
     arrived.request += _shared(_request(link_rate=2.0)).request
@@ -126,7 +126,7 @@ def test_a_shared_part_that_arrives_damaged_has_its_tasks_returned() -> None:
     assert list(coordinator.answer().returned.lease_ids) == [7]
 
 
-def test_the_coordinator_says_how_often_to_be_heard_of_and_when_to_end() -> None:
+def test_coordinator_sets_the_heartbeat_and_ends_an_idle_worker() -> None:
     coordinator = _Coordinator()
     coordinator.say(welcome={"heartbeat_seconds": 0.25})
     assert coordinator.heartbeat.seconds == 0.25
@@ -136,7 +136,7 @@ def test_the_coordinator_says_how_often_to_be_heard_of_and_when_to_end() -> None
     assert coordinator.shutdown.why == IDLE
 
 
-def test_every_worker_has_a_name_of_its_own_and_says_what_it_simulates_with() -> None:
+def test_hello_has_a_unique_id_and_the_simulators_fingerprint() -> None:
     names = [unique_worker_id() for _ in range(2)]
     assert names[0] != names[1]
     said = hello(WorkerSettings(Address(), names[0], 3, job_id="j1", exit_when_idle=True)).hello
@@ -149,7 +149,7 @@ def test_every_worker_has_a_name_of_its_own_and_says_what_it_simulates_with() ->
 
 
 def _following_a_trace(seed: int) -> tuple[evaluation_pb2.EvaluationRequest, bytes]:
-    """A request that names a recording, and its opportunities."""
+    """A request that names a recorded trace, and the trace."""
     opportunities_us = b"".join(time.to_bytes(8, "little") for time in range(1000, 90_000, 1100))
     request = _request()
     request.seed = seed
@@ -158,7 +158,7 @@ def _following_a_trace(seed: int) -> tuple[evaluation_pb2.EvaluationRequest, byt
     return request, opportunities_us
 
 
-def test_a_trace_is_asked_for_once_for_all_requests_that_name_it() -> None:
+def test_trace_is_read_once_for_all_requests() -> None:
     coordinator = _Coordinator()
     (first, opportunities_us), (second, _) = _following_a_trace(3), _following_a_trace(4)
     sha256 = first.traces[0].sha256
@@ -171,7 +171,7 @@ def test_a_trace_is_asked_for_once_for_all_requests_that_name_it() -> None:
     assert coordinator.asked == [sha256]
 
 
-def test_tasks_whose_trace_does_not_come_are_returned_and_done_once_it_does() -> None:
+def test_tasks_of_a_missing_trace_are_returned_and_can_be_repeated() -> None:
     coordinator = _Coordinator()
     request, opportunities_us = _following_a_trace(3)
     coordinator.say(shared=_shared(request))

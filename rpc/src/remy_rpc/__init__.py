@@ -1,5 +1,6 @@
-"""What every process that calls a coordinator, or is one, has to agree on.
+"""Code shared by coordinators and all processes that call them.
 
-`settings` says where a coordinator is and how both sides know each other, `channel` opens a gRPC
-channel to it, `retry` decides when to call again, `logs` and `tracing` say what happened.
+`settings` holds addresses, TLS files and tokens; `channel` opens a gRPC channel; `retry` is the
+retry policy; `wire_format` is the version of the messages; `logs` and `tracing` set up logs and
+traces.
 """

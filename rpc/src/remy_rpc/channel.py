@@ -1,4 +1,4 @@
-"""A gRPC channel to a coordinator: keepalive, message sizes, TLS, and who is at the other end."""
+"""Open a gRPC channel to a coordinator, with keepalive, message limits and TLS."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from remy_rpc.settings import Address, SettingsError, TlsFiles, UnixSocket, read
 
 CLIENT_PING_SECONDS: Final = 20
 PING_TIMEOUT_SECONDS: Final = 20
-#: A coordinator must allow pings as often as clients send them, or it would take them for an attack
-#: and close the connection. With a margin for pings that queue up on the way.
+#: The shortest interval between pings that a coordinator accepts; it closes connections that ping
+#: more often. Shorter than the clients' interval, since pings may queue up in the network.
 SERVER_ALLOWS_PING_SECONDS: Final = 10
 MAX_MESSAGE_BYTES: Final = 64 << 20
-#: What is wrong where one side is set to plain text and the other `speaks_tls`.
+#: The error if this side uses plain text but the other `speaks_tls`.
 PLAINTEXT_TO_TLS: Final = (
-    "it speaks TLS, and this side is set to plain text; name the authority of its certificate with "
-    "--tls-ca, and drop --insecure"
+    "the coordinator uses TLS, but this side uses plain text; name the CA of its certificate with "
+    "--tls-ca and drop --insecure"
 )
 
-# How both ends of a connection notice that the other has vanished: a client pings while a call is
-# open, and gives up as soon as coordinators do.
+# Keepalive lets each end notice that the other has vanished. A client pings while a call is open,
+# and both ends use the same timeout.
 _KEEPALIVE: Final = (
     ("grpc.keepalive_time_ms", CLIENT_PING_SECONDS * 1000),
     ("grpc.keepalive_timeout_ms", PING_TIMEOUT_SECONDS * 1000),
@@ -35,12 +35,12 @@ CLIENT_OPTIONS: Final = (
     ("grpc.keepalive_permit_without_calls", 0),
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
-    # gRPC waits up to two minutes before it connects again; a coordinator starts in seconds.
+    # By default gRPC waits up to two minutes to reconnect; a coordinator restarts in seconds.
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.max_reconnect_backoff_ms", 2000),
-    # Calls are repeated by `retry`, where the coordinator's hints are understood.
+    # `retry` repeats calls instead, since it respects the coordinator's hints.
     ("grpc.enable_retries", 0),
-    # A channel connects for itself: another one's failed attempts are none of its business.
+    # Do not share connections, so that a new channel does not wait for another one's back-off.
     ("grpc.use_local_subchannel_pool", 1),
 )
 SERVER_OPTIONS: Final = (
@@ -52,9 +52,9 @@ SERVER_OPTIONS: Final = (
 def open_channel(
     address: Address | UnixSocket, tls: TlsFiles | None, *, user_agent: str
 ) -> grpc.Channel:
-    """A channel that connects when it is first used; `tls` None: in plain text.
+    """Returns a channel that connects on first use; in plain text if `tls` is None.
 
-    Raises SettingsError for files that cannot be used.
+    Raises SettingsError if a TLS file cannot be used.
     """
     options: list[tuple[str, str | int]] = [
         *CLIENT_OPTIONS,
@@ -87,9 +87,10 @@ def _pem(source: Path | bytes | None, flag: str) -> bytes | None:
 
 
 def speaks_tls(address: Address | UnixSocket, *, timeout_seconds: float = 2.0) -> bool:
-    """Whether what listens at an address answers a TLS hello with another, whatever it shows.
+    """Whether the server at an address completes a TLS handshake, with any certificate.
 
-    gRPC says of a TLS server that was spoken to in plain text no more than that it hung up.
+    Used to explain a failed call: if a client uses plain text with a TLS server, gRPC reports only
+    that the connection was closed.
     """
     if isinstance(address, UnixSocket):
         return False

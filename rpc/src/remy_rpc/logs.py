@@ -1,4 +1,4 @@
-"""Logs: one event a line, JSON unless somebody reads them on a terminal, and no secrets."""
+"""Set up logs: one event per line, as JSON unless on a terminal, without secrets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEVELS = {
     "warning": logging.WARNING,
     "error": logging.ERROR,
 }
-#: What `set_up_logs` takes for its level.
+#: Levels that `set_up_logs` accepts.
 LEVELS = tuple(_LEVELS)
 
 _SECRET_KEY = re.compile(r"token|authorization|password|secret|credential", re.IGNORECASE)
@@ -42,15 +42,16 @@ def set_up_logs(
     stream: TextIO | None = None,
     **always: str,
 ) -> None:
-    """Has this process log to `stream`, by default standard error; `always` is on every line.
+    """Makes this process log to `stream`, by default standard error.
 
-    `as_json` None means JSON unless the stream is a terminal. What libraries log by the standard
-    library's means comes out the same way. Identifiers are bound with
-    `structlog.contextvars.bound_contextvars(job_id=...)`, and stand on every line logged within.
+    If `as_json` is None, lines are JSON unless the stream is a terminal. The fields in `always` are
+    added to every line. Lines from the standard library's `logging` have the same form. Fields
+    bound by `structlog.contextvars.bound_contextvars(job_id=...)` are added to every line inside
+    that context.
     """
 
     def with_always(_: Any, __: str, event: _Event) -> _Event:
-        # Not a context variable: those are each thread's own.
+        # Not a context variable, since each thread has its own.
         return {**always, **event}
 
     target = stream or sys.stderr
@@ -95,8 +96,10 @@ def set_up_logs(
 
 
 def report_lines(report: Callable[[float, str, str], None]) -> None:
-    """Has every line that is logged from now on told to `report`, too: when it was written (seconds
-    since 1970), its level, and what it says, without secrets. To be called after `set_up_logs`."""
+    """Also passes every later line to `report`, as Unix time in seconds, level and text.
+
+    Secrets are removed from the text. Call it after `set_up_logs`.
+    """
     logging.getLogger().addHandler(_Reporter(report))
 
 
@@ -111,7 +114,7 @@ class _Reporter(logging.Handler):
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                     structlog.processors.format_exc_info,
                     hide_secrets,
-                    _in_words,
+                    _as_text,
                 ],
             )
         )
@@ -120,14 +123,14 @@ class _Reporter(logging.Handler):
         self._report(record.created, record.levelname.lower(), self.format(record))
 
 
-def _in_words(_: Any, __: str, event: _Event) -> str:
-    said_otherwise = ("event", "time", "level", "worker_id")
-    named = [f"{key}={value}" for key, value in event.items() if key not in said_otherwise]
+def _as_text(_: Any, __: str, event: _Event) -> str:
+    omitted = ("event", "time", "level", "worker_id")
+    named = [f"{key}={value}" for key, value in event.items() if key not in omitted]
     return " ".join([str(event.get("event", "")), *named])
 
 
 def hide_secrets(_: Any, __: str, event: _Event) -> _Event:
-    """A structlog processor: replaces values whose key or form says that they are secret."""
+    """A structlog processor that replaces values whose key or form marks them as secret."""
     for key, value in event.items():
         if _SECRET_KEY.search(key):
             event[key] = _HIDDEN
@@ -137,5 +140,5 @@ def hide_secrets(_: Any, __: str, event: _Event) -> _Event:
 
 
 def without_secrets(text: str) -> str:
-    """The text without bearer tokens, and without user and password in addresses."""
+    """Removes bearer tokens, and user and password of URLs, from a text."""
     return _BEARER.sub(f"Bearer {_HIDDEN}", _USER_IN_ADDRESS.sub(f"{_HIDDEN}@", text))

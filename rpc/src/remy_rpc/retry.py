@@ -1,4 +1,4 @@
-"""Retry policy: when to repeat a call that met a coordinator that was away."""
+"""The retry policy of calls to a coordinator that is temporarily unavailable."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def _no_hint(_: BaseException) -> float | None:
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Exponential back-off with a random part, so that those which failed together return apart.
+    """Exponential back-off with jitter, so that clients that fail together retry apart.
 
-    Times are seconds. The wait after failure n is drawn from the upper half of
-    min(first * factor^(n-1), most).
+    Times are in seconds. The wait after failure n is drawn from the upper half of the interval from
+    0 to min(first * factor^(n-1), most).
     """
 
     first_seconds: float = 0.2
@@ -32,10 +32,10 @@ class RetryPolicy:
     def wait_seconds(
         self, failures: int, *, jitter: float, hint_seconds: float | None = None
     ) -> float:
-        """How long to wait after so many failures in a row, at least 1.
+        """The wait after a number of consecutive failures, at least 1.
 
-        `jitter` is random in [0, 1). What the coordinator asked for in `hint_seconds` is waited for
-        in full, and up to a fifth longer.
+        `jitter` is a random number in [0, 1). If the coordinator gave a hint, the wait is at least
+        `hint_seconds`, plus up to a fifth.
         """
         exponent = min(failures - 1, 64)
         usual = min(self.first_seconds * self.factor**exponent, self.most_seconds)
@@ -54,11 +54,11 @@ class RetryPolicy:
         before_sleep: Callable[[tenacity.RetryCallState], None] | None = None,
         sleep: Callable[[float], Any] = time.sleep,
     ) -> tenacity.Retrying:
-        """Attempts while `is_retryable` says of their failures that another may succeed.
+        """Yields attempts until one succeeds or fails with an error that is not retryable.
 
-        Ends, with the last failure, when the next attempt would begin later than `timeout_seconds`
-        after the first one, or when `stop` says so. `hint_seconds` is what a failure asks to wait
-        for. Setting `attempt.retry_state.attempt_number = 1` has the waits begin anew.
+        Raises the last failure if the next attempt would begin more than `timeout_seconds` after
+        the first, or if `stop` ends the attempts. `hint_seconds` extracts the coordinator's hint
+        from a failure. Set `attempt.retry_state.attempt_number = 1` to reset the back-off.
         """
 
         def wait(state: tenacity.RetryCallState) -> float:
@@ -79,7 +79,7 @@ class RetryPolicy:
 
 
 def failure_of(state: tenacity.RetryCallState) -> BaseException:
-    """What the attempt has failed with."""
+    """The exception of a failed attempt."""
     failure = None if state.outcome is None else state.outcome.exception()
     assert failure is not None
     return failure

@@ -1,4 +1,4 @@
-"""Where a coordinator is and how both sides know each other: address, TLS files, bearer token."""
+"""Connection settings: the coordinator's address, TLS files and the bearer token."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ __all__ = [
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 50051
-#: What comes before the path of a socket of this machine, as gRPC writes it.
+#: Prefix of the path of a Unix socket, as in gRPC.
 UNIX_PREFIX = "unix:"
 
-# Of the path; more does not fit into what the system calls take.
-_MOST_UNIX_BYTES = 107
-_MOST_FILE_BYTES = 1 << 20
-_MOST_TOKEN_BYTES = 16 << 10
+# Longest path of a Unix socket on Linux.
+_MAX_UNIX_PATH_BYTES = 107
+_MAX_FILE_BYTES = 1 << 20
+_MAX_TOKEN_BYTES = 16 << 10
 _HOST_NAME = re.compile(
     r"(?=.{1,253}$)[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_-]+)*\.?"
 )
 _HOST_AND_PORT = re.compile(r"(\[(?P<ip>[^\]]*)\]|(?P<name>[^:\[\]]*))(:(?P<port>[0-9]{1,5}))?")
-# What a header of a request may hold.
+# The characters allowed in an HTTP header.
 _TOKEN = re.compile(r"[!-~]+")
 
 
 class SettingsError(Exception):
-    """A setting cannot be used. One sentence for the user, which names the setting."""
+    """A setting is invalid. The message is one sentence for the user that names the setting."""
 
 
 @dataclass(frozen=True)
 class Address:
     """A host and a TCP port."""
 
-    #: A name, or an IP address without brackets.
+    #: A host name, or an IP address without brackets.
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
 
@@ -63,7 +63,7 @@ class Address:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether what is sent there does not leave this machine."""
+        """Whether the address is on this machine's loopback interface."""
         if self.host.rstrip(".").lower() == "localhost":
             return True
         try:
@@ -74,7 +74,7 @@ class Address:
 
 @dataclass(frozen=True)
 class UnixSocket:
-    """A socket of this machine, in its file system."""
+    """A Unix domain socket on this machine."""
 
     path: str
 
@@ -83,28 +83,31 @@ class UnixSocket:
 
     @property
     def is_loopback(self) -> bool:
-        """What is sent there stays on this machine."""
+        """Always true: traffic of a Unix socket stays on this machine."""
         return True
 
 
 def parse_coordinator(text: str) -> Address | UnixSocket:
-    """Whom a worker calls: "HOST:PORT", "[IPV6]:PORT" or "unix:PATH". Raises SettingsError."""
+    """Parses a worker's coordinator: "HOST:PORT", "[IPV6]:PORT" or "unix:PATH".
+
+    Raises SettingsError.
+    """
     if text.startswith(UNIX_PREFIX):
         path = text.removeprefix(UNIX_PREFIX)
-        if not path or len(path.encode()) > _MOST_UNIX_BYTES:
+        if not path or len(path.encode()) > _MAX_UNIX_PATH_BYTES:
             raise SettingsError(
-                f"{text[:300]!r} must be unix:PATH with a path of 1 to {_MOST_UNIX_BYTES} bytes"
+                f"{text[:300]!r} must be unix:PATH with a path of 1 to {_MAX_UNIX_PATH_BYTES} bytes"
             )
         return UnixSocket(path)
     return parse_address(text, default_port=None)
 
 
 def parse_address(text: str, *, default_port: int | None = DEFAULT_PORT) -> Address:
-    """The address of a coordinator in "HOST:PORT", "[IPV6]:PORT" or, with a default port, "HOST".
+    """Parses "HOST:PORT", "[IPV6]:PORT" or, if there is a default port, "HOST".
 
     Raises SettingsError.
     """
-    address = _parsed(text, default_port=default_port)
+    address = _parse(text, default_port=default_port)
     if address is None or address.port == 0:
         raise SettingsError(
             f"the coordinator's address {text[:300]!r} must be HOST:PORT, as in "
@@ -114,11 +117,11 @@ def parse_address(text: str, *, default_port: int | None = DEFAULT_PORT) -> Addr
 
 
 def parse_listen_address(text: str) -> Address:
-    """Where to listen: "HOST:PORT" or "[IPV6]:PORT", where port 0 is any that is free.
+    """Parses an address to listen at, "HOST:PORT" or "[IPV6]:PORT"; port 0 means any free port.
 
     Raises SettingsError.
     """
-    address = _parsed(text, default_port=None)
+    address = _parse(text, default_port=None)
     if address is None:
         raise SettingsError(
             f"{text[:300]!r} must be HOST:PORT, as in 127.0.0.1:50051 or [::1]:50051"
@@ -126,7 +129,7 @@ def parse_listen_address(text: str) -> Address:
     return address
 
 
-def _parsed(text: str, *, default_port: int | None) -> Address | None:
+def _parse(text: str, *, default_port: int | None) -> Address | None:
     match = _HOST_AND_PORT.fullmatch(text)
     if match is None:
         return None
@@ -145,33 +148,37 @@ def _parsed(text: str, *, default_port: int | None) -> Address | None:
 
 @dataclass(frozen=True)
 class TlsFiles:
-    """How to know the coordinator, and how it is to know this side.
+    """The certificates that authenticate the coordinator and this side.
 
-    Each is the path of a PEM file, or its content where there is no file.
+    Each is the path of a PEM file or the content of one.
     """
 
-    #: Authorities that may have signed the coordinator's certificate; None: those that gRPC trusts.
+    #: CA certificates that verify the coordinator's certificate; None: gRPC's default roots.
     ca: Path | bytes | None = None
-    #: Of this side, where the coordinator asks for a certificate; both or none.
+    #: Client certificate and key, for a coordinator that requires one; set both or neither.
     cert: Path | bytes | None = None
     key: Path | bytes | None = None
-    #: The name in the coordinator's certificate, where it is reached by another.
+    #: The name in the coordinator's certificate, if it differs from the host.
     server_name: str | None = None
 
     @property
     def is_empty(self) -> bool:
-        """Whether it says nothing."""
+        """Whether no field is set."""
         return not any((self.ca, self.cert, self.key, self.server_name))
 
 
 def tls_settings(
     files: TlsFiles, *, insecure: bool, coordinator: Address | UnixSocket
 ) -> TlsFiles | None:
-    """TLS unless it is refused, or needless and not asked for. Raises SettingsError."""
+    """Decides between TLS and plain text (None).
+
+    Plain text is used with `insecure`, and on loopback if no TLS flag is given. Raises
+    SettingsError if the flags contradict each other.
+    """
     if insecure and not files.is_empty:
         raise SettingsError(
-            "--insecure and the --tls flags exclude each other: the one is for plain text, the "
-            "others are for TLS"
+            "--insecure and the --tls flags exclude each other: --insecure means plain text, the "
+            "others mean TLS"
         )
     if (files.cert is None) != (files.key is None):
         missing = "--tls-key" if files.key is None else "--tls-cert"
@@ -185,14 +192,14 @@ def tls_settings(
 
 @dataclass(frozen=True)
 class Token:
-    """A bearer token and where it was found; what is printed of it never shows the token.
+    """A bearer token and its source; its `repr` hides the token.
 
-    It is read from a file or the environment only: anybody on a machine may list the flags of its
-    processes.
+    Tokens come only from a file or the environment, never from a flag: every user of a machine can
+    list the flags of its processes.
     """
 
     text: str = field(repr=False)
-    #: As in "REMY_FARM_TOKEN" or the name of a file.
+    #: Name of the environment variable or file, for error messages.
     source: str
 
     def __post_init__(self) -> None:
@@ -200,37 +207,37 @@ class Token:
             raise SettingsError(f"the token in {self.source} is empty")
         if not _TOKEN.fullmatch(self.text):
             raise SettingsError(
-                f"the token in {self.source} has a character that tokens do not have; printable "
-                "ASCII without spaces is allowed"
+                f"the token in {self.source} has a character that is not allowed; use printable "
+                "ASCII without spaces"
             )
 
 
 def read_token_file(path: Path) -> Token:
-    """The token that is all that a file holds; space around it does not count.
+    """Reads a token from a file that contains nothing else but white space.
 
     Raises SettingsError.
     """
     try:
-        text = read_limited(path, _MOST_TOKEN_BYTES).decode("ascii")
+        text = read_limited(path, _MAX_TOKEN_BYTES).decode("ascii")
     except SettingsError as error:
         raise SettingsError(f"the token file {error}") from error
     except UnicodeDecodeError as error:
         raise SettingsError(
-            f"the token file {path} does not hold a token, but other data"
+            f"the token file {path} does not contain a token: it is not ASCII text"
         ) from error
     return Token(text.strip(), str(path))
 
 
 def call_metadata(token: Token | Path | None) -> Sequence[tuple[str, str]]:
-    """What goes with every call; a token that is in a file is read anew. Raises SettingsError."""
+    """Returns the metadata of a call. A token file is read at every call. Raises SettingsError."""
     if token is None:
         return ()
     found = read_token_file(token) if isinstance(token, Path) else token
     return (("authorization", f"Bearer {found.text}"),)
 
 
-def read_limited(path: Path, limit: int = _MOST_FILE_BYTES) -> bytes:
-    """The content of a file of at most `limit` bytes. Raises SettingsError."""
+def read_limited(path: Path, limit: int = _MAX_FILE_BYTES) -> bytes:
+    """Reads a file of at most `limit` bytes. Raises SettingsError if it is longer or unreadable."""
     try:
         content = read_begin(path, limit + 1)
     except OSError as error:

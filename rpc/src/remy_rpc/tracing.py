@@ -1,7 +1,7 @@
-"""Traces: a span for every step of a job and, beneath it, for every task; off unless asked for.
+"""OpenTelemetry traces: a span for every step of a job, with a child span for every task.
 
-The standard variables of OpenTelemetry decide: with OTEL_EXPORTER_OTLP_ENDPOINT (or
-OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) spans are sent there over gRPC; without, they cost nothing.
+OpenTelemetry's standard variables switch traces on. With OTEL_EXPORTER_OTLP_ENDPOINT or
+OTEL_EXPORTER_OTLP_TRACES_ENDPOINT spans are exported over gRPC; otherwise they cost nothing.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ _TRACER = trace.get_tracer("remy_farm")
 
 
 def is_asked_for(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether the environment asks for traces."""
+    """Whether the environment switches traces on."""
     disabled = environment.get("OTEL_SDK_DISABLED", "").lower() == "true"
     return not disabled and any(environment.get(name) for name in _ENDPOINTS)
 
 
 @contextmanager
 def traces(service_name: str, *, instance_id: str = "") -> Iterator[None]:
-    """Sends the spans of this process while it lasts, if the environment asks for it.
+    """Exports the spans of this process inside the context, if traces are switched on.
 
-    To be entered once in the life of a process. What cannot be sent is dropped.
+    Enter it once per process. Spans that cannot be exported are dropped.
     """
     if not is_asked_for():
         yield
         return
-    # Loaded only by those who want it.
+    # Imported here, since the exporter is slow to load.
     from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import SERVICE_INSTANCE_ID, SERVICE_NAME, Resource
     from opentelemetry.sdk.trace import TracerProvider
@@ -53,33 +53,33 @@ def traces(service_name: str, *, instance_id: str = "") -> Iterator[None]:
 
 @contextmanager
 def span(name: str, **attributes: str | int | float) -> Iterator[trace.Span]:
-    """What is done within is a span, and so are spans within it, beneath it."""
-    with _TRACER.start_as_current_span(name, attributes=_named(attributes)) as current:
+    """Opens a span; spans opened inside it become its children."""
+    with _TRACER.start_as_current_span(name, attributes=_prefixed(attributes)) as current:
         yield current
 
 
 @contextmanager
 def span_beneath(parent: str, name: str, **attributes: str | int | float) -> Iterator[trace.Span]:
-    """The same beneath another process's span, which `trace_parent` named there.
+    """Opens a child span of another process's span, given by its `trace_parent`.
 
-    Where that named none, this is not traced either.
+    Nothing is traced if `parent` is empty.
     """
     if not parent:
         yield trace.INVALID_SPAN
         return
     context = _PROPAGATOR.extract({"traceparent": parent})
     with _TRACER.start_as_current_span(
-        name, context=context, attributes=_named(attributes)
+        name, context=context, attributes=_prefixed(attributes)
     ) as current:
         yield current
 
 
 def trace_parent() -> str:
-    """Names the current span to another process (W3C Trace Context); empty without one."""
+    """Returns the W3C `traceparent` of the current span; empty if there is none."""
     carrier: dict[str, str] = {}
     _PROPAGATOR.inject(carrier)
     return carrier.get("traceparent", "")
 
 
-def _named(attributes: Mapping[str, str | int | float]) -> dict[str, str | int | float]:
+def _prefixed(attributes: Mapping[str, str | int | float]) -> dict[str, str | int | float]:
     return {f"remy_farm.{key}": value for key, value in attributes.items()}

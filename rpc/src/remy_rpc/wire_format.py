@@ -1,8 +1,8 @@
-"""The version of the wire format between clients and coordinators, which every call tells.
+"""The version of the wire format between clients and coordinators.
 
-A client tells it in the metadata of its calls, and a coordinator in the metadata that its answers
-begin with. Neither goes on with another version, whose messages may mean something else; those of
-before 2 tell none.
+A client sends its version in the metadata of each call, and a coordinator in the initial metadata
+of each response. Both reject another version, whose messages could mean something else. Programs
+from before version 2 send none.
 """
 
 from __future__ import annotations
@@ -10,21 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-#: Is counted up where a client of before, or a coordinator, would misunderstand a message.
+#: Increment it if an older client or coordinator would misunderstand a message.
 WIRE_FORMAT: Final = 2
 WIRE_FORMAT_KEY: Final = "remy-farm-wire-format"
-#: What this side tells.
+#: Metadata that this side sends.
 WIRE_FORMAT_METADATA: Final = ((WIRE_FORMAT_KEY, str(WIRE_FORMAT)),)
 
 
 def peer_wire_format(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:
-    """The version that the other side tells; None if it tells none, as those of before 2."""
+    """Returns the peer's version; None if it sent none, as before version 2."""
     for key, value in metadata or ():
         if key == WIRE_FORMAT_KEY:
             return value if isinstance(value, str) else value.decode("ascii", "replace")
     return None
 
 
-def is_newer(told: str | None) -> bool:
-    """Whether the other side is newer than this one."""
-    return told is not None and told.isascii() and told.isdigit() and int(told) > WIRE_FORMAT
+def is_newer(peer_version: str | None) -> bool:
+    """Whether the peer's version is newer than this side's."""
+    return (
+        peer_version is not None
+        and peer_version.isascii()
+        and peer_version.isdigit()
+        and int(peer_version) > WIRE_FORMAT
+    )

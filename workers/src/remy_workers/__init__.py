@@ -1,1 +1,1 @@
-"""Evaluation workers: they answer evaluation requests with the simulator, and know no designer."""
+"""Evaluation workers, which run the simulator for a coordinator."""

@@ -1,4 +1,4 @@
-"""The command `remy-worker`, which `remy-farm worker` is as well."""
+"""The command `remy-worker`, also available as `remy-farm worker`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _LEVELS = ("debug", "info", "warning", "error")
     name="remy-worker",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 done, told to end, or interrupted by EC2; 1 internal error; 2 bad input; "
-    "4 not allowed (token or role); 6 refused (quarantined); 7 of no use (another simulator than "
-    "the coordinator's, or a coordinator that takes no workers).",
+    "4 not allowed (token or role); 6 rejected (quarantined); 7 unsuitable (a simulator different "
+    "from the coordinator's, or a coordinator that accepts no workers).",
 )
 @click.option(
     "--coordinator",
@@ -27,7 +27,7 @@ _LEVELS = ("debug", "info", "warning", "error")
     required=True,
     envvar="REMY_FARM_COORDINATOR",
     show_envvar=True,
-    help="Whom to work for; on this machine unix:PATH as well.",
+    help="Address of the coordinator; on the same machine also unix:PATH.",
 )
 @click.option(
     "--threads",
@@ -35,7 +35,7 @@ _LEVELS = ("debug", "info", "warning", "error")
     metavar="N",
     envvar="REMY_FARM_WORKER_THREADS",
     show_envvar=True,
-    help="Threads to simulate with; by default the CPUs that affinity and control group allow.",
+    help="Number of simulation threads; by default the CPUs allowed by affinity and cgroup.",
 )
 @click.option(
     "--job",
@@ -49,7 +49,7 @@ _LEVELS = ("debug", "info", "warning", "error")
 @click.option(
     "--exit-when-idle",
     is_flag=True,
-    help="End when there is nothing left to do, for the job or at all.",
+    help="Exit when no work is left: for the job given by --job, or for any job.",
 )
 @click.option(
     "--interrupted-exit-code",
@@ -59,17 +59,17 @@ _LEVELS = ("debug", "info", "warning", "error")
     metavar="CODE",
     envvar="REMY_FARM_WORKER_INTERRUPTED_EXIT_CODE",
     show_envvar=True,
-    help="How to end when told to by a signal or by EC2. A Kubernetes Job takes 0 for the end of "
-    "all its work.",
+    help="Exit code after a signal or an EC2 interruption notice. A Kubernetes Job takes 0 as the "
+    "completion of all its work.",
 )
-@click.option("--pin-threads", is_flag=True, help="Keep each thread on one CPU.")
+@click.option("--pin-threads", is_flag=True, help="Pin each thread to one CPU.")
 @click.option(
     "--token-file",
     type=_FILE,
     metavar="FILE",
     envvar="REMY_FARM_TOKEN_FILE",
     show_envvar=True,
-    help="Holds the token; read again at every call.",
+    help="File with the bearer token; read again at every call.",
 )
 @click.option(
     "--tls-ca",
@@ -77,7 +77,7 @@ _LEVELS = ("debug", "info", "warning", "error")
     metavar="FILE",
     envvar="REMY_FARM_TLS_CA",
     show_envvar=True,
-    help="Authorities that may have signed the coordinator's certificate (PEM).",
+    help="CA certificates that verify the coordinator's certificate (PEM).",
 )
 @click.option(
     "--tls-cert",
@@ -85,7 +85,7 @@ _LEVELS = ("debug", "info", "warning", "error")
     metavar="FILE",
     envvar="REMY_FARM_TLS_CERT",
     show_envvar=True,
-    help="This worker's certificate, where the coordinator asks for one (PEM).",
+    help="Client certificate, for a coordinator that requires one (PEM).",
 )
 @click.option(
     "--tls-key",
@@ -93,28 +93,28 @@ _LEVELS = ("debug", "info", "warning", "error")
     metavar="FILE",
     envvar="REMY_FARM_TLS_KEY",
     show_envvar=True,
-    help="Its key (PEM).",
+    help="Private key of the client certificate (PEM).",
 )
 @click.option(
     "--tls-server-name",
     metavar="NAME",
     envvar="REMY_FARM_TLS_SERVER_NAME",
     show_envvar=True,
-    help="The name in the coordinator's certificate, if it is reached by another.",
+    help="Name in the coordinator's certificate, if it differs from the host.",
 )
 @click.option(
     "--insecure",
     is_flag=True,
     envvar="REMY_FARM_INSECURE",
     show_envvar=True,
-    help="Talk in plain text to another machine.",
+    help="Use plain text, even to another machine.",
 )
 @click.option(
     "--ec2-interruption-notices",
     is_flag=True,
     envvar="REMY_FARM_WORKER_EC2_INTERRUPTION_NOTICES",
     show_envvar=True,
-    help="End in order when EC2 announces that it takes this instance away.",
+    help="Drain and exit when EC2 announces that it interrupts this instance.",
 )
 @click.option(
     "--ec2-metadata-url",
@@ -122,14 +122,14 @@ _LEVELS = ("debug", "info", "warning", "error")
     default="http://169.254.169.254",
     show_default=True,
     envvar="REMY_FARM_WORKER_EC2_METADATA_URL",
-    help="Where the instance metadata service is.",
+    help="URL of the instance metadata service.",
 )
 @click.option(
     "--metrics-listen",
     metavar="HOST:PORT",
     envvar="REMY_FARM_WORKER_METRICS_LISTEN",
     show_envvar=True,
-    help="Where Prometheus may fetch metrics; port 0: any that is free.",
+    help="Address that serves Prometheus metrics; port 0 means any free port.",
 )
 @click.option(
     "--log-level",
@@ -139,16 +139,16 @@ _LEVELS = ("debug", "info", "warning", "error")
     envvar="REMY_FARM_WORKER_LOG_LEVEL",
 )
 def command(**options: Any) -> None:
-    """Simulate for a coordinator, until there is nothing left to do or this worker is to end."""
+    """Simulate for a coordinator until it has no work left or this worker is told to exit."""
     sys.stdout.flush()
     code = _run(options)
     sys.stderr.flush()
-    # Threads may be in the simulator still; the interpreter would trip over them at its end.
+    # Simulation threads may still run, and would crash an interpreter that shuts down.
     os._exit(code)
 
 
 def _run(options: dict[str, Any]) -> int:
-    # Loaded here, so that --help is instant.
+    # Imported here, so that --help is fast.
     from remy_rpc.logs import report_lines, set_up_logs
     from remy_rpc.settings import SettingsError
     from remy_rpc.tracing import traces

@@ -1,8 +1,8 @@
-"""What asks a worker to end: a signal, a coordinator that has nothing left, or EC2.
+"""Reasons for a worker to shut down: a signal, no work left, or an EC2 interruption notice.
 
-EC2 gives notice two minutes before it takes a spot instance away. It is asked for at the instance
-metadata service, version 2: a token, then the document that is only there once the instance is to
-be interrupted.
+EC2 gives notice two minutes before it interrupts a spot instance. This module polls the instance
+metadata service, version 2: it requests a session token, then the document `spot/instance-action`,
+which exists only once an interruption is scheduled.
 """
 
 from __future__ import annotations
@@ -17,48 +17,48 @@ from typing import Final
 import structlog
 
 METADATA_URL: Final = "http://169.254.169.254"
-#: Why a worker ends that has nothing left to do; whatever else ends it interrupts it.
+#: The reason if no work is left; every other reason is an interruption.
 IDLE: Final = "idle"
 
 _SIGNALS = {signal.SIGTERM, signal.SIGINT}
 _POLL_SECONDS = 5.0
 _TIMEOUT_SECONDS = 2.0
 _TOKEN_SECONDS = 300
-_MOST_BYTES = 1 << 16
+_MAX_BYTES = 1 << 16
 
 _log = structlog.get_logger()
-# The service is on this machine; a proxy would ask for another one's fate.
+# Bypass proxies: a proxy would query the metadata service of its own machine.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Shutdown:
-    """Whether the worker is to end, and why. May be used from any thread.
+    """A request to shut down and its reason. Thread-safe.
 
-    Is asked for once; who asks later changes nothing.
+    Only the first request counts.
     """
 
     def __init__(self) -> None:
         self.requested = threading.Event()
         self._lock = threading.Lock()
-        #: In one word; empty: the worker is to go on.
+        #: The reason in one word; empty before a request.
         self.why = ""
 
     def request(self, why: str) -> None:
-        """The worker is to end. `why` is one word."""
+        """Requests a shutdown for the reason `why`, in one word."""
         with self._lock:
             self.why = self.why or why
             self.requested.set()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Returns when the worker is to end, or after `seconds`. Whether it is to end."""
+        """Waits for a request, for at most `seconds`. Returns whether there is one."""
         return self.requested.wait(seconds)
 
 
 def shut_down_on_signals(shutdown: Shutdown) -> None:
-    """Has SIGTERM and SIGINT ask for the end of this process.
+    """Requests a shutdown on SIGTERM and SIGINT.
 
-    To be called in the main thread before there is any other. A thread waits for the signals, since
-    a handler could interrupt the main thread while it holds a lock that the handler needs.
+    Call it in the main thread before starting others. A thread waits for the signals instead of a
+    handler, which could interrupt the main thread while that holds a lock the handler needs.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
 
@@ -72,7 +72,7 @@ def shut_down_on_signals(shutdown: Shutdown) -> None:
 def shut_down_on_interruption(
     shutdown: Shutdown, url: str = METADATA_URL, poll_seconds: float = _POLL_SECONDS
 ) -> None:
-    """Has EC2's notice ask for the end of this process, from a thread of its own."""
+    """Starts a thread that requests a shutdown on an EC2 interruption notice."""
 
     def poll() -> None:
         is_reachable = True
@@ -81,7 +81,7 @@ def shut_down_on_interruption(
                 action = interruption(url)
             except OSError as error:
                 if is_reachable:
-                    _log.warning("the instance metadata service does not answer", why=str(error))
+                    _log.warning("the instance metadata service does not respond", why=str(error))
                 is_reachable = False
                 continue
             is_reachable = True
@@ -93,9 +93,9 @@ def shut_down_on_interruption(
 
 
 def interruption(url: str) -> str | None:
-    """What is about to happen to this instance ("terminate", "stop", "hibernate"), if anything.
+    """Returns the scheduled action ("terminate", "stop" or "hibernate"); None if there is none.
 
-    Raises OSError if the service cannot be reached.
+    Raises OSError if the metadata service cannot be reached.
     """
     token = _request(
         f"{url}/latest/api/token",
@@ -115,12 +115,12 @@ def interruption(url: str) -> str | None:
         notice = json.loads(document)
     except ValueError:
         notice = {}
-    # A notice that cannot be read is one.
+    # A malformed notice still means an interruption.
     return str(notice.get("action", "unknown"))[:40] if isinstance(notice, dict) else "unknown"
 
 
 def _request(url: str, *, method: str = "GET", headers: dict[str, str]) -> bytes:
     request = urllib.request.Request(url, method=method, headers=headers)
-    with _OPENER.open(request, timeout=_TIMEOUT_SECONDS) as answer:
-        content: bytes = answer.read(_MOST_BYTES)
+    with _OPENER.open(request, timeout=_TIMEOUT_SECONDS) as response:
+        content: bytes = response.read(_MAX_BYTES)
     return content

@@ -1,12 +1,12 @@
-"""Workers that are actors of a Ray cluster.
+"""Run workers as actors of a Ray cluster.
 
-Each actor is an ordinary worker, which calls the coordinator itself. The driver, a process that the
-coordinator starts (`python -m remy_workers.ray`), only keeps a pool of them as large as the cluster
-has room for. Nothing is kept in Ray that cannot be made again: whatever ends (an actor, a node, the
-head, the driver) is started anew, and the coordinator gives the tasks to others meanwhile.
+Each actor is an ordinary worker, which connects to the coordinator itself. The driver, a process
+that the coordinator starts (`python -m remy_workers.ray`), only keeps a pool of actors that fills
+the cluster. Ray stores no state that matters: if an actor, a node, the head or the driver is lost,
+it is restarted, and other workers take over its tasks in the meantime.
 
-No other process loads Ray: it ends processes that are connected to it when its head stays away,
-keeps connections that are of no use any more, and unpickles what it receives.
+Only the driver and the actors import Ray. It kills connected processes when the head stays away, it
+keeps connections that no longer work, and it unpickles what it receives.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from remy_workers.settings import ExitCode, WorkerSettings
 from remy_workers.telemetry import WorkerMetrics
 from remy_workers.worker import Worker
 
-# Parts of it have no types, or wrong ones.
+# Some of Ray's functions have missing or wrong types.
 _RAY: Any = ray
 _NAMESPACE = "remy-farm"
-# Of the resource that nodes are chosen by, which is there to be had and not to be used up.
-_LITTLE = 0.001
-_SECONDS_BETWEEN_LOOKS = 1.0
-_ANSWER_SECONDS = 10.0
-# A look at the cluster may miss what is just being started.
-_LOOKS_IN_A_ROW = 3
+# Amount that each actor takes of the resource that selects nodes; small, so that it lasts.
+_RESOURCE_AMOUNT = 0.001
+_POLL_SECONDS = 1.0
+_RESPONSE_SECONDS = 10.0
+# Consecutive polls without any known actor; a single poll may miss actors that are starting.
+_MISSES_IN_A_ROW = 3
 
 _T = TypeVar("_T")
 
@@ -55,32 +55,37 @@ _log = structlog.get_logger()
 
 
 class ClusterLost(Exception):
-    """Only a new process gets a connection to the cluster (again). One sentence."""
+    """The connection to the cluster is lost; only a new process can reconnect."""
 
 
 class EvaluationActor:
-    """A worker, in a process on a node of the cluster."""
+    """A worker process on a node of the cluster."""
 
     def ready(self) -> bool:
-        """Answers once the process is there."""
+        """Returns true once the process has started."""
         return True
 
     def work(self, launch: str) -> int:
-        """The worker's exit code, in the end. `launch` is JSON, and says for whom to work."""
+        """Runs the worker and returns its exit code.
+
+        `launch` holds its settings as JSON: coordinator, name, threads, TLS and log level.
+        """
         try:
-            told = json.loads(launch)
-            certificate = told["certificate"].encode()
-            set_up_logs(told["log_level"], worker_id=told["name"])
+            options = json.loads(launch)
+            certificate = options["certificate"].encode()
+            set_up_logs(options["log_level"], worker_id=options["name"])
             settings = WorkerSettings(
-                coordinator=parse_address(told["coordinator"]),
-                worker_id=told["name"],
-                threads=told["threads_per_actor"],
-                tls=TlsFiles(certificate, certificate, told["key"].encode(), told["server_name"]),
+                coordinator=parse_address(options["coordinator"]),
+                worker_id=options["name"],
+                threads=options["threads_per_actor"],
+                tls=TlsFiles(
+                    certificate, certificate, options["key"].encode(), options["server_name"]
+                ),
             )
             with traces("remy-farm-worker", instance_id=settings.worker_id):
                 return int(Worker(settings, Shutdown(), WorkerMetrics(settings.threads)).run())
         except Exception:
-            # An exception would be pickled, and the process is in doubt.
+            # Exit, since Ray would pickle the exception and reuse a process in an unknown state.
             traceback.print_exc()
             sys.stderr.flush()
             os._exit(ExitCode.INTERNAL)
@@ -88,28 +93,28 @@ class EvaluationActor:
 
 @dataclass(frozen=True)
 class Sizing:
-    """What actors take, and how many are wanted."""
+    """The size of each actor and of the pool."""
 
-    #: CPUs of each actor, and threads that it simulates in.
+    #: CPUs and simulation threads of each actor.
     threads: int = 1
-    #: A resource that nodes must have to be used; empty: any node.
+    #: Use only nodes with this resource; empty: all nodes.
     resource: str = ""
-    #: So many, wherever Ray finds room or makes some; None: as many as the nodes have CPUs for.
+    #: Number of actors, even if the cluster must grow; None: as many as fit the present nodes.
     actors: int | None = None
 
     def capacity(self, nodes: Sequence[dict[str, float]]) -> int:
-        """How many actors nodes with these resources have CPUs for."""
+        """The number of actors that fit on nodes with these resources."""
         usable = [node for node in nodes if not self.resource or node.get(self.resource, 0.0) > 0]
         return sum(int(node.get("CPU", 0.0) // self.threads) for node in usable)
 
     def missing(
         self, nodes: Sequence[dict[str, float]], *, started: int, pending: int, free_cpus: float
     ) -> int:
-        """How many more actors to start; negative: how many of those that wait are too many.
+        """The number of actors to start; if negative, of pending actors to cancel.
 
-        `pending` of the `started` actors wait for room still. Without a number of its own a pool
-        takes what is free: an actor that waits would have the cluster's autoscaler add a node,
-        whose CPUs would be filled in turn.
+        `pending` of the `started` actors are not scheduled yet. A pool without a fixed number uses
+        only free CPUs: a pending actor would make the cluster's autoscaler add a node, which the
+        pool would fill in turn.
         """
         if self.actors is not None:
             return self.actors - started
@@ -120,43 +125,46 @@ class Sizing:
 
 
 class ClusterWatch:
-    """Whether the cluster is still the one that was connected to.
+    """Detects that the cluster is no longer the one this process connected to.
 
-    A head that is started anew without its memory, or a raylet that is gone, leaves a connection
-    that never recovers. Times are seconds on one monotonic clock.
+    If the head restarts without its state, or the local raylet is gone, the connection never
+    recovers. Times are in seconds on one monotonic clock.
     """
 
     def __init__(self, patience_seconds: float, now: float) -> None:
-        """A cluster that has not answered for `patience_seconds` is lost."""
+        """The cluster counts as lost after `patience_seconds` without a response."""
         self._patience_seconds = patience_seconds
         self._answered_at = now
         self._forgotten = 0
 
     def silent(self, now: float) -> None:
-        """A question was not answered. Raises ClusterLost if that goes on for too long."""
+        """Records a query without a response. Raises ClusterLost after too long a time."""
         seconds = now - self._answered_at
         if seconds >= self._patience_seconds:
-            raise ClusterLost(f"the cluster has not answered for {seconds:.0f} s")
+            raise ClusterLost(f"the cluster has not responded for {seconds:.0f} s")
 
     def answered(
         self, *, own_node_is_alive: bool, known: frozenset[str], running: frozenset[str], now: float
     ) -> None:
-        """There are these actors in the cluster, and those that should run. Raises ClusterLost."""
+        """Records a response: the actors that the cluster knows, and those that should be running.
+
+        Raises ClusterLost.
+        """
         self._answered_at = now
         if not own_node_is_alive:
-            raise ClusterLost("the node of this driver is gone")
+            raise ClusterLost("the node of this driver has left the cluster")
         self._forgotten = self._forgotten + 1 if running and not running & known else 0
-        if self._forgotten >= _LOOKS_IN_A_ROW:
-            raise ClusterLost("the head has forgotten all actors")
+        if self._forgotten >= _MISSES_IN_A_ROW:
+            raise ClusterLost("the head restarted and lost all actors")
 
 
 @dataclass(eq=False)
 class ActorPool:
-    """Keeps actors at work for as long as this process lives."""
+    """Keeps a pool of actors running for the lifetime of this process."""
 
     sizing: Sizing
     watch: ClusterWatch
-    #: What actors are told, but for their names.
+    #: Settings of actors, except their names.
     launch: dict[str, Any]
     _handles: dict[str, Any] = field(default_factory=dict)
     _running: set[str] = field(default_factory=set)
@@ -164,8 +172,11 @@ class ActorPool:
     _refused: int = 0
 
     async def run(self) -> ExitCode:
-        """Why the coordinator has refused all actors. Raises ClusterLost."""
-        resources = {self.sizing.resource: _LITTLE} if self.sizing.resource else {}
+        """Runs until the coordinator has rejected all actors, and returns the reason.
+
+        Raises ClusterLost.
+        """
+        resources = {self.sizing.resource: _RESOURCE_AMOUNT} if self.sizing.resource else {}
         make = _RAY.remote(num_cpus=self.sizing.threads, resources=resources)
         actor_class = make(EvaluationActor)
         prefix = f"ray-{secrets.token_hex(4)}"
@@ -176,15 +187,15 @@ class ActorPool:
                     self._handles[name] = await _in_time(actor_class.options(name=name).remote)
                     self._lives[asyncio.create_task(self._live(name))] = name
             if self._lives:
-                await asyncio.wait(self._lives, timeout=_SECONDS_BETWEEN_LOOKS)
+                await asyncio.wait(self._lives, timeout=_POLL_SECONDS)
             else:
-                await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+                await asyncio.sleep(_POLL_SECONDS)
             code = self._collect()
             if code is not ExitCode.DONE and not self._running:
                 return code
 
     async def _live(self, name: str) -> ExitCode:
-        """An actor's life, from its wait for room to its end."""
+        """Waits until an actor is scheduled and until it ends; returns its exit code."""
         handle = self._handles[name]
         try:
             await handle.ready.remote()
@@ -198,13 +209,13 @@ class ActorPool:
             self._running.discard(name)
 
     async def _missing(self) -> int:
-        """How many actors to start, as far as the cluster says. Raises ClusterLost."""
+        """Queries the cluster and returns the number of actors to start. Raises ClusterLost."""
         try:
             nodes = {node["NodeID"]: node for node in await _in_time(_RAY.nodes) if node["Alive"]}
             known = await _in_time(ray.util.list_named_actors)
             free = await _in_time(_RAY.available_resources)
         except Exception:
-            # Ray raises nearly anything here.
+            # Ray raises many kinds of exceptions here.
             self.watch.silent(time.monotonic())
             return 0
         self.watch.answered(
@@ -216,7 +227,7 @@ class ActorPool:
         pending = [name for name in self._lives.values() if name not in self._running]
         missing = self.sizing.missing(
             [node["Resources"] for node in nodes.values()],
-            # Whoever takes the place of one that is refused would be refused as well.
+            # Count rejected actors as started, since their replacements would be rejected as well.
             started=len(self._lives) + self._refused,
             pending=len(pending),
             free_cpus=free.get("CPU", 0.0),
@@ -227,7 +238,7 @@ class ActorPool:
         return max(missing, 0)
 
     def _collect(self) -> ExitCode:
-        """Lets go of actors that have ended; DONE unless the coordinator refused one."""
+        """Removes ended actors; returns DONE unless the coordinator rejected one."""
         refusal = ExitCode.DONE
         for life in [life for life in self._lives if life.done()]:
             name = self._lives.pop(life)
@@ -241,9 +252,9 @@ class ActorPool:
         return refusal
 
 
-async def _in_time(question: Callable[[], _T]) -> _T:
-    """What Ray answers, asked in a thread that is given up if it takes too long."""
-    return await asyncio.wait_for(asyncio.to_thread(question), _ANSWER_SECONDS)
+async def _in_time(query: Callable[[], _T]) -> _T:
+    """Calls Ray in a thread, which is abandoned if it takes too long."""
+    return await asyncio.wait_for(asyncio.to_thread(query), _RESPONSE_SECONDS)
 
 
 def _first_line(error: BaseException) -> str:
@@ -252,8 +263,10 @@ def _first_line(error: BaseException) -> str:
 
 
 def connect(address: str) -> str:
-    """Joins a cluster: HOST:PORT of its head, ray://HOST:PORT, or auto. Returns this machine's
-    address as the cluster's nodes see it. Raises ClusterLost."""
+    """Connects to a cluster at HOST:PORT of its head, ray://HOST:PORT, or auto.
+
+    Returns this machine's address on the network of the cluster. Raises ClusterLost.
+    """
     try:
         _RAY.init(
             address=address,
@@ -267,22 +280,22 @@ def connect(address: str) -> str:
             host.strip("[]"), int(port), type=socket.SOCK_DGRAM
         )[0]
         with socket.socket(family, kind) as route:
-            # Sends nothing.
+            # Connecting a datagram socket selects a route and sends nothing.
             route.connect(target)
-            own: str = route.getsockname()[0]
-        return own
+            own_address: str = route.getsockname()[0]
+        return own_address
     except Exception as error:
         raise ClusterLost(f"{address}: {_first_line(error)}") from error
 
 
-def drive(told: dict[str, Any]) -> ExitCode:
-    """Drives a pool of actors as the coordinator's settings say."""
+def drive(settings: dict[str, Any]) -> ExitCode:
+    """Runs a pool of actors with the settings of the coordinator; returns why it ended."""
     try:
-        own = connect(told["address"])
-        _log.info("connected to a Ray cluster", address=told["address"])
-        launch = {**told, "coordinator": str(Address(own, told["port"]))}
-        sizing = Sizing(told["threads_per_actor"], told["resource"], told["actors"])
-        watch = ClusterWatch(told["patience_seconds"], time.monotonic())
+        own_address = connect(settings["address"])
+        _log.info("connected to a Ray cluster", address=settings["address"])
+        launch = {**settings, "coordinator": str(Address(own_address, settings["port"]))}
+        sizing = Sizing(settings["threads_per_actor"], settings["resource"], settings["actors"])
+        watch = ClusterWatch(settings["patience_seconds"], time.monotonic())
         return asyncio.run(ActorPool(sizing, watch, launch).run())
     except ClusterLost as problem:
         _log.error("no Ray cluster", why=str(problem))
@@ -293,27 +306,27 @@ def drive(told: dict[str, Any]) -> ExitCode:
 
 
 def main() -> None:
-    """Reads one line of JSON from standard input, and drives until that ends.
+    """Reads settings as one line of JSON, and runs a pool until standard input ends.
 
-    Exit codes: 0 told to end; 1 internal error; 3 the cluster cannot be reached, or is lost; 4 not
-    allowed; 6 refused by the coordinator; 7 of no use to it.
+    Exit codes: 0 standard input ended; 1 internal error; 3 cluster unreachable or lost; 4 not
+    allowed; 6 rejected by the coordinator; 7 unsuitable for it.
     """
-    told = json.loads(sys.stdin.buffer.readline())
-    set_up_logs(told["log_level"], worker_id="ray-driver")
+    settings = json.loads(sys.stdin.buffer.readline())
+    set_up_logs(settings["log_level"], worker_id="ray-driver")
 
     def end_with_input() -> None:
-        # Whoever started this process holds the other end, and is gone when that is closed. Ray
-        # ends the actors with it.
+        # The parent process holds the other end, so end of file means that it has ended. Ray then
+        # ends the actors, too.
         sys.stdin.buffer.read()
         os._exit(ExitCode.DONE)
 
     threading.Thread(target=end_with_input, daemon=True).start()
-    # Ray's threads, and those that wait for its answers, are not waited for.
-    os._exit(drive(told))
+    # Do not wait for Ray's threads or for threads that wait for its responses.
+    os._exit(drive(settings))
 
 
 if __name__ == "__main__":
-    # By its own name, so that actors find their class in what is installed.
+    # Import by name, so that actors find EvaluationActor in the installed package, not in __main__.
     from remy_workers.ray import main as run
 
     run()

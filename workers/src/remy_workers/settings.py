@@ -1,4 +1,4 @@
-"""How a worker is set up, and how it ends."""
+"""Settings and exit codes of a worker."""
 
 from __future__ import annotations
 
@@ -23,58 +23,58 @@ from remy_simulator.cpus import allowed_cpus
 
 
 class ExitCode(IntEnum):
-    """Exit codes of `remy-worker`, the same where `remy-farm` has them too."""
+    """Exit codes of `remy-worker`; those that `remy-farm` also has mean the same."""
 
-    #: Nothing was left to do, or the worker was told to end, or its machine is taken away.
+    #: No work was left, or the worker was told to exit, or its machine is being interrupted.
     DONE = 0
-    #: An error of ours. A task that causes it is not blamed on anything else.
+    #: A bug in the worker or the simulator. The coordinator counts it against the running tasks.
     INTERNAL = 1
-    #: Flags, addresses or files that cannot be right.
+    #: Invalid flags, addresses or files.
     BAD_INPUT = 2
-    #: Only of a driver of Ray: the cluster cannot be reached, or is lost.
+    #: Only for the Ray driver: the cluster is unreachable or lost.
     UNREACHABLE = 3
-    #: The token is missing or wrong, or its role is another.
+    #: The token is missing or wrong, or has another role.
     NOT_ALLOWED = 4
-    #: The coordinator will not have this worker any more: it is in quarantine.
+    #: The coordinator has quarantined this worker.
     REFUSED = 6
-    #: The coordinator has no use for any worker like this: another simulator, no workers at all.
+    #: The simulator differs from the coordinator's, or the coordinator accepts no workers.
     UNSUITABLE = 7
 
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """Everything that a worker is told when it starts. Times are seconds."""
+    """All settings of a worker. Times are in seconds."""
 
     coordinator: Address | UnixSocket
     #: Unique among workers.
     worker_id: str
     threads: int
-    #: None: in plain text.
+    #: None for plain text.
     tls: TlsFiles | None = None
-    #: Or the file that holds it, which is read again at every call; None: no token.
+    #: A token, or the file that contains it, which is read at every call; None for no token.
     token: Token | Path | None = None
-    #: Works for this job only; empty: for any.
+    #: Work for this job only; empty for any job.
     job_id: str = ""
     exit_when_idle: bool = False
-    #: Exit code of a worker that a signal, or EC2, has told to end.
+    #: Exit code after a signal or an EC2 interruption notice.
     interrupted_exit_code: int = 0
     pin_threads: bool = False
-    #: Where to ask whether this machine is about to be taken away; None: do not ask.
+    #: URL of the EC2 metadata service to poll for interruption notices; None for no polling.
     metadata_url: str | None = None
-    #: Where Prometheus may fetch metrics; None: nowhere.
+    #: Address that serves Prometheus metrics; None to serve none.
     metrics_listen: Address | None = None
-    #: For ending what has begun when the worker is told to end, or its coordinator is gone; what
-    #: takes longer is interrupted.
+    #: Time for running tasks to finish after a shutdown request or a disconnection; tasks that take
+    #: longer are interrupted.
     drain_seconds: float = 0.5
 
 
 def unique_worker_id() -> str:
-    """The name of a worker on this machine that no other has."""
+    """Returns a unique worker id that begins with the host name."""
     return f"{socket.gethostname()}-{secrets.token_hex(4)}"
 
 
 def settings_of(options: Mapping[str, Any]) -> WorkerSettings:
-    """What the flags of the command come to. Raises SettingsError."""
+    """Builds the settings from the options of the command. Raises SettingsError."""
     coordinator = parse_coordinator(options["coordinator"])
     files = TlsFiles(
         options["tls_ca"], options["tls_cert"], options["tls_key"], options["tls_server_name"]

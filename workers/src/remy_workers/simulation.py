@@ -1,4 +1,4 @@
-"""Simulating tasks: what they have in common, one evaluation, and the threads that do them."""
+"""Simulate tasks: their shared parts, one evaluation, and the simulation threads."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ from remy_simulator.traces import RecordedTrace, TraceCache
 from remy_workers.task_queue import Task, TaskQueue, refusal
 from remy_workers.telemetry import WorkerMetrics
 
-# A little behind the threads that talk, which need next to nothing, but at once.
+# Slightly below the threads that communicate, which need little CPU time but low latency.
 _NICENESS = 1
 
 _log = structlog.get_logger()
 
 
 class UnknownSharedPart(Exception):
-    """A task names a shared part that was not sent, or did not arrive whole as it was sent."""
+    """A task names a shared part that did not arrive, or arrived damaged."""
 
 
 class TraceNotRead(Exception):
-    """The coordinator did not send a recording that tasks need. One sentence."""
+    """A recorded trace that tasks need could not be read from the coordinator."""
 
 
-#: Asks the coordinator for the recording of a hash. Raises TraceNotRead.
+#: Reads the recorded trace with a SHA-256 from the coordinator. Raises TraceNotRead.
 ReadTrace = Callable[[bytes], bytes]
 
 
 class SharedParts:
-    """What the tasks of one stream have in common and name by its digest."""
+    """The shared parts of the tasks of one stream, by digest."""
 
     def __init__(self, traces: TraceCache, read_trace: ReadTrace) -> None:
-        """Recordings that are not kept in `traces` are asked for, once."""
+        """Traces missing from the cache `traces` are read by `read_trace`."""
         self._traces = traces
         self._read_trace = read_trace
-        # As it was sent; then as the simulator has it, or why it does not take it.
+        # Requests as sent; then as prepared by the simulator, or its reason to reject them.
         self._sent: dict[bytes, evaluation_pb2.EvaluationRequest] = {}
         self._parts: dict[bytes, PreparedRequest | InvalidRequest] = {}
 
     def update(self, message: worker_service_pb2.SharedPart) -> None:
-        """A shared part to know, and those to forget."""
+        """Stores a shared part, and forgets those that are no longer needed."""
         for digest in message.forgotten:
             self._sent.pop(digest, None)
             self._parts.pop(digest, None)
@@ -63,7 +63,10 @@ class SharedParts:
             self._sent[message.digest] = complete(request)
 
     def find(self, digest: bytes) -> PreparedRequest:
-        """Raises UnknownSharedPart, and InvalidRequest for what the simulator does not take."""
+        """Returns the prepared request.
+
+        Raises UnknownSharedPart, and InvalidRequest if the simulator rejects it.
+        """
         if digest not in self._parts:
             self._parts[digest] = self._prepare(digest)
         known = self._parts[digest]
@@ -76,11 +79,11 @@ class SharedParts:
         if request is None:
             raise UnknownSharedPart
         try:
-            # Held by the request from here on, whatever the cache has room for.
+            # From here on the request keeps its traces, even if the cache evicts them.
             recordings = {each.sha256: self._recording(each.sha256) for each in request.traces}
             prepared = PreparedRequest(request, find_trace=recordings.get)
         except TraceNotRead as problem:
-            _log.warning("a trace was not read", why=str(problem))
+            _log.warning("could not read a trace", why=str(problem))
             raise UnknownSharedPart from problem
         except InvalidRequest as problem:
             return problem
@@ -93,11 +96,11 @@ class SharedParts:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is said of a task, and what it took."""
+    """The reply to a task, and what the simulation cost."""
 
-    #: None: the simulation was interrupted.
+    #: None if the simulation was interrupted.
     message: worker_service_pb2.WorkRequest | None = None
-    #: Whether the simulator refused it.
+    #: Whether the simulator rejected the task.
     is_refusal: bool = False
     wall_seconds: float = 0.0
     cpu_seconds: float = 0.0
@@ -106,7 +109,7 @@ class Answer:
 
 
 def simulate(task: Task) -> Answer:
-    """Does a task in the calling thread, without the GIL for nearly all of the time."""
+    """Simulates a task in the calling thread, without the GIL for nearly all of the time."""
     began, began_cpu = time.monotonic(), time.thread_time()
     try:
         outcome = task.prepared.evaluate(
@@ -146,10 +149,10 @@ def start_simulation_threads(
     pin: bool,
     on_failure: Callable[[], None],
 ) -> None:
-    """Threads that do the tasks of a queue, for as long as the process lives.
+    """Starts threads that simulate the tasks of a queue for the lifetime of the process.
 
-    With `pin` each stays on one CPU. `on_failure` is called after an error that is not the task's
-    fault has been logged; that thread does nothing more.
+    With `pin` each thread stays on one CPU. If a thread fails for a reason other than an invalid
+    task, it logs the error, calls `on_failure` and ends.
     """
     cpus = sorted(os.sched_getaffinity(0))
 
@@ -161,7 +164,7 @@ def start_simulation_threads(
             os.sched_setaffinity(thread_id, {cpus[number % len(cpus)]})
         try:
             while True:
-                _do_one(queue, metrics)
+                _simulate_next(queue, metrics)
         except BaseException:
             _log.exception("a simulation thread failed")
             on_failure()
@@ -170,7 +173,7 @@ def start_simulation_threads(
         threading.Thread(target=run, args=(number,), name=f"simulate-{number}", daemon=True).start()
 
 
-def _do_one(queue: TaskQueue, metrics: WorkerMetrics) -> None:
+def _simulate_next(queue: TaskQueue, metrics: WorkerMetrics) -> None:
     task = queue.get()
     metrics.task_started()
     with span_beneath(
@@ -184,7 +187,7 @@ def _do_one(queue: TaskQueue, metrics: WorkerMetrics) -> None:
     is_wanted = queue.done(task, answer.message)
     if answer.is_refusal:
         metrics.task_refused()
-        _log.warning("the simulator refuses a task", job_id=task.job_id)
+        _log.warning("the simulator rejected a task", job_id=task.job_id)
         return
     if answer.message is None:
         metrics.task_interrupted()
@@ -196,4 +199,4 @@ def _do_one(queue: TaskQueue, metrics: WorkerMetrics) -> None:
         packets=answer.packets,
     )
     if not is_wanted:
-        _log.debug("a result came too late", job_id=task.job_id)
+        _log.debug("a result arrived too late", job_id=task.job_id)

@@ -1,4 +1,4 @@
-"""The tasks of a worker: those that wait, those that run, and the answers to all of them."""
+"""The tasks of a worker, waiting and running, and the messages that answer them."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from dataclasses import dataclass, field
 from remy_proto.v1 import evaluation_pb2, worker_service_pb2
 from remy_simulator import Cancellation, PreparedRequest
 
-#: Lines of the log that are kept while nobody takes them, and characters of each.
-_MOST_LINES = 100
-_LONGEST_LINE = 1000
+#: Number of log lines kept until the coordinator accepts them, and their maximum length.
+_MAX_LINES = 100
+_MAX_LINE_LENGTH = 1000
 _HEARTBEAT = worker_service_pb2.WorkRequest(heartbeat=worker_service_pb2.Heartbeat())
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A part of an evaluation, under a lease of the coordinator's."""
+    """A part of an evaluation, leased from the coordinator."""
 
     lease_id: int
     job_id: str
-    #: What it has in common with others of its evaluation, and its own candidates and specimens.
+    #: The part shared with other tasks of the evaluation, and this task's candidates and specimens.
     prepared: PreparedRequest
     part: evaluation_pb2.EvaluationRequest
     trace_parent: str = ""
-    #: It is to be refused if it sends more; None: never.
+    #: Reject the task if it simulates more packets; None for no limit.
     packet_limit: int | None = None
-    #: Ends its simulation within milliseconds, once nobody waits for the result any more.
+    #: Ends the simulation within milliseconds when the result is no longer needed.
     cancellation: Cancellation = field(default_factory=Cancellation)
 
 
 def refusal(
     lease_id: int, why: str, *, over_packet_limit: bool | None = None
 ) -> worker_service_pb2.WorkRequest:
-    """The simulator does not take the task, or has ended it. One sentence."""
+    """The message that the simulator rejected the task; `why` is one sentence."""
     refused = worker_service_pb2.TaskRefused(
         lease_id=lease_id, why=why, over_packet_limit=over_packet_limit
     )
@@ -43,47 +43,47 @@ def refusal(
 
 
 def returned(lease_ids: Sequence[int]) -> worker_service_pb2.WorkRequest:
-    """The worker does not do these tasks, or nobody wants to know what came of them."""
+    """The message that tasks end without a result, as returned to the coordinator."""
     gone = worker_service_pb2.TasksReturned(lease_ids=lease_ids)
     return worker_service_pb2.WorkRequest(returned=gone)
 
 
 def interrupt(tasks: Iterable[Task]) -> None:
-    """Nobody waits for these any more: their simulations end within milliseconds."""
+    """Cancels tasks; their simulations end within milliseconds."""
     for task in tasks:
         task.cancellation.cancel()
 
 
 def log_line(unix_seconds: float, level: str, text: str) -> worker_service_pb2.WorkRequest:
-    """A line of this worker's log, for whoever looks at the job."""
+    """The message with one line of this worker's log."""
     line = worker_service_pb2.LogLine(
-        unix_seconds=unix_seconds, level=level, text=text[:_LONGEST_LINE]
+        unix_seconds=unix_seconds, level=level, text=text[:_MAX_LINE_LENGTH]
     )
     return worker_service_pb2.WorkRequest(log_line=line)
 
 
 class SendQueue:
-    """Messages for one stream; may be used from any thread.
+    """The messages to send on one stream. Thread-safe.
 
-    Iterating over it takes messages out, waits for more, and ends when it is closed.
+    Iteration takes messages out, blocks while there are none, and ends when the queue is closed.
     """
 
     def __init__(self) -> None:
         self._messages: deque[worker_service_pb2.WorkRequest] = deque()
         self._changed = threading.Condition()
         self._closed = False
-        # Nothing has been sent since the last heartbeat was due.
+        # Whether nothing was sent since the last heartbeat was due.
         self._quiet = True
 
     def put(self, message: worker_service_pb2.WorkRequest) -> None:
-        """Has a message sent after those before."""
+        """Appends a message."""
         with self._changed:
             self._messages.append(message)
             self._quiet = False
             self._changed.notify()
 
     def heartbeat(self) -> None:
-        """Sends a sign of life, unless something waits to be sent or was since the last one."""
+        """Appends a heartbeat, unless another message has been sent since the last one."""
         with self._changed:
             if self._quiet and not self._messages:
                 self._messages.append(_HEARTBEAT)
@@ -91,13 +91,13 @@ class SendQueue:
             self._quiet = True
 
     def close(self) -> None:
-        """Takes no more messages; those that wait are still sent."""
+        """Ends the queue after the messages that it already contains."""
         with self._changed:
             self._closed = True
             self._changed.notify()
 
     def drain(self) -> list[worker_service_pb2.WorkRequest]:
-        """Closes, and takes back what was not sent."""
+        """Closes the queue and returns the unsent messages."""
         with self._changed:
             self._closed = True
             left = list(self._messages)
@@ -118,11 +118,11 @@ class SendQueue:
 
 
 class TaskQueue:
-    """First in, first out, from the stream to the simulating threads and back.
+    """A FIFO queue of tasks from the stream to the simulation threads, and of answers back.
 
-    May be used from any thread. Every task is answered once: with a result or a refusal when it is
-    done, or by being returned. Results that are done while there is no stream, or that were not
-    sent before it broke, go to the next one: late, and perhaps still of use.
+    Thread-safe. Every task is answered once: with a result, with a rejection, or by being returned.
+    Results that finish without a stream, or were unsent when it broke, are sent on the next stream,
+    since they may still be of use.
     """
 
     def __init__(self) -> None:
@@ -131,14 +131,14 @@ class TaskQueue:
         self._running: dict[int, Task] = {}
         self._stream: SendQueue | None = None
         self._late: list[worker_service_pb2.WorkRequest] = []
-        self._lines: deque[worker_service_pb2.WorkRequest] = deque(maxlen=_MOST_LINES)
-        self._tells_lines = False
+        self._lines: deque[worker_service_pb2.WorkRequest] = deque(maxlen=_MAX_LINES)
+        self._sends_lines = False
         self._is_draining = False
 
-    # For the thread that talks to the coordinator.
+    # Called by the thread that communicates with the coordinator.
 
     def attach(self, stream: SendQueue, credit: int) -> None:
-        """A stream is there, and has said Hello; it may bring `credit` tasks more."""
+        """Uses a stream that has sent Hello, and grants it a credit of tasks."""
         with self._changed:
             self._stream = stream
             for message in self._late:
@@ -148,27 +148,30 @@ class TaskQueue:
             stream.put(worker_service_pb2.WorkRequest(credit=granted))
 
     def detach(self) -> list[Task]:
-        """The stream is gone. Others have got what had not begun. Returns what runs still."""
+        """Forgets the broken stream and the waiting tasks, whose leases end with it.
+
+        Returns the tasks that are still running.
+        """
         with self._changed:
             if self._stream is not None:
                 unsent = self._stream.drain()
                 self._late += [message for message in unsent if message.HasField("result")]
                 self._lines.extend(message for message in unsent if message.HasField("log_line"))
-                self._tells_lines = False
+                self._sends_lines = False
                 self._stream = None
             self._waiting.clear()
             return list(self._running.values())
 
     def tell_lines(self) -> None:
-        """The coordinator takes lines of the log: those that it has not got, and what comes."""
+        """Sends the kept log lines, and later ones as they come."""
         with self._changed:
-            self._tells_lines = True
+            self._sends_lines = True
             for line in self._lines:
                 self.send(line)
             self._lines.clear()
 
     def put(self, task: Task) -> None:
-        """A task has come."""
+        """Appends a task, or returns it to the coordinator while draining."""
         with self._changed:
             if self._is_draining:
                 self._return([task.lease_id])
@@ -177,7 +180,7 @@ class TaskQueue:
             self._changed.notify_all()
 
     def cancel(self, lease_ids: Sequence[int]) -> int:
-        """Nobody wants these any more. Returns how many of them had not begun."""
+        """Cancels tasks. Returns how many of them had not started."""
         with self._changed:
             dropped = [each for each in lease_ids if self._waiting.pop(each, None) is not None]
             self._return(dropped)
@@ -187,37 +190,37 @@ class TaskQueue:
             return len(dropped)
 
     def send(self, message: worker_service_pb2.WorkRequest) -> None:
-        """Sends something of this stream's, if it is still there."""
+        """Sends a message that belongs to the present stream; drops it without a stream."""
         with self._changed:
             if self._stream is not None:
                 self._stream.put(message)
 
     def heartbeat(self) -> None:
-        """The worker is alive, which whatever else it sends shows as well."""
+        """Sends a heartbeat on the stream, if there is one and it has been quiet."""
         with self._changed:
             if self._stream is not None:
                 self._stream.heartbeat()
 
-    # For whoever logs.
+    # Called by the log handler.
 
     def log(self, line: worker_service_pb2.WorkRequest) -> None:
-        """Sends a line of the log; the last ones wait for a coordinator that takes them."""
+        """Sends a log line, or keeps it until the coordinator accepts log lines."""
         with self._changed:
-            if self._stream is not None and self._tells_lines:
+            if self._stream is not None and self._sends_lines:
                 self._stream.put(line)
             else:
                 self._lines.append(line)
 
-    # For the threads that simulate.
+    # Called by the simulation threads.
 
     @property
     def running(self) -> int:
-        """How many tasks are being simulated."""
+        """The number of tasks that are being simulated."""
         with self._changed:
             return len(self._running)
 
     def get(self) -> Task:
-        """The next task; waits for one."""
+        """Takes the next task; blocks until there is one."""
         with self._changed:
             while not self._waiting:
                 self._changed.wait()
@@ -226,10 +229,13 @@ class TaskQueue:
             return task
 
     def done(self, task: Task, answer: worker_service_pb2.WorkRequest | None) -> bool:
-        """A task has ended, with an answer unless it was interrupted. Whether that is wanted."""
+        """Records the end of a task, with its answer unless it was interrupted.
+
+        Returns whether the answer is still needed.
+        """
         with self._changed:
             if self._running.pop(task.lease_id, None) is None:
-                # It has been returned.
+                # The task has already been returned.
                 return False
             self._changed.notify_all()
             if answer is None or task.cancellation.cancelled:
@@ -241,10 +247,10 @@ class TaskQueue:
                 self._late.append(answer)
             return True
 
-    # For the end.
+    # Called during shutdown.
 
     def drain(self, why: str) -> int:
-        """Says goodbye and returns what has not begun. Returns how many tasks these were."""
+        """Sends Goodbye and returns the waiting tasks to the coordinator. Returns their number."""
         with self._changed:
             self._is_draining = True
             if self._stream is not None:
@@ -256,12 +262,12 @@ class TaskQueue:
             return len(dropped)
 
     def join(self, seconds: float) -> None:
-        """Returns once no task runs any more, or after `seconds`."""
+        """Waits until no task is running, for at most `seconds`."""
         with self._changed:
             self._changed.wait_for(lambda: not self._running, seconds)
 
     def close(self) -> None:
-        """Returns and interrupts what still runs, and sends no more than what waits to be sent."""
+        """Interrupts the running tasks, returns them to the coordinator, and closes the stream."""
         with self._changed:
             self._return(list(self._running))
             interrupt(self._running.values())
@@ -275,16 +281,16 @@ class TaskQueue:
 
 
 class Heartbeat:
-    """Signs of life of a task queue's stream, from a thread that does nothing else."""
+    """A thread that calls `beat` at a regular interval."""
 
     def __init__(self, beat: Callable[[], None], seconds: float = 1.0) -> None:
-        """`seconds` hold until the coordinator has said how often."""
+        """`seconds` is the interval until the coordinator sets another."""
         self._beat = beat
         self.seconds = seconds
         self._never = threading.Event()
 
     def start(self) -> None:
-        """Beats from now on for as long as the process lives."""
+        """Starts the thread, which runs for the lifetime of the process."""
         threading.Thread(target=self._run, name="heartbeat", daemon=True).start()
 
     def _run(self) -> None:

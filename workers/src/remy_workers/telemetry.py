@@ -18,7 +18,7 @@ from prometheus_client import (
     start_http_server,
 )
 
-# A second series for each counter, with its time of birth, which nobody asks for.
+# Suppress the `_created` series of each counter, which nothing uses.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 _log = structlog.get_logger()
@@ -30,19 +30,19 @@ class TaskEnd(StrEnum):
     """How a task ended on this worker."""
 
     DONE = "done"
-    #: The simulator refused it.
+    #: The simulator rejected it.
     REFUSED = "refused"
-    #: The worker gave it back undone, because it ends.
+    #: The worker returned it because it shuts down.
     RETURNED = "returned"
-    #: Its result was not wanted any more.
+    #: Its result was no longer needed.
     CANCELLED = "cancelled"
 
 
 class WorkerMetrics:
-    """Counts and measures; may be used from any thread."""
+    """The metrics of one worker. Thread-safe."""
 
     def __init__(self, threads: int) -> None:
-        """For a worker of so many simulating threads."""
+        """`threads` is the number of simulation threads."""
         self.registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         info = Gauge(
@@ -54,7 +54,7 @@ class WorkerMetrics:
         info.labels(version("remy-farm-worker"), version("remy-simulator")).set(1)
         Gauge(
             "remy_farm_worker_threads",
-            "Threads that this worker simulates with.",
+            "Simulation threads of this worker.",
             registry=registry,
         ).set(threads)
         self._connected = Gauge(
@@ -64,7 +64,7 @@ class WorkerMetrics:
         )
         self._connections = Counter(
             "remy_farm_worker_connections_total",
-            "How often this worker connected to its coordinator.",
+            "Connections of this worker to its coordinator.",
             registry=registry,
         )
         self._running = Gauge(
@@ -72,7 +72,7 @@ class WorkerMetrics:
         )
         self._tasks = Counter(
             "remy_farm_worker_tasks_total",
-            "Tasks that ended on this worker, by how they did.",
+            "Tasks that ended on this worker, by how they ended.",
             ("end",),
             registry=registry,
         )
@@ -99,22 +99,22 @@ class WorkerMetrics:
         )
 
     def connected(self) -> None:
-        """The coordinator has welcomed this worker."""
+        """Records that the coordinator accepted this worker."""
         self._connected.set(1)
         self._connections.inc()
 
     def disconnected(self) -> None:
-        """The stream to the coordinator is gone."""
+        """Records that the stream to the coordinator is closed."""
         self._connected.set(0)
 
     def task_started(self) -> None:
-        """A thread has begun to simulate a task."""
+        """Records that a thread started a task."""
         self._running.inc()
 
     def task_done(
         self, *, wall_seconds: float, cpu_seconds: float, evaluations: int, packets: int
     ) -> None:
-        """The task of a thread was simulated."""
+        """Records that a thread finished a task, and its cost."""
         self._running.dec()
         self._tasks.labels(TaskEnd.DONE).inc()
         self._durations.observe(wall_seconds)
@@ -123,31 +123,31 @@ class WorkerMetrics:
         self._packets.inc(packets)
 
     def task_refused(self) -> None:
-        """The simulator would not simulate the task of a thread."""
+        """Records that the simulator rejected a thread's task."""
         self._running.dec()
         self._tasks.labels(TaskEnd.REFUSED).inc()
 
     def task_interrupted(self) -> None:
-        """A thread has ended a task early, whose result was not wanted any more."""
+        """Records that a thread ended a cancelled task early."""
         self._running.dec()
         self._tasks.labels(TaskEnd.CANCELLED).inc()
 
     def task_dropped(self, end: TaskEnd) -> None:
-        """A task ended that no thread had begun with."""
+        """Records the end of a task that no thread had started."""
         self._tasks.labels(end).inc()
 
 
 @contextmanager
 def served(metrics: WorkerMetrics, host: str, port: int) -> Iterator[int]:
-    """Answers GET /metrics while it lasts; yields the port, which may be asked for as 0.
+    """Serves GET /metrics inside the context, and yields the port (useful if `port` is 0).
 
-    Raises OSError if it cannot listen there.
+    Raises OSError if the address cannot be used.
     """
     server, thread = start_http_server(port, host, metrics.registry)
-    reached = int(server.server_address[1])
-    _log.info("serving metrics", address=f"{host}:{reached}")
+    bound_port = int(server.server_address[1])
+    _log.info("serving metrics", address=f"{host}:{bound_port}")
     try:
-        yield reached
+        yield bound_port
     finally:
         server.shutdown()
         server.server_close()

@@ -1,4 +1,4 @@
-"""A worker: calls its coordinator, again and again, and simulates what it is given."""
+"""A worker: connects to its coordinator, reconnects when disconnected, and simulates tasks."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ from remy_workers.task_queue import (
 )
 from remy_workers.telemetry import TaskEnd, WorkerMetrics
 
-# Tasks in reserve for each thread, so that none waits for the network.
-_RESERVE = 1
-# A part of a recording is a MiB at most.
+# Waiting tasks for each thread, so that none waits for the network.
+_WAITING_PER_THREAD = 1
+# Timeout for one part of a trace, of at most a MiB.
 _TRACE_PART_SECONDS = 30.0
-# For the coordinator to hear what was said last.
-_LAST_WORDS_SECONDS = 1.5
-# A coordinator that comes back is not stormed by thousands of workers, nor waits for them.
+# Time for the last messages to reach the coordinator.
+_GOODBYE_SECONDS = 1.5
+# Jitter keeps thousands of workers from reconnecting to a restarted coordinator at once.
 RETRY = RetryPolicy(first_seconds=0.25, factor=2.0, most_seconds=5.0)
 
-#: There is no use in calling again after these ends of a call; how the worker ends then.
+#: Status codes after which the worker does not retry, and its exit codes.
 _FATAL_CODES: Final = {
     grpc.StatusCode.UNAUTHENTICATED: ExitCode.NOT_ALLOWED,
     grpc.StatusCode.PERMISSION_DENIED: ExitCode.NOT_ALLOWED,
@@ -65,8 +65,8 @@ _FATAL_CODES: Final = {
 _log = structlog.get_logger()
 
 
-class Refused(Exception):
-    """The coordinator will not have this worker. One sentence."""
+class WorkerRejected(Exception):
+    """The coordinator rejects this worker, so that retrying is useless."""
 
     def __init__(self, code: ExitCode, why: str) -> None:
         super().__init__(why)
@@ -74,11 +74,11 @@ class Refused(Exception):
 
 
 class _Disconnected(Exception):
-    """A call has ended, and another one may last longer."""
+    """A call has ended; the worker reconnects."""
 
 
 def hello(settings: WorkerSettings) -> worker_service_pb2.WorkRequest:
-    """The first message of a stream: who calls, and what simulates here."""
+    """The first message of a stream: identity of the worker and of its simulator."""
     return worker_service_pb2.WorkRequest(
         hello=worker_service_pb2.Hello(
             worker_id=settings.worker_id,
@@ -98,7 +98,7 @@ def hello(settings: WorkerSettings) -> worker_service_pb2.WorkRequest:
 
 
 class Session:
-    """One stream from the coordinator: what it says is brought to the task queue."""
+    """Handles the messages of one stream from the coordinator."""
 
     def __init__(
         self,
@@ -115,15 +115,15 @@ class Session:
         self._heartbeat = heartbeat
         self._metrics = metrics
         self._shared = shared
-        self.was_welcome = False
+        self.was_accepted = False
 
     def handle_all(self, responses: Iterable[worker_service_pb2.WorkResponse]) -> None:
-        """Until the coordinator ends the call. Raises what `responses` raises."""
+        """Handles messages until the coordinator ends the call. Raises what `responses` raises."""
         for response in responses:
             self.handle(response)
 
     def handle(self, response: worker_service_pb2.WorkResponse) -> None:
-        """One thing that the coordinator says."""
+        """Handles one message."""
         complete(response)
         match response.WhichOneof("message"):
             case "tasks":
@@ -134,7 +134,7 @@ class Session:
                 dropped = self._queue.cancel(response.cancelled.lease_ids)
                 self._drop(dropped, TaskEnd.CANCELLED)
             case "welcome":
-                self.was_welcome = True
+                self.was_accepted = True
                 self._heartbeat.seconds = response.welcome.heartbeat_seconds
                 self._metrics.connected()
                 if response.welcome.takes_log_lines:
@@ -168,30 +168,30 @@ class Session:
 
 
 class Worker:
-    """Simulates for a coordinator. `run` is the whole of its life."""
+    """A worker process; `run` is its main function."""
 
     def __init__(
         self, settings: WorkerSettings, shutdown: Shutdown, metrics: WorkerMetrics
     ) -> None:
-        """Ends in order when `shutdown` is requested."""
+        """The worker drains and ends when `shutdown` is requested."""
         self._settings = settings
         self._shutdown = shutdown
         self._metrics = metrics
         self._queue = TaskQueue()
         self._heartbeat = Heartbeat(self._queue.heartbeat)
-        # Outlasts calls: recordings are the largest that a worker is sent.
+        # Kept across calls, since traces are the largest messages of all.
         self._traces = TraceCache()
         self._call: grpc.Call | None = None
         self._call_is_over = threading.Condition()
 
     def report_line(self, unix_seconds: float, level: str, text: str) -> None:
-        """Has the coordinator hear a line of the log, as soon as it takes one."""
+        """Queues a log line for the coordinator."""
         self._queue.log(log_line(unix_seconds, level, text))
 
     def run(self) -> int:
-        """The exit code, in the end. Works until it is to end, or the coordinator will not have it.
+        """Works until a shutdown is requested or the coordinator rejects the worker.
 
-        Threads may be simulating still when this returns. Raises SettingsError.
+        Returns the exit code; simulation threads may still be running then. Raises SettingsError.
         """
         self._heartbeat.start()
         start_simulation_threads(
@@ -199,7 +199,7 @@ class Worker:
             self._queue,
             self._metrics,
             pin=self._settings.pin_threads,
-            # At once and without a goodbye: the task may be what ended this worker.
+            # Exit at once, without Goodbye: the coordinator then counts the crash against the task.
             on_failure=lambda: os._exit(ExitCode.INTERNAL),
         )
         draining = threading.Thread(target=self._drain, name="drain", daemon=True)
@@ -212,14 +212,14 @@ class Worker:
             ):
                 with attempt:
                     if self._connect():
-                        # The waits begin anew.
+                        # Reset the back-off.
                         attempt.retry_state.attempt_number = 1
                     raise _Disconnected
         except _Disconnected:
             draining.join()
-        except Refused as error:
+        except WorkerRejected as error:
             if not self._shutdown.why:
-                _log.error("the coordinator refuses this worker", why=str(error))
+                _log.error("the coordinator rejects this worker", why=str(error))
                 return error.code
             draining.join()
         why = self._shutdown.why
@@ -227,11 +227,14 @@ class Worker:
         return ExitCode.DONE if why == IDLE else self._settings.interrupted_exit_code
 
     def _connect(self) -> bool:
-        """One call, until it ends. Whether the coordinator welcomed it. Raises Refused."""
+        """Makes one call and handles it until it ends.
+
+        Returns whether the coordinator accepted the worker. Raises WorkerRejected.
+        """
         settings = self._settings
         metadata = call_metadata(settings.token)
         with open_channel(settings.coordinator, settings.tls, user_agent="remy-worker") as channel:
-            # What is generated has no types.
+            # The generated code has no types.
             make_stub: Any = worker_service_pb2_grpc.WorkerServiceStub
             stub = make_stub(channel)
             shared = SharedParts(self._traces, self._reader(stub, metadata))
@@ -245,36 +248,40 @@ class Worker:
                     return False
                 responses = stub.Work(stream, metadata=metadata)
                 self._call = responses
-                self._queue.attach(stream, settings.threads * (1 + _RESERVE))
+                self._queue.attach(stream, settings.threads * (1 + _WAITING_PER_THREAD))
             try:
                 session.handle_all(responses)
                 why = "the coordinator ended the call"
             except grpc.RpcError as error:
-                why = self._account_for(error)
+                why = self._explain(error)
             finally:
                 self._leave(session)
         if not self._shutdown.why:
             _log.warning("not connected", coordinator=str(settings.coordinator), why=why)
-        return session.was_welcome
+        return session.was_accepted
 
     def _reader(self, stub: Any, metadata: Any) -> ReadTrace:
-        """Reads recordings over a channel, part by part, unless the worker is to end."""
+        """Returns a function that reads traces over the channel in parts, until a shutdown."""
 
         def read(sha256: bytes) -> bytes:
             content = bytearray()
             while True:
                 if self._shutdown.why:
-                    raise TraceNotRead("the worker is to end")
-                asked = worker_service_pb2.ReadTraceRequest(sha256=sha256, offset=len(content))
+                    raise TraceNotRead("the worker is shutting down")
+                request = worker_service_pb2.ReadTraceRequest(sha256=sha256, offset=len(content))
                 try:
-                    part = stub.ReadTrace(asked, metadata=metadata, timeout=_TRACE_PART_SECONDS)
+                    part = stub.ReadTrace(request, metadata=metadata, timeout=_TRACE_PART_SECONDS)
                 except grpc.RpcError as error:
-                    raise TraceNotRead(f"no trace {sha256.hex()}: {_details(error)}") from error
+                    raise TraceNotRead(
+                        f"cannot read trace {sha256.hex()}: {_details(error)}"
+                    ) from error
                 content += part.content
                 if not part.content or len(content) >= part.total_bytes:
                     break
             if hashlib.sha256(content).digest() != sha256:
-                raise TraceNotRead(f"what came as the trace {sha256.hex()} is another")
+                raise TraceNotRead(
+                    f"the content received for trace {sha256.hex()} has another SHA-256"
+                )
             _log.info("read a trace", sha256=sha256.hex(), bytes=len(content))
             return bytes(content)
 
@@ -282,24 +289,24 @@ class Worker:
 
     def _leave(self, session: Session) -> None:
         begun = self._queue.detach()
-        # What ends soon may still be of use. The rest is not waited for, whether the coordinator is
-        # back or not: it has given it to others, or is a new one that never heard of it.
+        # Tasks that finish soon may still be of use. The others are interrupted: the coordinator
+        # assigns them to other workers, or has restarted and does not know them.
         patience = threading.Timer(self._settings.drain_seconds, interrupt, [begun])
         patience.daemon = True
         patience.start()
-        if session.was_welcome:
+        if session.was_accepted:
             self._metrics.disconnected()
         with self._call_is_over:
             self._call = None
             self._call_is_over.notify_all()
 
-    def _account_for(self, error: grpc.RpcError) -> str:
-        """Why a call broke, for people. Raises Refused if there is no use in another one."""
+    def _explain(self, error: grpc.RpcError) -> str:
+        """Explains why a call failed. Raises WorkerRejected if retrying is useless."""
         why = _details(error)
         assert isinstance(error, grpc.Call)
         code = _FATAL_CODES.get(error.code())
         if code is not None:
-            raise Refused(code, why) from error
+            raise WorkerRejected(code, why) from error
         settings = self._settings
         if (
             error.code() == grpc.StatusCode.UNAVAILABLE
@@ -310,7 +317,7 @@ class Worker:
         return why
 
     def _drain(self) -> None:
-        """Once the worker is to end: ends what has begun, returns the rest, and hangs up."""
+        """Waits for a shutdown, then finishes running tasks, returns others, and ends the call."""
         self._shutdown.wait()
         _log.info("ending", why=self._shutdown.why)
         for _ in range(self._queue.drain(self._shutdown.why)):
@@ -318,12 +325,12 @@ class Worker:
         self._queue.join(self._settings.drain_seconds)
         self._queue.close()
         with self._call_is_over:
-            over = self._call_is_over.wait_for(lambda: self._call is None, _LAST_WORDS_SECONDS)
+            over = self._call_is_over.wait_for(lambda: self._call is None, _GOODBYE_SECONDS)
             if not over and self._call is not None:
                 self._call.cancel()
 
 
 def _details(error: grpc.RpcError) -> str:
-    """What went wrong, for people."""
+    """The message of a gRPC error."""
     assert isinstance(error, grpc.Call)
     return error.details() or error.code().name
