@@ -240,6 +240,6 @@ def test_plain_text_connection_to_tls_is_reported(run: Any, secured: Secured) ->
     for arguments in (["list"], ["watch", "some-job"], ["info"], ["submit", "examples/demo.yaml"]):
         result = run(*arguments, "--coordinator", secured.coordinator.address)
         assert result.exit_code == 3
-        assert "it speaks TLS, and this side is set to plain text" in result.stderr
+        assert "the coordinator uses TLS, but this side uses plain text" in result.stderr
         assert "--tls-ca" in result.stderr
         assert "trying again" not in result.stderr
