@@ -157,8 +157,8 @@ def submit_command(
         else:
             watch_job_to_its_end(client, jobs[0].id, quiet=quiet, as_json=as_json, with_past=True)
     elif as_json:
-        trees = [job_dict(job) for job in jobs]
-        print_json({"campaign": campaign, "jobs": trees} if campaign else trees[0])
+        listed = [job_dict(job) for job in jobs]
+        print_json({"campaign": campaign, "jobs": listed} if campaign else listed[0])
     elif validate_only:
         click.echo(f"the coordinator would accept {several(len(jobs), 'job')}")
     else:

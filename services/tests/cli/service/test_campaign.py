@@ -49,7 +49,7 @@ def test_campaign_can_be_watched_later_by_name(
 def test_unknown_campaign_is_refused(run: Any) -> None:
     result = run("watch", "--campaign", "nothing")
     assert result.exit_code == 6
-    assert "submitted is no campaign 'nothing'" in result.stderr
+    assert "there is no campaign 'nothing'" in result.stderr
 
 
 def test_cancelled_member_fails_the_watch(run: Any, run_json: RunJson, endless_spec: Path) -> None:
