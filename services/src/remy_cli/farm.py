@@ -19,7 +19,7 @@ from remy_cli.connecting import (
     with_farm_options,
 )
 from remy_cli.failures import ExitCode, Failure, print_error
-from remy_cli.views import Meter, job_label
+from remy_cli.views import Meter, job_label, state_sentence
 from remy_farm.analysis import several
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2
@@ -70,7 +70,7 @@ class Farm:
                 )
                 click.get_current_context().exit(ExitCode.INTERRUPTED)
             if job.state != job_pb2.JOB_STATE_SUCCEEDED:
-                raise Failure(f"{job_label(job)} is {describe_state(job)}", ExitCode.JOB_FAILED)
+                raise Failure(state_sentence(job_label(job), job), ExitCode.JOB_FAILED)
             for number, part in enumerate(parts):
                 runner.store_outcome(part, client.outcome(job.id, number))
 

@@ -179,7 +179,13 @@ def print_change(job: job_pb2.Job, *, as_json: bool) -> None:
     if as_json:
         print_json(job_dict(job))
     else:
-        click.echo(f"{job_label(job)} is {describe_state(job)}")
+        click.echo(state_sentence(job_label(job), job))
+
+
+def state_sentence(label: str, job: job_pb2.Job) -> str:
+    """Returns a sentence such as "demo is paused" or "demo has succeeded: ..."."""
+    has_ended_by_itself = job.state in (job_pb2.JOB_STATE_SUCCEEDED, job_pb2.JOB_STATE_FAILED)
+    return f"{label} {'has' if has_ended_by_itself else 'is'} {describe_state(job)}"
 
 
 def _pairs(job: job_pb2.Job) -> list[tuple[str, str]]:
@@ -288,7 +294,7 @@ class PlainView(ProgressView):
         for job in jobs:
             if self._states.get(job.id) != job.state:
                 self._states[job.id] = job.state
-                print_status(f"{job.name} is {describe_state(job)}")
+                print_status(state_sentence(job.name, job))
 
     def connection_lost(self, why: str) -> None:
         if not self._is_lost:

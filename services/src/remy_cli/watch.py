@@ -37,7 +37,7 @@ from remy_services.client import (
     Unreachable,
     watch_job,
 )
-from remy_services.jobs import describe_state, job_dict, state_name
+from remy_services.jobs import job_dict, state_name
 
 #: History entries requested for the plot of scores; a long history takes long to send.
 _MAX_PAST_ENTRIES = 500
@@ -183,7 +183,7 @@ def watch_campaign_to_its_end(
             print_members(members)
         for job in jobs:
             if job.state != job_pb2.JOB_STATE_SUCCEEDED:
-                click.echo(f"{views.job_label(job)} is {describe_state(job)}")
+                click.echo(views.state_sentence(views.job_label(job), job))
         click.echo(f"\nto save a RemyCC: remy-farm fetch {jobs[0].id} -o FILE.json")
     _exit_after(jobs)
 

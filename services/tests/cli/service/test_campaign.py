@@ -40,7 +40,7 @@ def test_campaign_can_be_watched_later_by_name(
     }
     result = run("watch", "--campaign", campaign)
     assert result.exit_code == 0, result.stderr
-    assert "small_delta-1_seed-2 is succeeded" in result.stderr
+    assert "small_delta-1_seed-2 has succeeded" in result.stderr
     rows = [line.split()[:2] for line in result.stdout.splitlines()]
     assert ["4", "small_delta-1_seed-2"] in rows
     assert "remy-farm fetch" in result.stdout
