@@ -126,7 +126,7 @@ def test_a_saved_design_loads_unchanged_and_a_stopped_one_can_continue(tmp_path:
     assert (loaded.steps, loaded.epochs) == (design.steps, design.epochs)
     assert loaded.reason == "schedule_complete"
     assert loaded.to_pandas().equals(design.to_pandas())
-    with pytest.raises(rf.FileError, match="is there already"):
+    with pytest.raises(rf.FileError, match="already exists"):
         design.save(tmp_path / "kept")
     longer = rf.design(joint_spec().replace({"stop.steps": 4}), directory=tmp_path / "short")
     assert longer.reason == "steps"

@@ -195,5 +195,5 @@ def test_a_scale_free_table_is_converted_to_absolute_with_its_loss(tmp_path: Pat
     difference = frame["score_mean"][1] - frame["score_mean"][0]
     assert exported.loss.difference.mean == pytest.approx(difference)
     assert "the score changed by" in repr(exported)
-    with pytest.raises(ValueError, match="its rules are absolute already"):
+    with pytest.raises(ValueError, match="its rules are already absolute"):
         exported.table.absolute(spec)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import remy_simulator
-from remy_farm.analysis.wording import estimate_tree
+from remy_farm.analysis.wording import estimate_fields
 from remy_farm.driver.progress import DesignObserver
 from remy_farm.driver.run import DesignResult, DesignRun
 from remy_farm.evaluation.measures import (
@@ -516,13 +516,13 @@ def groups_below(score: BenchmarkScore, published: tuple[PublishedScore, ...]) -
 def score_dict(score: BenchmarkScore) -> dict[str, Any]:
     """Returns a score as a JSON object."""
     return {
-        **estimate_tree(score.mean, "mean"),
-        **estimate_tree(score.pooled, "pooled"),
+        **estimate_fields(score.mean, "mean"),
+        **estimate_fields(score.pooled, "pooled"),
         "groups": [
             {
                 "senders": group_name(group),
                 "specimens": each.count if each else 0,
-                **estimate_tree(each, "mean"),
+                **estimate_fields(each, "mean"),
             }
             for group, each in zip(GROUPS, score.groups, strict=True)
         ],
@@ -567,7 +567,7 @@ def to_csv(points: Iterable[CurvePoint]) -> str:
         estimates = [score.mean, score.pooled, *score.groups]
         writer.writerow(
             [point.seed, point.steps, point.rules, point.cpu_seconds, point.wall_seconds]
-            + [cell for each in estimates for cell in estimate_tree(each, "").values()]
+            + [cell for each in estimates for cell in estimate_fields(each, "").values()]
         )
     return text.getvalue()
 

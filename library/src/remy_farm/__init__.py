@@ -8,9 +8,9 @@
     network = rf.Network(rate_mbps=15, rtt_ms=150, senders=[result.table, "cubic"])
     run = rf.simulate(network, seconds=60)
 
-The names below are what documents show (docs/reference/library.md). The packages
-(`remy_farm.designer` and others) may be imported, too; docs/explanation/architecture.md says what
-each promises. Whatever a name needs is loaded when it is first used.
+The names below are documented in docs/reference/library.md. The packages (`remy_farm.designer` and
+others) may be imported, too; docs/explanation/architecture.md says what each promises. A name is
+imported when it is first used.
 """
 
 from __future__ import annotations

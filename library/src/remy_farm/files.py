@@ -19,20 +19,19 @@ __all__ = [
 
 
 class FileError(Exception):
-    """One sentence about a file that cannot be read or written, or that holds something else."""
+    """A file cannot be read or written, or has another content; the message is one sentence."""
 
 
 def reason(error: OSError) -> str:
-    """Why the operating system refused, in lower case and without numbers or names."""
+    """Returns the operating system's reason, in lower case, without error number and path."""
     text = error.strerror or str(error)
     return text[:1].lower() + text[1:]
 
 
 def read_file(path: str | os.PathLike[str], *, limit: int) -> bytes:
-    """The file's bytes; a pipe will do that somebody writes to.
+    """Reads a file or pipe of at most `limit` bytes.
 
-    Raises FileError if it cannot be read or holds more than `limit` bytes, of which no more than
-    one is read beyond the limit.
+    Raises FileError if it cannot be read or is larger. At most `limit` + 1 bytes are read.
     """
     try:
         data = read_begin(path, limit + 1)
@@ -44,19 +43,18 @@ def read_file(path: str | os.PathLike[str], *, limit: int) -> bytes:
 
 
 def make_folder(path: Path) -> None:
-    """Makes a folder where there is none. Raises FileError."""
+    """Creates a folder, with its parents, if it is missing. Raises FileError."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"{path}: cannot be made ({reason(error)})") from error
+        raise FileError(f"{path}: cannot be created ({reason(error)})") from error
 
 
 def write_file(path: str | os.PathLike[str], data: bytes | str) -> None:
-    """Replaces the file's content; text is written as UTF-8.
+    """Replaces the content of a file atomically; text is written as UTF-8.
 
-    The content goes to a temporary file in the same folder, is forced to the disk, takes the
-    name in one step, and the name is forced to the disk as well. Raises FileError, and leaves the
-    folder as it was, if any of this fails.
+    Writes a temporary file in the same folder, flushes it to the disk, renames it, and flushes the
+    folder. Raises FileError if any of this fails, and then leaves the folder unchanged.
     """
     content = data.encode() if isinstance(data, str) else data
     target = Path(path)
@@ -75,7 +73,7 @@ def write_file(path: str | os.PathLike[str], data: bytes | str) -> None:
 
 
 def _write_new(path: Path, content: bytes) -> None:
-    """Writes a file that must not exist yet, with the permissions that the umask leaves."""
+    """Writes a file that must not exist yet, with default permissions (by the umask)."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)

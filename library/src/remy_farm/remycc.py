@@ -1,4 +1,4 @@
-"""RemyCCs as files: the reference tool's .dna and our .json, and their rules for people to read."""
+"""Reads and writes RemyCC files (.json, and .dna of the reference tool), and lists their rules."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ __all__ = [
     "RemyCC",
     "RemyCCError",
     "check_remycc_name",
+    "clock_precision_sentence",
     "file_suffixes",
     "from_json",
-    "guards_of_start",
     "read_remycc",
     "readable_rules",
     "reference_config",
-    "sentence_of_clocks",
     "share_beyond_clocks",
     "signal_name",
     "start_rule",
+    "start_rule_guards",
     "to_bytes",
     "to_json",
     "write_remycc",
@@ -54,10 +54,10 @@ class RemyCCError(FileError):
 
 @dataclass(frozen=True)
 class RemyCC:
-    """A rule table, and what a .dna file holds beside it.
+    """A rule table, and the metadata of its .dna file.
 
-    `dna_metadata` are encoded fields of a .dna file's outermost message: the networks that the
-    table was designed for and how. They are kept as they are.
+    `dna_metadata` holds encoded fields of a .dna file's outermost message, which describe the
+    networks and the design of the table. They are preserved unchanged.
     """
 
     table: RuleTable
@@ -65,25 +65,25 @@ class RemyCC:
 
     @classmethod
     def from_message(cls, message: rule_table_pb2.RuleTable) -> RemyCC:
-        """The RemyCC in a message. Raises remy_simulator.InvalidTable."""
+        """Makes the RemyCC of a message. Raises remy_simulator.InvalidTable."""
         return cls(to_native(message), message.dna_metadata)
 
     def to_message(self) -> rule_table_pb2.RuleTable:
-        """The inverse of from_message."""
+        """Returns the message that `from_message` reads."""
         message = from_native(self.table)
         message.dna_metadata = self.dna_metadata
         return message
 
 
-# How the reference tool says that a buffer is infinite.
+# Buffer size of an infinite buffer in the reference tool's format.
 _INFINITE_BUFFER: Final = 2**32 - 1
 _MS_PER_SECOND: Final = 1000
 
 
 def reference_config(spec: spec_pb2.DesignSpec) -> bytes:
-    """The networks of a specification as field 4 (ConfigRange) of a .dna file's outermost message.
+    """Encodes a specification's networks as field 4 (ConfigRange) of a .dna file.
 
-    Distributions are reduced to their ends, which is all that the format holds; an on time by bytes
+    The format holds only the range of a distribution. The on time of flows that are given in bytes
     is left out.
     """
     model = outline(spec)
@@ -108,9 +108,13 @@ def reference_config(spec: spec_pb2.DesignSpec) -> bytes:
 def _ends(
     of: Callable[[Callable[[spec_pb2.Distribution], float]], float | None], absent: float = 0.0
 ) -> dna_pb2.Range:
-    """The range between what `of` makes of all quantities' lowest values, and of their highest."""
-    found = [of(lambda each: extent(each)[0]), of(lambda each: extent(each)[1])]
-    low, high = sorted(absent if each is None else each for each in found)
+    """Returns the range between the results of `of` for the lowest and the highest quantities.
+
+    `of` is called with a function that selects the value of a distribution. `absent` replaces a
+    result of None.
+    """
+    results = [of(lambda each: extent(each)[0]), of(lambda each: extent(each)[1])]
+    low, high = sorted(absent if each is None else each for each in results)
     return dna_pb2.Range(low=low, high=high)
 
 
@@ -119,16 +123,15 @@ def _range(distribution: spec_pb2.Distribution) -> dna_pb2.Range:
     return dna_pb2.Range(low=low, high=high)
 
 
-# The .json form of a RemyCC: the JSON mapping of the RuleTable message, with our field names.
+# The .json form of a RemyCC: the JSON mapping of the RuleTable message, with its field names
 #
-# Keys are sorted and doubles are written so that they read back exactly, so that equal tables are
-# equal files.
+# Keys are sorted and doubles are written exactly, so that equal tables have equal files.
 
 
-# A node takes five (braces and commas): twice as many as the largest table that fits into a file.
-_MOST_ELEMENTS: Final = 4_000_000
+# Limit of braces, brackets and commas: twice the number in the largest table. A node has five.
+_MAX_ELEMENTS: Final = 4_000_000
 _LONGEST_CLAUSE: Final = 300
-# Half a character, of which the Protocol Buffers library makes a SystemError.
+# An unpaired surrogate, for which the Protocol Buffers library raises SystemError.
 _SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 _LIBRARY_NOISE: Final = re.compile(
     r"Failed to parse \w+ field: |\. Available Fields.*|, use quoted \"\S+\" instead"
@@ -136,11 +139,11 @@ _LIBRARY_NOISE: Final = re.compile(
 
 
 class InvalidJson(ValueError):
-    """Text that is not the JSON form of a rule table; one clause."""
+    """A text is not the JSON form of a rule table; the message is a clause without a subject."""
 
 
 def to_json(message: rule_table_pb2.RuleTable) -> str:
-    """The message as JSON text."""
+    """Returns the message as JSON text."""
     tree = json_format.MessageToDict(
         message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
     )
@@ -148,11 +151,11 @@ def to_json(message: rule_table_pb2.RuleTable) -> str:
 
 
 def from_json(data: bytes) -> rule_table_pb2.RuleTable:
-    """The inverse of to_json. Raises InvalidJson; whether the table is sound is not checked."""
-    if sum(data.count(sign) for sign in (b"{", b"[", b",")) > _MOST_ELEMENTS:
-        raise InvalidJson(f"holds too much; at most {_MOST_ELEMENTS} elements are allowed")
+    """Reads what `to_json` wrote. Raises InvalidJson; does not check the table itself."""
+    if sum(data.count(sign) for sign in (b"{", b"[", b",")) > _MAX_ELEMENTS:
+        raise InvalidJson(f"has too many elements; at most {_MAX_ELEMENTS} are allowed")
     if surrogate := _SURROGATE.search(data):
-        raise InvalidJson(f"holds {surrogate[0].decode()}, which is no part of a name")
+        raise InvalidJson(f"holds the surrogate {surrogate[0].decode()}; texts have none")
     try:
         tree = json.loads(
             data, object_pairs_hook=_unique, parse_int=integer, parse_constant=_not_finite
@@ -187,24 +190,23 @@ def _not_finite(text: str) -> float:
 
 
 def _clause(error: json_format.ParseError) -> str:
-    """What the library says, without its own prefixes, on one line of printable characters."""
+    """Returns the library's message without its prefixes, on one line of printable characters."""
     text = _LIBRARY_NOISE.sub("", " ".join(str(error).split()))
     return text.encode("ascii", "backslashreplace").decode().rstrip(".")[:_LONGEST_CLAUSE]
 
 
 @dataclass(frozen=True)
 class ReadableRule:
-    """One rule: where it applies, what it does, and how much it is used.
+    """A rule: its region, its action and its use.
 
-    `region` holds, for each signal that the table may look at, the half-open interval in which the
-    rule applies (ms, or a ratio). Memory beyond the domain is clamped to it, so that an interval
-    that ends at `domain_upper` has no end. `use_share` is the rule's share of all look-ups, None
-    if it is not known.
+    `region` holds the half-open interval of each signal of the table, in ms or as a ratio. Memory
+    values are clamped to the domain, so that an interval up to `domain_upper` is unbounded.
+    `use_share` is the rule's share of all look-ups, or None if unknown.
 
-    The window increment is in packets and the intersend time in ms, unless the rule `is_relative`:
-    then they are in percent of the packets that the smallest RTT holds at the measured rate, and a
-    multiple of the measured interval between packets. `rules` is the kind of the table; scale-free
-    ones may have one rule that is not relative, that of senders that have measured nothing.
+    The window increment is in packets and the intersend time in ms, unless the rule `is_relative`.
+    The increment of a relative rule is in percent of the bandwidth-delay product, and its intersend
+    time is a multiple of the measured interval between packets. `rules` is the kind of the table's
+    rules; in a scale-free table only the start rule is not relative.
     """
 
     number: int
@@ -218,9 +220,12 @@ class ReadableRule:
 
 
 def readable_rules(table: RuleTable, uses: Sequence[int] | None = None) -> list[ReadableRule]:
-    """The table's rules by number; `uses` counts the look-ups of each, if that is known."""
+    """Returns the rules by number; `uses` is the number of look-ups of each, None if unknown."""
     if uses is not None and len(uses) != table.rule_count:
-        raise ValueError(f"{len(uses)} use counts for a table of {table.rule_count} rules")
+        raise ValueError(
+            f"{len(uses)} use counts were given for a table of {table.rule_count} rules; "
+            "each rule needs one"
+        )
     total = sum(uses) if uses is not None else 0
     start = start_rule(table)
     rules = []
@@ -243,13 +248,15 @@ def readable_rules(table: RuleTable, uses: Sequence[int] | None = None) -> list[
     return rules
 
 
-#: Nearer than this to the smallest RTT no real clock tells another RTT from it.
+#: RTT ratios between 1 and this one are not distinguishable from 1 with real clocks.
 _FINEST_RTT_RATIO: Final = 1 + 1e-6
 
 
 def share_beyond_clocks(rules: Sequence[ReadableRule]) -> float | None:
-    """The share of look-ups of rules that end or begin where rtt_ratio is above 1 by less than a
-    millionth; None if it is not known how often rules are used."""
+    """Returns the share of look-ups of rules with a bound that real clocks cannot measure.
+
+    These are bounds of rtt_ratio less than a millionth above 1. None if uses are unknown.
+    """
     shares = [
         rule.use_share
         for rule in rules
@@ -260,36 +267,36 @@ def share_beyond_clocks(rules: Sequence[ReadableRule]) -> float | None:
     return math.fsum(share for share in shares if share is not None)
 
 
-def sentence_of_clocks(rules: Sequence[ReadableRule]) -> str:
-    """One sentence for people where that is more than nothing; else empty."""
+def clock_precision_sentence(rules: Sequence[ReadableRule]) -> str:
+    """Returns a sentence on `share_beyond_clocks`; empty if the share is zero or unknown."""
     share = share_beyond_clocks(rules)
     if not share:
         return ""
     return (
-        f"{share:.1%} of all look-ups are of rules that end or begin within a millionth above the "
-        "smallest RTT, which no real clock tells apart."
+        f"{share:.1%} of all look-ups are of rules with a bound less than a millionth above the "
+        "minimum RTT, which real clocks cannot measure."
     )
 
 
 def start_rule(table: RuleTable) -> int | None:
-    """The rule that a scale-free table has for senders that have measured nothing.
+    """Returns the start rule of a scale-free table: for senders that have measured nothing.
 
-    Its action is in packets and ms. None if the table has absolute rules, or if the rule for a
-    memory that is all zero is one for measured memory too.
+    Its action is in packets and ms. Returns None if the table has absolute rules, or if the rule of
+    the all-zero memory also contains measured memories.
     """
     if not table.is_scale_free:
         return None
     rule = table.find((0.0, 0.0, 0.0, 0.0))
-    return rule if guards_of_start(table, rule) else None
+    return rule if start_rule_guards(table, rule) else None
 
 
 _RTT_RATIO: Final = axis_of(rule_table_pb2.SIGNAL_RTT_RATIO)
 
 
-def guards_of_start(table: RuleTable, rule: int) -> list[int]:
-    """The axes on which a scale-free rule's region ends before anything that can be measured.
+def start_rule_guards(table: RuleTable, rule: int) -> list[int]:
+    """Returns the axes on which a scale-free rule's region ends below all measured values.
 
-    rtt_ratio is none for senders that remember the last on period, as they know all but an RTT.
+    rtt_ratio is not among them for senders that remember the path: theirs is 0 until the first ACK.
     """
     _, upper = table.region(rule)
     remembers = table.rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING
@@ -302,14 +309,16 @@ def guards_of_start(table: RuleTable, rule: int) -> list[int]:
 
 
 def signal_name(axis: int, rules: int) -> str:
-    """The name of a native axis as specifications spell it: 0 is send_ewma of absolute rules, and
-    send_ratio of scale-free ones."""
+    """Returns the name of an axis in specifications.
+
+    Axis 0, for example, is send_ewma of absolute rules and send_ratio of scale-free ones.
+    """
     values = rule_table_pb2.Signal.DESCRIPTOR.values_by_number
     return short_name(values[signal_of(axis, rules)])
 
 
 def file_suffixes(table: RuleTable) -> tuple[str, ...]:
-    """Which files can hold a table: a .dna file has no scale-free rules."""
+    """Returns the extensions of files that can hold the table; .dna is for absolute rules only."""
     return (".json",) if table.is_scale_free else (".json", ".dna")
 
 
@@ -317,12 +326,11 @@ MAXIMUM_BYTES: Final = 64 << 20
 
 
 def read_remycc(path: str | os.PathLike[str], time_unit_ms: float = 1.0) -> RemyCC:
-    """The RemyCC in a .dna or .json file; of another name, the content tells which it is.
+    """Reads a RemyCC from a .dna or .json file; with another extension the content decides.
 
-    Where there is no such file, `path` may be the name of a RemyCC that is installed with the
-    library.
-    `time_unit_ms` is the unit of time of a .dna file, which does not tell; a .json file is in ms.
-    Raises RemyCCError if it holds no RemyCC, or FileError if it cannot be read.
+    If no such file exists, `path` may be the name of a RemyCC that is installed with the library.
+    `time_unit_ms` is the time unit of a .dna file, which does not state it; .json files are in ms.
+    Raises RemyCCError if the file is not a RemyCC, and FileError if it cannot be read.
     """
     if not os.path.lexists(path) and (shipped := shipped_table(os.fspath(path))) is not None:
         path = shipped
@@ -331,8 +339,8 @@ def read_remycc(path: str | os.PathLike[str], time_unit_ms: float = 1.0) -> Remy
     is_json = suffix == ".json" or (suffix != ".dna" and data.startswith(b"{"))
     if is_json and time_unit_ms != 1.0:
         raise RemyCCError(
-            f"{os.fspath(path)} is in milliseconds, as all .json files are; a time unit of "
-            f"{time_unit_ms:g} ms can be that of .dna files only"
+            f"{os.fspath(path)} is a .json file, which is in milliseconds; a time unit of "
+            f"{time_unit_ms:g} ms is allowed for .dna files only"
         )
     try:
         if is_json:
@@ -349,17 +357,17 @@ def read_remycc(path: str | os.PathLike[str], time_unit_ms: float = 1.0) -> Remy
 
 
 def write_remycc(path: str | os.PathLike[str], remycc: RemyCC) -> None:
-    """Writes a .dna or .json file, as the name says, completely or not at all.
+    """Writes a .dna or .json file atomically, depending on the extension.
 
-    Raises RemyCCError if the name ends in neither, or if a window increment is no integer of 32
-    bits, which is all that a .dna file holds; FileError if the file cannot be written.
+    Raises RemyCCError for another extension, and for a .dna file if a window increment is not an
+    integer of 32 bits. Raises FileError if the file cannot be written.
     """
     check_remycc_name(path)
     try:
         data = to_bytes(remycc, _suffix(path))
     except InvalidTable as error:
         close = (
-            ", or write what comes close with 'remy-farm export --dna'"
+            ", or write an approximation with 'remy-farm export --dna'"
             if remycc.table.is_scale_free
             and axis_of(rule_table_pb2.SIGNAL_AGE) not in remycc.table.signals
             else ""
@@ -371,9 +379,9 @@ def write_remycc(path: str | os.PathLike[str], remycc: RemyCC) -> None:
 
 
 def to_bytes(remycc: RemyCC, suffix: str) -> bytes:
-    """What a file of the RemyCC holds if its name ends in `suffix`, ".json" or ".dna".
+    """Returns the content of a RemyCC file with the extension `suffix`, ".json" or ".dna".
 
-    Raises remy_simulator.InvalidTable if a .dna file cannot hold it.
+    Raises remy_simulator.InvalidTable if a .dna file cannot hold the table.
     """
     if suffix == ".json":
         return to_json(remycc.to_message()).encode()
@@ -381,10 +389,10 @@ def to_bytes(remycc: RemyCC, suffix: str) -> bytes:
 
 
 def check_remycc_name(path: str | os.PathLike[str]) -> None:
-    """Raises RemyCCError unless a RemyCC's file may have this name."""
+    """Raises RemyCCError unless the name has the extension of a RemyCC file."""
     if _suffix(path) not in (".json", ".dna"):
         raise RemyCCError(
-            f"{os.fspath(path)} is not the name of a RemyCC, which ends in .dna or .json"
+            f"{os.fspath(path)} is not the name of a RemyCC file; it must end in .dna or .json"
         )
 
 

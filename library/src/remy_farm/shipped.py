@@ -17,22 +17,23 @@ __all__ = [
     "shipped_tables",
 ]
 
-#: The folder with a folder each for `remyccs`, `studies`, `league`, `robustness` and `schemas`.
+#: Folder of installed data, with the folders `remyccs`, `studies`, `league`, `robustness`,
+#: `schemas`.
 DATA: Final = Path(str(resources.files("remy_farm"))) / "data"
 #: The kinds of files that have a JSON schema.
 SCHEMAS: Final = ("specification", "network", "study")
 
 
 def shipped_schema(kind: str) -> Path:
-    """The JSON schema of files of a kind, one of SCHEMAS."""
+    """Returns the path of the JSON schema of a kind of files, one of SCHEMAS."""
     return DATA / "schemas" / f"{kind}.json"
 
 
 def shipped_tables() -> list[str]:
-    """Names of the designed RemyCCs, in alphabetical order."""
+    """Returns the names of the RemyCCs that are installed, in alphabetical order."""
     return sorted(path.parent.name for path in (DATA / "remyccs").glob("*/remycc.json"))
 
 
 def shipped_table(name: str) -> Path | None:
-    """The file of a designed RemyCC by its name; None where there is none of this name."""
+    """Returns the file of an installed RemyCC by its name; None if there is no such RemyCC."""
     return DATA / "remyccs" / name / "remycc.json" if name in shipped_tables() else None

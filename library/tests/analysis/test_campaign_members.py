@@ -37,7 +37,7 @@ def test_a_value_that_is_not_allowed_is_named_with_its_member() -> None:
 
 @pytest.mark.parametrize("other", ["network.rtt_ms=1,2", "network.rtt_ms.exact=3", "network={}"])
 def test_two_sweeps_do_not_set_the_same(other: str) -> None:
-    with pytest.raises(SpecError, match="sweep either of them"):
+    with pytest.raises(SpecError, match="sweep only one of them"):
         members_of(TREE, [parse_sweep("network.rtt_ms=50,100"), parse_sweep(other)])
 
 

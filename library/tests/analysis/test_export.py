@@ -100,7 +100,7 @@ def test_a_dna_file_holds_it() -> None:
 
 def test_what_is_absolute_already_is_refused() -> None:
     table = RuleTable([0], [([], (1.0, 1.0, 1.0))])
-    with pytest.raises(ExportError, match="absolute already; convert writes"):
+    with pytest.raises(ExportError, match="already absolute; convert writes"):
         exported(table, _SPEC, 2)
 
 
@@ -111,10 +111,12 @@ def test_age_has_no_counterpart_in_a_dna_file() -> None:
         [([(age, 1.0)], (0.0, 1.0, 1.0)), ([], (0.0, 1.0, 1.0)), ([], (0.0, 1.0, 1.0))],
         rules=rule_table_pb2.RULES_SCALE_FREE,
     )
-    with pytest.raises(ExportError, match=r"looks at age, .* slow_rec_ratio in place of age"):
+    with pytest.raises(
+        ExportError, match=r"uses the signal age, .* slow_rec_ratio in place of age"
+    ):
         exported(table, _SPEC, 2)
 
 
 def test_too_many_cells_are_refused() -> None:
-    with pytest.raises(ExportError, match=r"100 cells an octave .* are \d+; at most 400"):
+    with pytest.raises(ExportError, match=r"100 cells per octave make \d+ cells .*; at most 400"):
         exported(six_scale_free_rules(), _SPEC, 100)

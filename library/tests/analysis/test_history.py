@@ -14,7 +14,7 @@ def test_epochs_and_splits_are_where_they_happened() -> None:
     assert [(split.step, split.rules) for split in history.splits] == [(3, 4)]
     rested = progress_pb2.ClimbRested(steps=50)
     history = collect_history([progress_pb2.ProgressEvent(step=70, climb_rested=rested)])
-    assert history.rests == [(70, 50)]
+    assert history.stalls == [(70, 50)]
 
 
 def test_merges_are_told_and_kept_where_they_happened() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from remy_farm.analysis.wording import count, duration, number, several, stop_reason, with_error
+from remy_farm.analysis.wording import count, duration, format_estimate, number, plural, stop_reason
 from remy_farm.evaluation.measures import Estimate
 from remy_proto.v1 import progress_pb2
 
@@ -17,16 +17,16 @@ from remy_proto.v1 import progress_pb2
     ],
 )
 def test_digits_follow_the_error(mean: float, error: float | None, text: str) -> None:
-    assert with_error(Estimate(mean, error, 2)) == text
-    assert with_error(progress_pb2.Estimate(mean=mean, standard_error=error)) == text
+    assert format_estimate(Estimate(mean, error, 2)) == text
+    assert format_estimate(progress_pb2.Estimate(mean=mean, standard_error=error)) == text
 
 
 def test_gains_have_a_sign() -> None:
-    assert with_error(Estimate(0.25, 0.031, 2), signed=True) == "+0.250 ± 0.031"
+    assert format_estimate(Estimate(0.25, 0.031, 2), signed=True) == "+0.250 ± 0.031"
 
 
 def test_nothing_is_a_dash() -> None:
-    assert with_error(None) == "-"
+    assert format_estimate(None) == "-"
     assert number(None) == "-"
 
 
@@ -53,7 +53,7 @@ def test_durations(seconds: float, text: str) -> None:
 
 
 def test_one_thing_is_not_several() -> None:
-    assert (several(1, "rule"), several(0, "rule"), several(8, "rule")) == (
+    assert (plural(1, "rule"), plural(0, "rule"), plural(8, "rule")) == (
         "1 rule",
         "0 rules",
         "8 rules",

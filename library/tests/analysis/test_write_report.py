@@ -89,10 +89,10 @@ def test_the_page_says_what_was_gained_and_how(written: Path) -> None:
 
 
 def test_the_page_says_where_the_climb_rested(written: Path, tmp_path: Path) -> None:
-    sentence = "At step 70 the climb rests, as for 50 steps no slope has stood out of its noise."
+    sentence = "At step 70 the climb has stalled: no slope was significant for 50 steps."
     assert sentence not in Page((written / "report.html").read_text()).text
     content = small_content()
-    history = replace(content.history, rests=[(70, 50)])
+    history = replace(content.history, stalls=[(70, 50)])
     write_report(tmp_path, replace(content, history=history))
     assert sentence in Page((tmp_path / "report.html").read_text()).text
 

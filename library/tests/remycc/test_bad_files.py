@@ -45,11 +45,11 @@ _NOT_TABLES = {
     "Infinity or value too large at RuleTable.domain_upper)",
     b"[" * 100_000: "is nested too deeply to be a rule table",
     b'{"a":' * 100_000: "is nested too deeply to be a rule table",
-    b'{"nodes": [' + b"{}," * 2_500_000: "holds too much; at most 4000000 elements are allowed",
+    b'{"nodes": [' + b"{}," * 2_500_000: "has too many elements; at most 4000000 are allowed",
     b'{"whiskers": 1}': 'is not a rule table (Message type "remy_farm.v1.RuleTable" has no field '
     'named "whiskers" at "RuleTable")',
-    b'{"\\ud800": 1}': "holds \\ud800, which is no part of a name",
-    b'{"signals": ["\\uDfff"]}': "holds \\uDfff, which is no part of a name",
+    b'{"\\ud800": 1}': "holds the surrogate \\ud800; texts have none",
+    b'{"signals": ["\\uDfff"]}': "holds the surrogate \\uDfff; texts have none",
     b'{"\xc3\xa4": 1}': 'is not a rule table (Message type "remy_farm.v1.RuleTable" has no field '
     'named "\\xe4" at "RuleTable")',
     _table({"split": {}, "action": {}}): 'is not a rule table (Message type "remy_farm.v1.Node" '
@@ -145,7 +145,9 @@ def test_a_name_that_says_nothing_is_not_written(tmp_path: Path) -> None:
     path = tmp_path / "table.txt"
     with pytest.raises(RemyCCError) as caught:
         write_remycc(path, RemyCC(_TABLE))
-    assert str(caught.value) == (f"{path} is not the name of a RemyCC, which ends in .dna or .json")
+    assert str(caught.value) == (
+        f"{path} is not the name of a RemyCC file; it must end in .dna or .json"
+    )
     assert not path.exists()
 
 

@@ -39,7 +39,7 @@ def test_use_may_be_unknown_or_nothing() -> None:
 
 
 def test_uses_must_be_those_of_the_table() -> None:
-    with pytest.raises(ValueError, match="3 use counts for a table of 4 rules"):
+    with pytest.raises(ValueError, match="3 use counts were given for a table of 4 rules"):
         readable_rules(_TABLE, [1, 2, 3])
 
 

@@ -31,7 +31,7 @@ from remy_cli.common import (
     threads_option,
     time_unit_option,
 )
-from remy_farm.analysis import several, with_error
+from remy_farm.analysis import format_estimate, plural
 from remy_farm.designer import with_steps
 from remy_farm.evaluation import Evaluate
 from remy_farm.files import write_file
@@ -91,7 +91,7 @@ def measure_files(
 
 def score_cells(score: BenchmarkScore) -> list[str]:
     """Returns table cells in the order of SCORE_COLUMNS."""
-    return [with_error(each) for each in (score.mean, score.pooled, *score.groups)]
+    return [format_estimate(each) for each in (score.mean, score.pooled, *score.groups)]
 
 
 def print_tables(tables: Sequence[MeasuredFile], quoted: Sequence[PublishedScore] = ()) -> None:
@@ -148,7 +148,7 @@ def benchmark_seeds(
         seed = spec.search.seed
         run = run_search(spec, out / f"seed-{seed}", threads=threads)
         print_status(
-            f"seed {seed}: {several(run.result.steps, 'step')} in {run.cpu_seconds:.1f} CPU-s, "
+            f"seed {seed}: {plural(run.result.steps, 'step')} in {run.cpu_seconds:.1f} CPU-s, "
             f"{run.wall_seconds:.1f} s; measuring"
         )
         remycc = RemyCC(run.result.table, reference_config(run.result.spec))
@@ -175,8 +175,8 @@ def _measure_curve(
         points.append(point)
         print_status(
             f"  step {point.steps}, {point.cpu_seconds:.1f} CPU-s, "
-            f"{several(point.rules, 'rule')}: mean {with_error(point.score.mean)}, "
-            f"pooled {with_error(point.score.pooled)}"
+            f"{plural(point.rules, 'rule')}: mean {format_estimate(point.score.mean)}, "
+            f"pooled {format_estimate(point.score.pooled)}"
         )
     return SeedCurve(
         seed=run.result.spec.search.seed,

@@ -17,9 +17,9 @@ from remy_farm.analysis import (
     CAMPAIGN_PNG,
     CampaignObserver,
     Member,
-    members_tree,
+    members_dict,
+    plural,
     run_campaign,
-    several,
 )
 from remy_farm.driver import DesignObserver
 
@@ -40,7 +40,7 @@ class _CampaignProgress(CampaignObserver):
     ) -> Iterator[DesignObserver]:
         if not self._quiet:
             state = ": already finished" if is_finished else ""
-            print_status(f"{member.name}, {position} of {several(self._members, 'design')}{state}")
+            print_status(f"{member.name}, {position} of {plural(self._members, 'design')}{state}")
         if is_finished:
             yield DesignObserver()
             return
@@ -61,7 +61,7 @@ def design_campaign(
     if records is None:
         return False
     if as_json:
-        print_json(members_tree(records))
+        print_json(members_dict(records))
     else:
         print_members(records)
         click.echo(

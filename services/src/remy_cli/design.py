@@ -35,11 +35,11 @@ from remy_farm.analysis import (
     design_files,
     duration,
     enum_name,
-    estimate_tree,
+    estimate_fields,
+    format_estimate,
     number,
-    several,
+    plural,
     stop_reason,
-    with_error,
 )
 from remy_farm.driver import DesignResult, OutDirectory
 from remy_farm.evaluation import Summary
@@ -76,18 +76,18 @@ def print_gain(out: str, result: DesignResult, gain: Gain) -> None:
     assert result.reason is not None
     first, final = gain.first.summary(), gain.final.summary()
     click.echo(
-        f"\n{result.spec.name}: {several(result.table.rule_count, 'rule')} after "
-        f"{several(len(result.epochs), 'epoch')} and {several(result.steps, 'step')} in "
+        f"\n{result.spec.name}: {plural(result.table.rule_count, 'rule')} after "
+        f"{plural(len(result.epochs), 'epoch')} and {plural(result.steps, 'step')} in "
         f"{duration(result.wall_seconds)} ({duration(result.cpu_seconds)} CPU);\n"
         f"finished: {stop_reason(result.reason)}.\n\n"
-        f"On {several(final.specimens, 'fresh specimen')} (medians; the score's mean and error):\n"
+        f"On {plural(final.specimens, 'fresh specimen')} (medians; the score's mean and error):\n"
     )
     table = PlainTable("", "first table", "RemyCC", "gain", left=1)
     table.add_row(
         "score",
-        with_error(first.score),
-        with_error(final.score),
-        with_error(gain.score(), signed=True),
+        format_estimate(first.score),
+        format_estimate(final.score),
+        format_estimate(gain.score(), signed=True),
     )
     rates = first.throughput_over_link_rate, final.throughput_over_link_rate
     table.add_row("throughput / link rate", *map(number, rates), "")
@@ -122,7 +122,7 @@ def _gain_dict(gain: Gain) -> dict[str, Any]:
     return {
         "specimens": len(gain.final.results),
         "seed": gain.seed,
-        **estimate_tree(gain.score(), "score_gain_mean"),
+        **estimate_fields(gain.score(), "score_gain_mean"),
         "first": _summary_dict(gain.first.summary()),
         "final": _summary_dict(gain.final.summary()),
     }
@@ -130,7 +130,7 @@ def _gain_dict(gain: Gain) -> dict[str, Any]:
 
 def _summary_dict(summary: Summary) -> dict[str, Any]:
     return {
-        **estimate_tree(summary.score),
+        **estimate_fields(summary.score),
         "throughput_over_link_rate_median": summary.throughput_over_link_rate,
         "delay_over_rtt_median": summary.delay_over_rtt,
     }

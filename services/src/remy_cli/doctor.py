@@ -17,7 +17,7 @@ from remy_cli.connecting import (
     with_connection_options,
 )
 from remy_cli.failures import ExitCode
-from remy_farm.analysis import several
+from remy_farm.analysis import plural
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import rule_table_pb2
 from remy_rpc.settings import SettingsError
@@ -47,7 +47,7 @@ def _pairs(info: messages.GetServerInfoResponse, address: str) -> list[tuple[str
         ("version", f"{info.version}, simulator {info.simulator_version}"),
         ("store", f"{store.kind} {store.version}: {store.durability}"),
         ("", "available" if store.available else f"not available: {store.trouble}"),
-        ("evaluators", f"{evaluators.kind}, {several(evaluators.threads, 'thread')}"),
+        ("evaluators", f"{evaluators.kind}, {plural(evaluators.threads, 'thread')}"),
         ("workers", workers),
         ("tasks", f"{evaluators.tasks_running} running, {evaluators.tasks_waiting} waiting"),
         ("jobs", f"{info.running_jobs} running, {info.waiting_jobs} waiting"),

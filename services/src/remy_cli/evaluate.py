@@ -26,7 +26,7 @@ from remy_cli.common import (
     time_unit_option,
 )
 from remy_cli.senders import SENDER, TRANSPORT
-from remy_farm.analysis import count, estimate_tree, number, with_error
+from remy_farm.analysis import count, estimate_fields, format_estimate, number
 from remy_farm.evaluation import (
     PACKETS_RECEIVED,
     REMYCC,
@@ -153,7 +153,7 @@ def summary_dict(summary: Summary) -> dict[str, Any]:
     """Returns the scores of a table on specimens as a dict for --json."""
     scored = summary.score.count if summary.score else 0
     return {
-        **estimate_tree(summary.score),
+        **estimate_fields(summary.score),
         "specimens": summary.specimens,
         "specimens_left_out": summary.specimens - scored,
         "throughput_over_link_rate_median": summary.throughput_over_link_rate,
@@ -187,7 +187,7 @@ def summary_cells(summary: Summary) -> tuple[str, str, str, str]:
     """Returns table cells: the number of specimens, then SUMMARY_COLUMNS."""
     return (
         str(summary.specimens),
-        with_error(summary.score),
+        format_estimate(summary.score),
         number(summary.throughput_over_link_rate),
         number(summary.delay_over_rtt),
     )

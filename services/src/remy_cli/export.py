@@ -23,9 +23,9 @@ from remy_cli.common import (
 from remy_cli.evaluate import SUMMARY_COLUMNS, summary_cells, summary_dict
 from remy_farm.analysis import (
     ExportError,
-    estimate_tree,
-    several,
-    with_error,
+    estimate_fields,
+    format_estimate,
+    plural,
 )
 from remy_farm.remycc import RemyCCError, check_remycc_name
 
@@ -138,7 +138,7 @@ def command(
     if as_json:
         print_json(export.to_dict())
         return
-    click.echo(f"{several(export.rules, 'rule')} in {out}.")
+    click.echo(f"{plural(export.rules, 'rule')} in {out}.")
     if name is not None and export.object is None:
         click.echo("The source is not compiled, because clang is not installed.")
 
@@ -178,7 +178,7 @@ def _export_dna(
                 "rules": len(absolute),
                 "scale_free": summary_dict(loss.scale_free),
                 "exported": summary_dict(loss.exported),
-                **estimate_tree(loss.difference, "score_difference_mean"),
+                **estimate_fields(loss.difference, "score_difference_mean"),
                 "seed": seed,
             }
         )
@@ -187,4 +187,4 @@ def _export_dna(
     table.add_row("scale-free", str(len(source_table)), *summary_cells(loss.scale_free))
     table.add_row("exported", str(len(absolute)), *summary_cells(loss.exported))
     print_table(table)
-    click.echo(f"\nThe score changed by {with_error(loss.difference, signed=True)}.")
+    click.echo(f"\nThe score changed by {format_estimate(loss.difference, signed=True)}.")

@@ -20,7 +20,7 @@ from remy_cli.connecting import (
 )
 from remy_cli.failures import ExitCode, Failure, print_error
 from remy_cli.views import Meter, job_label, state_sentence
-from remy_farm.analysis import several
+from remy_farm.analysis import plural
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2
 from remy_services.client import SettingsSource
@@ -60,7 +60,7 @@ class Farm:
             job = self._submit(client, name, parts)
             progress.start_task(job.name)
             print_status(
-                f"{job_label(job)} evaluates {several(len(parts), 'part')}: {describe_state(job)}"
+                f"{job_label(job)} evaluates {plural(len(parts), 'part')}: {describe_state(job)}"
             )
             try:
                 job = _watch_job(connection, job, runner.weight(parts), progress)

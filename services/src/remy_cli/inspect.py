@@ -38,17 +38,17 @@ from remy_farm.analysis import (
     action_cells,
     action_head,
     action_of,
+    format_estimate,
     is_without_loss,
     number,
     pacing_rate,
     pacing_rate_mbps,
+    plural,
     region_cells,
     rule_after,
     settled_window,
     settled_window_packets,
-    several,
     use_cell,
-    with_error,
 )
 from remy_farm.files import FileError
 from remy_farm.remycc import (
@@ -56,7 +56,7 @@ from remy_farm.remycc import (
     RemyCC,
     RemyCCError,
     check_remycc_name,
-    sentence_of_clocks,
+    clock_precision_sentence,
     signal_name,
     write_remycc,
 )
@@ -94,22 +94,22 @@ def print_rules(table: RuleTable, rules: Sequence[ReadableRule]) -> None:
         )
     print_table(rows)
     print_note(
-        f"{several(len(rules), 'rule')}; "
+        f"{plural(len(rules), 'rule')}; "
         + (_ABSOLUTE.format(domain_upper=table.domain_upper) if is_absolute else _SCALE_FREE)
     )
-    if clocks := sentence_of_clocks(rules):
+    if clocks := clock_precision_sentence(rules):
         print_note(clocks)
 
 
 def print_signal_worth(study: SignalStudy) -> None:
     """Prints the signals, most valuable first."""
     rows = PlainTable("without", "score", "difference", left=1)
-    rows.add_row("-", with_error(study.score), "")
+    rows.add_row("-", format_estimate(study.score), "")
     for signal in study.signals:
         rows.add_row(
             signal_name(signal.axis, study.rules),
-            with_error(signal.scores.after),
-            with_error(signal.scores.difference, signed=True),
+            format_estimate(signal.scores.after),
+            format_estimate(signal.scores.difference, signed=True),
         )
     print_table(rows)
     print_note(
@@ -139,17 +139,17 @@ def print_merging(table: RuleTable, merging: Merging, *, priced: bool) -> None:
                 str(merge.rules),
                 use_cell(merge.rule),
                 *action_cells(merge.rule),
-                with_error(merge.difference, signed=True),
+                format_estimate(merge.difference, signed=True),
                 "yes" if merge.accepted else "no",
             )
         print_table(rows)
         click.echo()
     scores = PlainTable("specimens", "score", "merged", "difference", left=1)
     for name, pair in (("chosen on", merging.scores), ("fresh", merging.fresh)):
-        difference = with_error(pair.difference, signed=True)
-        scores.add_row(name, with_error(pair.before), with_error(pair.after), difference)
+        difference = format_estimate(pair.difference, signed=True)
+        scores.add_row(name, format_estimate(pair.before), format_estimate(pair.after), difference)
     print_table(scores)
-    click.echo(f"\n{several(table.rule_count, 'rule')}, {merging.table.rule_count} after merging.")
+    click.echo(f"\n{plural(table.rule_count, 'rule')}, {merging.table.rule_count} after merging.")
     if not priced and not is_without_loss(merging.fresh.difference):
         click.echo(
             "On fresh specimens the merged table loses more than two standard errors; use more "
@@ -164,15 +164,15 @@ def print_difference(difference: Difference) -> None:
         _print_changes(difference)
     regions = "the same regions" if difference.same_regions else "different regions"
     click.echo(
-        f"{len(difference.changes)} of {several(difference.regions, 'region')} differ in action; "
+        f"{len(difference.changes)} of {plural(difference.regions, 'region')} differ in action; "
         f"the tables have {regions}."
     )
     if difference.share_of_lookups is not None and (scores := difference.scores) is not None:
         share = 100 * difference.share_of_lookups
         click.echo(f"{share:.3g} % of the first table's look-ups have a different action.")
         click.echo(
-            f"Score {with_error(scores.before)}, other {with_error(scores.after)}, difference "
-            f"{with_error(scores.difference, signed=True)}."
+            f"Score {format_estimate(scores.before)}, other {format_estimate(scores.after)}, "
+            f"difference {format_estimate(scores.difference, signed=True)}."
         )
         click.echo(_PAIRED)
 

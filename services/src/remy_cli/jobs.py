@@ -22,7 +22,7 @@ from remy_cli.common import (
 )
 from remy_cli.connecting import JobName, job_argument, pass_client
 from remy_cli.views import job_table, print_job
-from remy_farm.analysis import FORMATS, collect_history, several, to_csv
+from remy_farm.analysis import FORMATS, collect_history, plural, to_csv
 from remy_farm.files import write_file
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2
@@ -179,7 +179,7 @@ def fetch_command(
             }
         )
     else:
-        click.echo(f"{out}: {several(response.rules, 'rule')}")
+        click.echo(f"{out}: {plural(response.rules, 'rule')}")
 
 
 @click.command("logs")

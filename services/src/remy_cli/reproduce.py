@@ -25,7 +25,7 @@ from remy_cli.common import (
 )
 from remy_cli.farm import Farm, pass_farm, simulate_missing
 from remy_cli.views import progress_meter
-from remy_farm.analysis import duration, several
+from remy_farm.analysis import duration, plural
 from remy_farm.files import FileError, make_folder, write_file
 from remy_farm.shipped import DATA
 
@@ -147,7 +147,7 @@ def reproduce_command(
     else:
         _print_verdicts(results)
         print_status(
-            f"{several(runner.simulated, 'cell')} simulated and {runner.loaded} loaded in "
+            f"{plural(runner.simulated, 'cell')} simulated and {runner.loaded} loaded in "
             f"{duration(time.monotonic() - start)}; the page is {out / 'index.html'}"
         )
 

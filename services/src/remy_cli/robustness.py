@@ -28,7 +28,7 @@ from remy_cli.failures import ExitCode, Failure
 from remy_cli.reproduce import FOLDER, parse_entrant
 from remy_cli.senders import SENDER, TRANSPORT
 from remy_cli.views import progress_meter
-from remy_farm.analysis import with_error
+from remy_farm.analysis import format_estimate
 from remy_farm.evaluation import SenderSpec
 from remy_farm.shipped import DATA
 from remy_proto.v1 import evaluation_pb2
@@ -223,12 +223,15 @@ def _print_attack(result: AttackResult, rival: str, out: str | None) -> None:
     table = PlainTable("network", "loss", "score", f"score of {rival}", left=1)
     for each in result.networks:
         table.add_row(
-            each.name, with_error(each.loss), with_error(each.score), with_error(each.rival_score)
+            each.name,
+            format_estimate(each.loss),
+            format_estimate(each.score),
+            format_estimate(each.rival_score),
         )
     print_table(table)
     note = "A negative loss means that the table is better. The draws differ from the search's."
     if result.spread is not None:
-        note += f" Mean loss in the first round: {with_error(result.spread)}."
+        note += f" Mean loss in the first round: {format_estimate(result.spread)}."
     print_note(note)
     if out is not None:
         print_status(f"the networks are in {out}")

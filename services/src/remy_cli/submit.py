@@ -28,7 +28,7 @@ from remy_cli.connecting import job_argument, pass_client
 from remy_cli.failures import print_error
 from remy_cli.views import print_change
 from remy_cli.watch import watch_campaign_to_its_end, watch_job_to_its_end
-from remy_farm.analysis import several
+from remy_farm.analysis import plural
 from remy_farm.files import read_file, write_file
 from remy_farm.specification import link_traces, load_spec, load_tree
 from remy_proto.v1 import design_service_pb2 as messages
@@ -160,7 +160,7 @@ def submit_command(
         listed = [job_dict(job) for job in jobs]
         print_json({"campaign": campaign, "jobs": listed} if campaign else listed[0])
     elif validate_only:
-        click.echo(f"the coordinator would accept {several(len(jobs), 'job')}")
+        click.echo(f"the coordinator would accept {plural(len(jobs), 'job')}")
     else:
         _print_submitted(jobs, campaign)
         target = f"--campaign {campaign}" if campaign else jobs[0].id
@@ -190,7 +190,7 @@ def _submit(client: DesignClient, requests: list[messages.SubmitJobRequest]) -> 
         except ServiceError:
             if jobs and not request.validate_only:
                 print_error(
-                    f"{len(jobs)} of {several(len(requests), 'job')} were submitted before this "
+                    f"{len(jobs)} of {plural(len(requests), 'job')} were submitted before this "
                     f"error, in campaign {request.campaign}"
                 )
             raise

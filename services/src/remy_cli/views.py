@@ -31,7 +31,7 @@ from remy_cli.common import (
     print_status,
     print_table,
 )
-from remy_farm.analysis import count, duration, rest_sentence, several, with_error
+from remy_farm.analysis import count, duration, format_estimate, plural, stall_sentence
 from remy_proto.v1 import job_pb2
 from remy_services.jobs import describe_history, describe_state, job_dict, state_name
 
@@ -80,7 +80,7 @@ def position_text(job: job_pb2.Job) -> str:
     if job.HasField("evaluation"):
         total = f" of {len(job.evaluation.parts)}" if job.evaluation.parts else ""
         return f"{progress.step}{total} parts evaluated"
-    return f"epoch {progress.epoch}, {several(progress.rules, 'rule')}, step {progress.step}"
+    return f"epoch {progress.epoch}, {plural(progress.rules, 'rule')}, step {progress.step}"
 
 
 def candidates_text(job: job_pb2.Job) -> str:
@@ -88,16 +88,16 @@ def candidates_text(job: job_pb2.Job) -> str:
     progress = job.progress
     if not progress.candidates:
         return ""
-    return f"{progress.candidates_done} of {several(progress.candidates, 'candidate')}"
+    return f"{progress.candidates_done} of {plural(progress.candidates, 'candidate')}"
 
 
 def score_text(job: job_pb2.Job, *, with_gain: bool = True) -> str:
     """Describes the current table's score and, if `with_gain`, the gain of the last epoch."""
     progress = job.progress
-    text = with_error(progress.score if progress.HasField("score") else None)
+    text = format_estimate(progress.score if progress.HasField("score") else None)
     if not with_gain or not progress.HasField("epoch_gain"):
         return text
-    return f"{text}, gain of the last epoch {with_error(progress.epoch_gain, signed=True)}"
+    return f"{text}, gain of the last epoch {format_estimate(progress.epoch_gain, signed=True)}"
 
 
 def resources_text(job: job_pb2.Job) -> str:
@@ -110,11 +110,11 @@ def resources_text(job: job_pb2.Job) -> str:
     if progress.HasField("estimated_cost"):
         parts.append(f"cost {progress.estimated_cost:.2f}")
     if progress.workers:
-        parts.append(several(progress.workers, "worker"))
+        parts.append(plural(progress.workers, "worker"))
     if progress.HasField("eta_seconds"):
         parts.append(f"ETA {duration(progress.eta_seconds)}")
     if progress.recoveries:
-        parts.append(f"recovered {several(progress.recoveries, 'time')}")
+        parts.append(f"recovered {plural(progress.recoveries, 'time')}")
     return ", ".join(parts)
 
 
@@ -219,7 +219,7 @@ def _progress_pairs(job: job_pb2.Job) -> list[tuple[str, str]]:
     if progress.HasField("share_done"):
         position += f", {progress.share_done:.0%} done"
     packets, evaluations = count(progress.simulated_packets), count(progress.evaluations)
-    pause = [("", rest_sentence(progress.resting_steps))] if progress.resting_steps else []
+    pause = [("", stall_sentence(progress.resting_steps))] if progress.resting_steps else []
     return [
         ("progress", position),
         *pause,

@@ -23,7 +23,7 @@ from remy_cli.common import (
 from remy_cli.connecting import JobName, pass_client
 from remy_cli.failures import ExitCode
 from remy_cli.views import ProgressView, print_members, progress_view
-from remy_farm.analysis import MemberRecord, compare_member, enum_name, members_tree
+from remy_farm.analysis import MemberRecord, compare_member, enum_name, members_dict
 from remy_farm.remycc import RemyCC, from_json
 from remy_farm.specification import Tree, content_digest, designs, read_yaml
 from remy_proto.v1 import design_service_pb2 as messages
@@ -177,7 +177,7 @@ def watch_campaign_to_its_end(
         members = compared_members(client, jobs, threads=threads)
     if as_json:
         trees = [job_dict(job) for job in jobs]
-        print_json({"campaign": campaign, "jobs": trees, **members_tree(members)})
+        print_json({"campaign": campaign, "jobs": trees, **members_dict(members)})
     else:
         if members:
             print_members(members)

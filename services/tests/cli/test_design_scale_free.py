@@ -102,7 +102,7 @@ def test_every_command_accepts_a_scale_free_table(
     assert "keep it as .json" in refused.stderr
     refused = run("export", "--dna", table, "--out", tmp_path / "table.dna")
     assert refused.exit_code == 2
-    assert "it looks at age, which a .dna file cannot say" in refused.stderr
+    assert "it uses the signal age, which a .dna file cannot hold" in refused.stderr
     assert "design it with slow_rec_ratio in place of age" in refused.stderr
     assert not (tmp_path / "table.dna").exists()
 
@@ -145,4 +145,4 @@ def test_export_needs_a_specification(
     assert run("export", "--dna", table, "--out", tmp_path / "table.dna", *named).exit_code == 0
     again = run("export", "--dna", tmp_path / "table.dna", "--out", tmp_path / "b.dna", *named)
     assert again.exit_code == 2
-    assert "its rules are absolute already; convert writes them as .dna" in again.stderr
+    assert "its rules are already absolute; convert writes them as .dna" in again.stderr

@@ -118,9 +118,7 @@ def test_final_sentence_reports_a_rolled_back_epoch() -> None:
 def test_a_climb_that_rests_is_told_of() -> None:
     event = progress_pb2.ProgressEvent()
     event.climb_rested.steps = 50
-    assert describe_event(event) == (
-        "the climb rests, as for 50 steps no slope has stood out of its noise"
-    )
+    assert describe_event(event) == ("the climb has stalled: no slope was significant for 50 steps")
 
 
 def test_merged_rules_are_reported() -> None:

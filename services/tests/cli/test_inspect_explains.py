@@ -70,7 +70,7 @@ def test_merge_out_writes_the_merged_rules(
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("merged.txt", "merged.txt is not the name of a RemyCC, which ends in .dna or .json"),
+        ("merged.txt", "merged.txt is not the name of a RemyCC file; it must end in .dna or .json"),
         ("no/merged.dna", "no is not a directory"),
     ],
 )

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from remy_farm.analysis import wording
-from remy_farm.analysis.wording import count, several
+from remy_farm.analysis.wording import count, plural
 from remy_farm.api.scoring import local_evaluator
 from remy_farm.api.showing import Plot, Rows, Tabular, rows_like, rows_of
 from remy_farm.api.spec import Spec
@@ -153,7 +153,7 @@ class KernelVerification(Tabular):
     def __repr__(self) -> str:
         compared = ", ".join(
             f"{place}: {count(each.records)} ACKs and look-ups, "
-            f"{several(each.rules_different, 'different rule')}"
+            f"{plural(each.rules_different, 'different rule')}"
             for place, each in self.differences.items()
         )
         return f"KernelVerification({'the same' if self.is_same else 'different'}; {compared})"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from remy_farm.analysis import wording
-from remy_farm.analysis.wording import estimate_tree, with_error
+from remy_farm.analysis.wording import estimate_fields, format_estimate
 from remy_farm.api.scoring import local_evaluator
 from remy_farm.api.showing import Rows, Tabular, rows_of
 from remy_farm.api.spec import Spec
@@ -76,13 +76,13 @@ class CounterExamples(Tabular):
         return {
             "table_sha256": self.table_sha256,
             "against": self.against,
-            **estimate_tree(self.result.spread, "first_round_loss_mean"),
+            **estimate_fields(self.result.spread, "first_round_loss_mean"),
             "networks": [
                 {
                     "network": each.name,
-                    **estimate_tree(each.loss, "loss_mean"),
-                    **estimate_tree(each.score),
-                    **estimate_tree(each.rival_score, "rival_score_mean"),
+                    **estimate_fields(each.loss, "loss_mean"),
+                    **estimate_fields(each.score),
+                    **estimate_fields(each.rival_score, "rival_score_mean"),
                 }
                 for each in self.result.networks
             ],
@@ -108,7 +108,7 @@ class CounterExamples(Tabular):
 
     def _columns_and_cells(self) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
         cells = [
-            (each.name, *map(with_error, (each.loss, each.score, each.rival_score)))
+            (each.name, *map(format_estimate, (each.loss, each.score, each.rival_score)))
             for each in self.result.networks
         ]
         return ("network", "loss", "score", f"score of {self.against}"), cells

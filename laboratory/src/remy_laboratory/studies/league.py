@@ -497,8 +497,8 @@ def league_page(
                 sections.append(wording.paragraph(text))
         sections.append(
             wording.paragraph(
-                f"{wording.several(len(result.networks), 'network')}, "
-                f"{wording.several(result.runs, 'run')} of {league.seconds:g} s each; margin for "
+                f"{wording.plural(len(result.networks), 'network')}, "
+                f"{wording.plural(result.runs, 'run')} of {league.seconds:g} s each; margin for "
                 f"a win: {league.margin:.0%}; score: {league.score.replace('_', ' ')}.",
                 "soft",
             )

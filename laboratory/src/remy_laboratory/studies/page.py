@@ -132,7 +132,7 @@ CHECKED_COLUMNS = ("quantity", "source", "published", "here", "difference", "rep
 def _measured_text(each: CheckedExpectation) -> str:
     if each.measured is None:
         return "-"
-    return wording.with_error(Estimate(each.measured, each.error, 1))
+    return wording.format_estimate(Estimate(each.measured, each.error, 1))
 
 
 def checked_cells(each: CheckedExpectation) -> tuple[str, ...]:
@@ -156,9 +156,9 @@ def verdict_sentence(result: FigureResult) -> str:
     numbers = sum(each.expectation.value is not None for each in known)
     parts = []
     if numbers:
-        parts.append(wording.several(numbers, "number"))
+        parts.append(wording.plural(numbers, "number"))
     if len(known) > numbers:
-        parts.append(wording.several(len(known) - numbers, "claim"))
+        parts.append(wording.plural(len(known) - numbers, "claim"))
     return f"{finding}: {' and '.join(parts)}"
 
 
@@ -181,7 +181,7 @@ def counts_sentence(results: Sequence[FigureResult]) -> str:
 
 def _runs_sentence(result: FigureResult, *, quick: bool) -> str:
     (full,) = result.study.runs.full
-    text = f"{wording.several(result.runs, 'run')} of {result.study.seconds:g} s"
+    text = f"{wording.plural(result.runs, 'run')} of {result.study.seconds:g} s"
     if quick and full != result.runs:
         text += f" (--quick; {full:g} without)"
     return text

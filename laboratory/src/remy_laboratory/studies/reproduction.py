@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from remy_farm.api.designing import PassingFolder
+from remy_farm.api.designing import TemporaryFolder
 from remy_farm.api.scoring import local_evaluator
 from remy_farm.api.showing import Plot, Rows, Tabular, rows_of
 from remy_farm.files import FileError
@@ -127,7 +127,7 @@ def reproduce(
     figures = {study.key: study for study in map(read_study, find_studies(folder))}
     if name not in figures:
         raise FileError(f"{folder} has no figure {name!r}; the figures are {', '.join(figures)}")
-    temporary = PassingFolder()
+    temporary = TemporaryFolder()
     target = temporary.path if directory is None else Path(directory)
     with local_evaluator(threads) as evaluator, closing(CellStore(target / CELLS)) as store:
         runner = CellRunner(evaluator.evaluate, store)

@@ -98,13 +98,13 @@ class Certificate:
         failures = self.failures()
         if not failures:
             return (
-                f"{name} meets {wording.several(len(self.results), 'requirement')} on "
-                f"{wording.several(count, 'network')}"
+                f"{name} meets {wording.plural(len(self.results), 'requirement')} on "
+                f"{wording.plural(count, 'network')}"
             )
         reasons = "; ".join(
             f"{requirement.league.name}: {_score_name(requirement)} is "
             f"{self.score(networks[0]):.3g} on {networks[0].name}, but must be at least "
-            f"{requirement.at_least:g} ({wording.several(len(networks), 'network')} below)"
+            f"{requirement.at_least:g} ({wording.plural(len(networks), 'network')} below)"
             for requirement, networks in failures
         )
         return f"{name} is refused: {reasons}"
@@ -224,7 +224,7 @@ def _page(certificate: Certificate, fields: dict[str, Any]) -> str:
             f'<h2 id="{league.name}">{wording.escape(league.title)}</h2>',
             wording.paragraph(league.about),
             wording.paragraph(
-                f"Source: {league.source}. {wording.several(result.runs, 'run')} of "
+                f"Source: {league.source}. {wording.plural(result.runs, 'run')} of "
                 f"{league.seconds:g} s on each network.",
                 "soft",
             ),

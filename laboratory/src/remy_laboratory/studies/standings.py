@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from remy_farm.analysis import wording
-from remy_farm.api.designing import Design, PassingFolder
+from remy_farm.api.designing import Design, TemporaryFolder
 from remy_farm.api.scoring import local_evaluator
 from remy_farm.api.showing import Plot, Rows, Tabular, rows_of
 from remy_farm.api.table import Table
@@ -235,7 +235,7 @@ class League(Tabular):
 
     def _title(self) -> str:
         networks = sum(len(each.networks) for each in self.results)
-        return f"winning rates on {wording.several(networks, 'network')}, by set"
+        return f"winning rates on {wording.plural(networks, 'network')}, by set"
 
 
 class LeagueRun:
@@ -314,7 +314,7 @@ def league(
     """
     items = contenders if isinstance(contenders, list) else [contenders]
     leagues = read_sets(Path(sets), only)
-    temporary = PassingFolder()
+    temporary = TemporaryFolder()
     target = temporary.path if directory is None else Path(directory)
     entrants = [_entrant(each, target / _TABLES) for each in items]
     names = [each.name for each in entrants]

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from remy_farm.analysis.campaign import MemberRecord as MemberRecord
     from remy_farm.analysis.campaign import compare_member as compare_member
     from remy_farm.analysis.campaign import member_cells as member_cells
+    from remy_farm.analysis.campaign import members_dict as members_dict
     from remy_farm.analysis.campaign import members_of as members_of
-    from remy_farm.analysis.campaign import members_tree as members_tree
     from remy_farm.analysis.campaign import parse_sweep as parse_sweep
     from remy_farm.analysis.campaign_run import CAMPAIGN_HTML as CAMPAIGN_HTML
     from remy_farm.analysis.campaign_run import CAMPAIGN_JSON as CAMPAIGN_JSON
@@ -53,11 +53,11 @@ if TYPE_CHECKING:
     from remy_farm.analysis.wording import count as count
     from remy_farm.analysis.wording import duration as duration
     from remy_farm.analysis.wording import enum_name as enum_name
-    from remy_farm.analysis.wording import estimate_tree as estimate_tree
+    from remy_farm.analysis.wording import estimate_fields as estimate_fields
+    from remy_farm.analysis.wording import format_estimate as format_estimate
     from remy_farm.analysis.wording import number as number
-    from remy_farm.analysis.wording import rest_sentence as rest_sentence
-    from remy_farm.analysis.wording import several as several
+    from remy_farm.analysis.wording import plural as plural
+    from remy_farm.analysis.wording import stall_sentence as stall_sentence
     from remy_farm.analysis.wording import stop_reason as stop_reason
-    from remy_farm.analysis.wording import with_error as with_error
 else:
     __all__, __getattr__, __dir__ = lazy_exports(__name__, __file__)

@@ -1,4 +1,4 @@
-"""Campaigns: one specification with some of its settings varied, a design for each combination."""
+"""Campaigns: one design for each combination of values of some settings of a specification."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import msgspec
 
 import remy_simulator
 from remy_farm.analysis import wording
-from remy_farm.analysis.wording import duration, several, with_error
+from remy_farm.analysis.wording import duration, format_estimate, plural
 from remy_farm.analysis.wording import number as figure
 from remy_farm.evaluation.measures import Estimate, Evaluate, estimate, evaluate_table
 from remy_farm.files import FileError, read_file, write_file
@@ -36,17 +36,17 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._+-]+")
 
 @dataclass(frozen=True)
 class SweptSetting:
-    """A field of the specification and its values, in the order to go through them."""
+    """A field of the specification, and its values in the order of the campaign."""
 
-    #: As in "objective.delta".
+    #: Path of the field, such as "objective.delta".
     path: str
     values: tuple[Tree, ...]
 
 
 def parse_sweep(text: str) -> SweptSetting:
-    """The sweep in a text such as "objective.delta=0.1,1,10" or "signals=[rtt_ratio],[send_ewma]".
+    """Parses a sweep such as "objective.delta=0.1,1,10" or "signals=[rtt_ratio],[send_ewma]".
 
-    Values are YAML, separated by commas. Raises SpecError, in which the text stands for the source.
+    Values are YAML, separated by commas. Raises SpecError.
     """
     path, equals, values = text.partition("=")
     if not equals or not path:
@@ -61,12 +61,12 @@ def parse_sweep(text: str) -> SweptSetting:
 
 
 def value_name(value: Tree) -> str:
-    """A value as a part of a file's name: 0.1, send_ewma+rtt_ratio, uniform+10+20."""
+    """Formats a value for use in a file name: 0.1, send_ewma+rtt_ratio, uniform+10+20."""
     return _NOT_IN_NAMES.sub("-", "+".join(_words(value)))
 
 
 def labels(sweeps: tuple[SweptSetting, ...]) -> list[str]:
-    """What to call the swept fields: their last keys, or their paths where those are the same."""
+    """Returns short names of the swept fields: their last keys, or their paths if keys repeat."""
     last = [sweep.path.rpartition(".")[2] for sweep in sweeps]
     if len(set(last)) < len(last):
         return [sweep.path for sweep in sweeps]
@@ -90,8 +90,8 @@ def _error(text: str, problem: str) -> SpecError:
     return SpecError("--sweep", [Violation(show(text), problem)])
 
 
-_MOST_MEMBERS = 10_000
-# Leaves room for the names of files beside it.
+_MAX_MEMBERS = 10_000
+# Maximum length of a member's name; leaves room for a file name within the path limit.
 _LONGEST_NAME = 120
 
 
@@ -99,9 +99,9 @@ _LONGEST_NAME = 120
 class Member:
     """One design of a campaign."""
 
-    #: Also of its folder, as in "delta=0.1,seed=2".
+    #: Name of the member and of its folder, such as "delta=0.1,seed=2".
     name: str
-    #: (path, value) by sweep.
+    #: (path, value) for each sweep.
     settings: tuple[tuple[str, Tree], ...]
     spec: spec_pb2.DesignSpec
 
@@ -113,12 +113,10 @@ def members_of(
     source: str = "the specification",
     folder: Path | None = None,
 ) -> list[Member]:
-    """The Cartesian product of the sweeps of a specification; the last one changes fastest.
+    """Returns the members of a campaign: the Cartesian product of the sweeps, the last one fastest.
 
-    What it names of files counts from `folder`.
-
-    All specifications are checked before any is designed. Raises SpecError, whose source is
-    `source` with the member's settings.
+    Relative file names in the specification are resolved against `folder`. All specifications are
+    checked. Raises SpecError, which names `source` and the member's settings.
     """
     _check(sweeps)
     names = labels(tuple(sweeps))
@@ -142,16 +140,16 @@ def _check(sweeps: Sequence[SweptSetting]) -> None:
         for other in paths[:index]:
             shorter, longer = sorted((path, other), key=len)
             if f"{longer}.".startswith(f"{shorter}."):
-                problem = f"sets what {other} sets, too; sweep either of them"
+                problem = f"overlaps with {other}; sweep only one of them"
                 raise SpecError("--sweep", [Violation(path, problem)])
     count = math.prod(len(sweep.values) for sweep in sweeps)
-    if count > _MOST_MEMBERS:
-        problem = f"has {count} combinations of values; at most {_MOST_MEMBERS} are allowed"
+    if count > _MAX_MEMBERS:
+        problem = f"has {count} combinations of values; at most {_MAX_MEMBERS} are allowed"
         raise SpecError("--sweep", [Violation("", problem)])
 
 
 def _with_usable_names(members: list[Member]) -> list[Member]:
-    """Numbers, where a name would be too long for a folder."""
+    """Replaces all names by numbers if one of them is too long for a folder."""
     if all(len(member.name) <= _LONGEST_NAME for member in members):
         return members
     return [
@@ -160,30 +158,32 @@ def _with_usable_names(members: list[Member]) -> list[Member]:
     ]
 
 
-# Names the comparison's specimens. The members' own seeds differ, and these must not.
+# Random-stream key of the comparison's specimens, which must be the same for all members although
+# their seeds may differ.
 _COMPARISON = 0x63616D706169676E
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a member's table does on networks that its search has not seen."""
+    """A member's results on networks that its search has not used."""
 
-    #: The member's own objective.
+    #: Score by the member's own objective.
     score: Estimate | None
-    #: log2(throughput / link rate) - log2(delay / RTT) over the senders that received packets.
+    #: Mean of log2(throughput / link rate) - log2(delay / RTT) over senders that received packets.
     normalized_score: Estimate | None
-    #: Medians over specimens.
+    #: Median over specimens.
     throughput_over_link_rate: float | None
+    #: Median over specimens.
     delay_over_rtt: float | None
 
 
 def compare_member(
     spec: spec_pb2.DesignSpec, tables: Sequence[RuleTable], *, evaluate: Evaluate
 ) -> Comparison:
-    """Tries a table, or all that were designed together, on its own specification's networks.
+    """Evaluates a member's tables on fresh networks of its specification.
 
-    Members with the same networks and simulated time meet the same specimens. There are as many as
-    the search validates on.
+    The number of specimens is that of the search's validation. Members with the same network model
+    and simulated time get the same specimens.
     """
     table, *companions = tables
     trial = evaluate_table(
@@ -206,8 +206,10 @@ def compare_member(
 
 
 def undominated(points: Sequence[tuple[float, float] | None]) -> list[bool]:
-    """Of (delay, throughput) points, whether no other has as much throughput at as little delay;
-    False for None."""
+    """Tells for each (delay, throughput) point whether it is Pareto-optimal; False for None.
+
+    A point is Pareto-optimal if no other one has at least its throughput at no more than its delay.
+    """
     return [
         point is not None
         and not any(
@@ -218,20 +220,20 @@ def undominated(points: Sequence[tuple[float, float] | None]) -> list[bool]:
     ]
 
 
-_MOST_BYTES = 64 << 20
+_MAX_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
 class MemberRecord:
-    """A member whose design is finished."""
+    """The record of a member whose design is finished."""
 
-    #: Also of its folder.
+    #: Name of the member and of its folder.
     name: str
-    #: Values by path.
+    #: Swept values by path.
     settings: dict[str, Any]
-    #: Of its specification with all budgets: a record of another one does not count.
+    #: Digest of the specification with all budgets; the record is valid only for it.
     spec_digest: str
-    #: As in "schedule_complete".
+    #: Reason why the design finished, such as "schedule_complete".
     reason: str
     steps: int
     epochs: int
@@ -242,51 +244,51 @@ class MemberRecord:
 
 
 class CampaignRecord:
-    """The records by name, in the order of the campaign."""
+    """The records of finished members by name, in the order of the campaign."""
 
     def __init__(self, records: dict[str, MemberRecord] | None = None) -> None:
         self._records = dict(records or {})
 
     @classmethod
     def read(cls, path: Path) -> CampaignRecord:
-        """What a file holds; nothing if there is none. Raises FileError."""
+        """Reads the records in a file; a missing file has none. Raises FileError."""
         if not path.exists():
             return cls()
         try:
-            tree = json.loads(read_file(path, limit=_MOST_BYTES))
+            tree = json.loads(read_file(path, limit=_MAX_BYTES))
             records = msgspec.convert(tree["members"], list[MemberRecord])
         except (KeyError, TypeError, ValueError) as error:
             raise FileError(
-                f"{path} is not the record of a campaign; remove it to compare all members anew"
+                f"{path} is not the record of a campaign; remove it to compare all members again"
             ) from error
         return cls({record.name: record for record in records})
 
     def write(self, path: Path) -> None:
-        """Raises FileError."""
+        """Writes the records to a file. Raises FileError."""
         write_file(
-            path, json.dumps(members_tree(self._records.values()), indent=2, allow_nan=False) + "\n"
+            path, json.dumps(members_dict(self._records.values()), indent=2, allow_nan=False) + "\n"
         )
 
     def finished(self, name: str, spec_digest: str) -> MemberRecord | None:
-        """The record of a member with that very specification."""
+        """Returns the record of a member; None if it is missing or of another specification."""
         record = self._records.get(name)
         return record if record is not None and record.spec_digest == spec_digest else None
 
     def add(self, record: MemberRecord) -> None:
-        """Takes the place of an earlier record of that name."""
+        """Adds a record, in place of an earlier one of that name."""
         self._records[record.name] = record
 
     def all(self) -> list[MemberRecord]:
-        """The records of all members that are finished."""
+        """Returns all records."""
         return [*self._records.values()]
 
     def of(self, names: list[str]) -> list[MemberRecord]:
-        """The records of these members, as far as they are finished."""
+        """Returns the records of those named members that are finished."""
         return [self._records[name] for name in names if name in self._records]
 
 
-def members_tree(records: Iterable[MemberRecord]) -> dict[str, Any]:
-    """As JSON."""
+def members_dict(records: Iterable[MemberRecord]) -> dict[str, Any]:
+    """Returns the records as the dict that is written as JSON."""
     return {"members": [asdict(record) for record in records]}
 
 
@@ -308,13 +310,16 @@ MEMBER_EXPLANATION = (
 
 
 def member_cells(number: int, record: MemberRecord) -> tuple[str, ...]:
-    """As MEMBER_HEAD says; the picture has the same numbers."""
+    """Returns the cells of a member's row, for the columns of MEMBER_HEAD.
+
+    `number` is the member's number in the plot.
+    """
     comparison = record.comparison
     return (
         str(number),
         record.name,
-        with_error(comparison.score),
-        with_error(comparison.normalized_score),
+        format_estimate(comparison.score),
+        format_estimate(comparison.normalized_score),
         figure(comparison.throughput_over_link_rate),
         figure(comparison.delay_over_rtt),
         str(record.rules),
@@ -323,13 +328,13 @@ def member_cells(number: int, record: MemberRecord) -> tuple[str, ...]:
 
 
 def render(name: str, records: Sequence[MemberRecord], *, picture_png: bytes) -> str:
-    """The page as HTML."""
+    """Returns the campaign's page as HTML."""
     rows = [member_cells(number, record) for number, record in enumerate(records, start=1)]
     return wording.document(
         title=f"{name}: a campaign",
         sections=[
             f"<h1>{wording.escape(name)}</h1>",
-            wording.paragraph(f"A campaign of {several(len(records), 'design')}.", style="lead"),
+            wording.paragraph(f"A campaign of {plural(len(records), 'design')}.", style="lead"),
             wording.figure(
                 picture_png,
                 description="Scatter plot of throughput over link rate against delay over RTT, a "

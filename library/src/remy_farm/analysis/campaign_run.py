@@ -1,4 +1,4 @@
-"""A campaign in a directory: its designs one after another, each in a folder, and all compared."""
+"""Runs a campaign in a directory: designs its members one after another and compares them."""
 
 from __future__ import annotations
 
@@ -30,17 +30,19 @@ CAMPAIGN_PNG: Final = "campaign.png"
 
 
 class CampaignObserver:
-    """Is told how far a campaign is. This one shows nothing."""
+    """Base class of observers of a campaign; it shows nothing."""
 
     def member(
         self, member: Member, position: int, *, is_finished: bool
     ) -> AbstractContextManager[DesignObserver]:
-        """The member at this position, from 1, is next; it is passed over if it is finished.
-        Whatever this returns surrounds its design."""
+        """Is called for each member in turn; returns the context and observer of its design.
+
+        `position` counts from 1. A finished member is skipped.
+        """
         return nullcontext(DesignObserver())
 
     def comparing(self, member: Member) -> None:
-        """The member's design is finished, and is compared with its first table."""
+        """Is called when a member's design is finished, before it is compared."""
 
 
 def run_campaign(
@@ -51,12 +53,12 @@ def run_campaign(
     resume: bool,
     observer: CampaignObserver | None = None,
 ) -> list[MemberRecord] | None:
-    """Designs the members that are not finished, each in its own folder of `out`, and compares all.
+    """Designs the members that are not finished, each in its own folder of `out`.
 
-    Returns a record of each; None if it was interrupted. Raises FileError, and what DesignRun
-    raises.
+    Returns the records of all members, or None if it was interrupted. Raises FileError and the
+    errors of `DesignRun`.
     """
-    told = observer or CampaignObserver()
+    observer = observer or CampaignObserver()
     path = out / CAMPAIGN_JSON
     _check(out, resume=resume)
     campaign = CampaignRecord.read(path)
@@ -66,15 +68,15 @@ def run_campaign(
         is_finished = (
             folder.remycc_json.exists() and campaign.finished(member.name, digest) is not None
         )
-        with told.member(member, position, is_finished=is_finished) as design_observer:
+        with observer.member(member, position, is_finished=is_finished) as design_observer:
             if is_finished:
                 continue
-            goes_on = resume and folder.has_run
-            run = DesignRun(member.spec, folder.path, threads=threads, resume=goes_on)
+            resumes = resume and folder.has_run
+            run = DesignRun(member.spec, folder.path, threads=threads, resume=resumes)
             result = run.run(design_observer)
         if result.reason is None:
             return None
-        told.comparing(member)
+        observer.comparing(member)
         try:
             campaign.add(_record(member, digest, folder, result, threads))
         except KeyboardInterrupt:
@@ -86,12 +88,12 @@ def run_campaign(
 
 
 def _check(out: Path, *, resume: bool) -> None:
-    """Raises FileError unless a campaign may begin there, or go on."""
+    """Raises FileError unless a campaign can start in `out`, or be resumed with `resume`."""
     if (out / CAMPAIGN_JSON).exists() and not resume:
         raise FileError(f"{out} already holds a campaign; resume it, or choose another directory")
     is_empty = not out.is_dir() or not any(out.iterdir())
     if resume and is_empty:
-        raise FileError(f"{out} holds no campaign to resume; leave --resume away to begin one")
+        raise FileError(f"{out} holds no campaign to resume; omit --resume to start one")
     if not (resume or is_empty):
         raise FileError(
             f"{out} holds other files, or a campaign without its first design; resume it, or "

@@ -1,4 +1,4 @@
-"""The report of a design in its directory."""
+"""Writes the report of a finished design into its directory."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ _PROVENANCE_BYTES: Final = 1 << 20
 
 
 def report_design(out: OutDirectory, result: DesignResult, *, evaluate: Evaluate) -> Gain:
-    """Compares a finished design's first table with its last on fresh specimens, and writes the
-    report beside its files. Raises FileError."""
+    """Compares a design's first and last table on fresh specimens, and writes the report.
+
+    Raises FileError.
+    """
     spec = result.spec
     gain = measure_gain(spec, result.first, [*result.tables.values()], evaluate=evaluate)
     content = ReportContent(
@@ -38,8 +40,10 @@ def report_design(out: OutDirectory, result: DesignResult, *, evaluate: Evaluate
 
 
 def design_files(out: OutDirectory, result: DesignResult) -> list[str]:
-    """Names of a design's files that are there: no .dna file of scale-free rules, and few of a
-    design that was interrupted before it began."""
+    """Returns the names of the files that the design's directory has.
+
+    Scale-free rules have no .dna file, and a design that was interrupted early has few files.
+    """
     tables = [
         out.table_file(result.spec, name, suffix)
         for name, table in result.tables.items()

@@ -1,7 +1,6 @@
-"""Explaining rule tables: what signals are worth, and how two tables differ.
+"""Explains rule tables: the value of each signal, and the differences between two tables.
 
-Trees and actions are pure values; whatever is measured goes through a `NetworkSample`, which is
-given the evaluator.
+Everything that is measured goes through a `NetworkSample`, which holds the evaluator.
 """
 
 from __future__ import annotations
@@ -27,21 +26,24 @@ from remy_farm.analysis.trees import (
     without_axis,
 )
 from remy_farm.evaluation.measures import Estimate, Evaluate, Trial, evaluate_table
-from remy_farm.remycc import ReadableRule, guards_of_start, readable_rules, start_rule
+from remy_farm.remycc import ReadableRule, readable_rules, start_rule, start_rule_guards
 from remy_proto.v1 import spec_pb2
 from remy_simulator import RuleTable
 from remy_simulator.messages import Action
 
 OnProgress = Callable[[str, int, int], object]
-"""Called before each table of a study with the part that it belongs to, how many tables of that
-have been tried, and how many there are; what it raises comes out of the study."""
+"""Called before each table of a study is evaluated.
+
+The arguments are the part of the study, the number of tables of that part that have been evaluated,
+and the total number of them. An exception ends the study.
+"""
 
 
-def unheard(*_: object) -> None:
-    """For whom nobody waits."""
+def no_progress(*_: object) -> None:
+    """Ignores the progress of a study."""
 
 
-# Names the specimens on which what was chosen on others is measured again.
+# Random-stream key of the fresh specimens, on which the result of a choice is measured again.
 _FRESH = 0x6672657368
 
 
@@ -52,14 +54,14 @@ class PairedScores:
     before: Estimate | None
     after: Estimate | None
     difference: Estimate | None
-    """Mean over specimens, after minus before; None if none could be scored under both."""
+    """Mean over specimens of after minus before; None if no specimen has both scores."""
 
 
 @dataclass(frozen=True)
 class NetworkSample:
-    """Networks that `seed` draws from a specification, and who simulates on them.
+    """A sample of a specification's networks, and the evaluator that simulates on them.
 
-    The networks are those of `remy-farm evaluate` with the same seed.
+    `remy-farm evaluate` draws the same networks with the same seed.
     """
 
     spec: spec_pb2.DesignSpec
@@ -68,24 +70,24 @@ class NetworkSample:
     evaluate: Evaluate
 
     def trial(self, table: RuleTable) -> Trial:
-        """The table on every specimen."""
+        """Evaluates a table on every specimen."""
         return evaluate_table(
             self.spec, table, seed=self.seed, specimens=self.specimens, evaluate=self.evaluate
         )
 
     def scores(self, before: Trial, after: Trial) -> PairedScores:
-        """Of two trials made here."""
+        """Compares the scores of two trials on this sample."""
         difference = Gain(before, after, self.seed).score()
         return PairedScores(before.summary().score, after.summary().score, difference)
 
     def fresh(self) -> NetworkSample:
-        """As many other specimens of the same specification."""
+        """Returns a sample of the same number of other specimens."""
         return replace(self, seed=remy_simulator.mix(self.seed, _FRESH))
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Part of a rule's region: lower <= signal < upper."""
+    """The part of a rule's region with lower <= signal < upper."""
 
     lower: float
     upper: float
@@ -93,49 +95,48 @@ class Piece:
 
 
 Column = tuple[Piece, ...]
-"""What lies on the signal's axis over one region of the other signals, from below, without gaps."""
+"""The pieces along a signal's axis for one region of the other signals, ascending, no gaps."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignalWorth:
-    """A table with and without one of its signals, on the same specimens."""
+    """The scores of a table with and without one of its signals, on the same specimens."""
 
     axis: int
     scores: PairedScores
-    """With the signal, then without; the difference is negative if it is worth something."""
+    """Before: with the signal; after: without it. A useful signal has a negative difference."""
     without: RuleTable
+    """The table without the signal."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignalStudy:
-    """What the signals of a table are worth."""
+    """The value of each signal of a table."""
 
     rules: int
-    """The kind of the table."""
+    """Kind of the table's rules."""
     score: Estimate | None
-    """Of the table as it is."""
+    """Score of the original table."""
     signals: tuple[SignalWorth, ...]
-    """Each signal of the table, the one that is worth most first."""
+    """All signals of the table, the most valuable first."""
 
 
 def worth_of_signals(
-    table: RuleTable, sample: NetworkSample, on_progress: OnProgress = unheard
+    table: RuleTable, sample: NetworkSample, on_progress: OnProgress = no_progress
 ) -> SignalStudy:
-    """Takes each signal of the table away, one at a time.
+    """Measures the value of each signal by removing it from the table.
 
-    For every point of the other signals' space the rules met along the signal's axis become one,
-    whose action is their mean weighted by use. Regions on both sides of a threshold are laid over
-    each other for that, so that the merged table still divides wherever the table did on another
-    signal. How often each piece is used is measured with the rules cut into these pieces, which
-    changes nothing else: they act as before. The rule with which scale-free rules begin is in
-    other units than the rest, and stays a rule of its own.
+    To remove a signal, the rules along its axis are merged for every region of the other signals.
+    The merged rule has the mean of their actions, weighted by use. The use of each piece is
+    measured with a table whose rules are cut into these pieces, which acts like the original one.
+    The start rule of scale-free rules has other units, so it remains a separate rule.
 
-    Raises ExplainError for a table whose cells are too fine or too deep to be merged.
+    Raises ExplainError if the table has too many or too deep regions to be merged.
     """
     original = sample.trial(table)
     worth = []
-    for tried, axis in enumerate(table.signals):
-        on_progress("signals", tried, len(table.signals))
+    for done, axis in enumerate(table.signals):
+        on_progress("signals", done, len(table.signals))
         tree = columns(table, axis)
         uses = sample.trial(cut_into_columns(table, tree, axis)).rule_uses
         without = _with_start_of(table, merge_columns(table, tree, uses), axis)
@@ -146,7 +147,7 @@ def worth_of_signals(
 
 
 def columns(table: RuleTable, axis: int) -> Tree[Column]:
-    """The table as a tree over its other signals, with what lies along `axis` in the leaves."""
+    """Returns the table as a tree over its other signals; each leaf has a column along `axis`."""
 
     def stack(node: Tree[int], box: Box) -> Tree[Column]:
         if isinstance(node, Leaf):
@@ -171,7 +172,7 @@ def columns(table: RuleTable, axis: int) -> Tree[Column]:
 
 
 def cut_into_columns(table: RuleTable, tree: Tree[Column], axis: int) -> RuleTable:
-    """The table with its rules cut into the columns' pieces, numbered in the columns' order."""
+    """Returns the table with its rules cut into the pieces of the columns, in their order."""
 
     def cut(node: Tree[Column]) -> Tree[Action]:
         if isinstance(node, Branch):
@@ -189,17 +190,18 @@ def cut_into_columns(table: RuleTable, tree: Tree[Column], axis: int) -> RuleTab
 
 
 def merge_columns(table: RuleTable, tree: Tree[Column], uses: Sequence[int]) -> RuleTable:
-    """The table with each column made one rule; `uses` are those of the pieces, in their order.
+    """Returns the table with each column merged into one rule.
 
-    The rule with which a scale-free table begins counts in no mean of others.
+    `uses` holds the uses of the pieces, in their order. The start rule of a scale-free table is
+    left out of the means of other rules.
     """
     start = start_rule(table)
     scale = ActionScale((table.action(rule) for rule in range(table.rule_count)), table.rules)
     remaining = iter(uses)
 
     def merge(column: Column) -> Action:
-        weighed = [(piece.rule, next(remaining)) for piece in column]
-        counted = [each for each in weighed if each[0] != start] or weighed
+        weighted = [(piece.rule, next(remaining)) for piece in column]
+        counted = [each for each in weighted if each[0] != start] or weighted
         rules, weights = zip(*counted, strict=True)
         return scale.mean([table.action(rule) for rule in rules], weights)
 
@@ -207,9 +209,9 @@ def merge_columns(table: RuleTable, tree: Tree[Column], uses: Sequence[int]) -> 
 
 
 def _with_start_of(table: RuleTable, merged: RuleTable, axis: int) -> RuleTable:
-    """The merged table with the rule with which `table` begins, if only `axis` set it apart."""
+    """Returns the merged table with the start rule of `table`, if only `axis` separated it."""
     start = start_rule(table)
-    if start is None or guards_of_start(table, start) != [axis]:
+    if start is None or start_rule_guards(table, start) != [axis]:
         return merged
     _, upper = table.region(start)
     guard = (axis, upper[axis])
@@ -220,47 +222,48 @@ def _with_start_of(table: RuleTable, merged: RuleTable, axis: int) -> RuleTable:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A region in which the first table has one rule and the second has one."""
+    """A region in which two tables have different actions."""
 
     before: ReadableRule
-    """The region, the first table's action and rule number; the share of its look-ups there."""
+    """The region, with the first table's rule number and action, and its share of look-ups."""
     after_rule: int
+    """Number of the second table's rule in the region."""
     after_action: Action
     distance: float
-    """Between the two actions, in the coordinates of docs/explanation/simulator.md."""
+    """Distance between the two actions in the coordinates of docs/explanation/simulator.md."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What the second of two tables does differently."""
+    """The differences of a second table from a first one."""
 
     rules: int
-    """The kind of both tables."""
+    """Kind of both tables' rules."""
     signals: tuple[int, ...]
-    """Axes of either table."""
+    """Axes that at least one of the tables uses."""
     domain_upper: float
     same_regions: bool
-    """Whether both divide memory space in the same way."""
+    """Whether both tables have the same regions."""
     regions: int
-    """Pieces that both leave undivided, without those that hold no memory value."""
+    """Number of regions of the overlaid tables, without empty ones."""
     changes: tuple[Change, ...]
-    """Those of them in which the actions differ, by use times distance, largest first."""
+    """Regions with different actions, sorted by use times distance, largest first."""
     share_of_lookups: float | None
-    """How many of the first table's look-ups meet another action; None without a sample."""
+    """Share of the first table's look-ups in these regions; None without a sample."""
     scores: PairedScores | None
-    """Of the first table and the second; None without a sample."""
+    """Scores of the first and the second table; None without a sample."""
 
 
 def compare_tables(first: RuleTable, second: RuleTable, sample: NetworkSample | None) -> Difference:
-    """Lays the tables' regions over each other and compares the actions in each piece.
+    """Overlays the regions of two tables and compares the actions in each piece.
 
-    With a sample, the first table is simulated with its rules cut into these pieces, so that its
-    look-ups are counted exactly; without one, changes are ranked by distance alone. Raises
-    ExplainError if the tables are too fine or too deep to be laid over each other.
+    With a sample, the first table is simulated with its rules cut into these pieces, which counts
+    its look-ups exactly. Without one, changes are sorted by distance only. Raises ExplainError if
+    the overlay has too many or too deep regions.
     """
     if first.rules != second.rules:
         raise ExplainError("of the two tables one has absolute rules and one has scale-free rules")
-    # Beyond a table's domain its outermost rules go on, so that the larger domain serves both.
+    # The outermost rules extend beyond a table's domain, so both tables can use the larger one.
     domain_upper = max(first.domain_upper, second.domain_upper)
     signals = sorted({*first.signals, *second.signals})
     pieces = overlay(tree_of(first), tree_of(second), Box.whole(domain_upper), lambda a, b: (a, b))

@@ -1,4 +1,4 @@
-"""Explanations of tables as JSON has them: rules, what signals are worth, merges, differences."""
+"""Converts explanations of tables to the dicts that --json prints."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from remy_farm.analysis.trees import (
     settled_window,
     settled_window_packets,
 )
-from remy_farm.analysis.wording import estimate_tree
+from remy_farm.analysis.wording import estimate_fields
 from remy_farm.remycc import ReadableRule, share_beyond_clocks, signal_name
 from remy_simulator import RuleTable
 from remy_simulator.messages import Action
 
 
-def rules_tree(
+def rules_dict(
     table: RuleTable, readable: Sequence[ReadableRule], uses: Sequence[int] | None
 ) -> dict[str, Any]:
-    """All rules by number."""
+    """Returns all rules of a table, by number."""
     return {
         "signals": [signal_name(axis, table.rules) for axis in table.signals],
         "domain_upper": table.domain_upper,
@@ -41,45 +41,45 @@ def rules_tree(
     }
 
 
-def _scores_tree(scores: PairedScores | None, other: str) -> dict[str, float | None]:
-    """`other` is what the second table is called."""
+def _scores_dict(scores: PairedScores | None, other: str) -> dict[str, float | None]:
+    """Returns the scores of two tables; `other` names the second one in the keys."""
     pair = scores or PairedScores(None, None, None)
     return {
-        **estimate_tree(pair.before),
-        **estimate_tree(pair.after, f"score_{other}_mean"),
-        **estimate_tree(pair.difference, "difference_mean"),
+        **estimate_fields(pair.before),
+        **estimate_fields(pair.after, f"score_{other}_mean"),
+        **estimate_fields(pair.difference, "difference_mean"),
     }
 
 
-def signal_worth_tree(study: SignalStudy) -> dict[str, Any]:
-    """Each signal, the one that is worth most first."""
+def signal_worth_dict(study: SignalStudy) -> dict[str, Any]:
+    """Returns the value of each signal, the most valuable first."""
     return {
-        **estimate_tree(study.score),
+        **estimate_fields(study.score),
         "signals": [
             {
                 "signal": signal_name(signal.axis, study.rules),
-                **estimate_tree(signal.scores.after, "score_without_mean"),
-                **estimate_tree(signal.scores.difference, "difference_mean"),
+                **estimate_fields(signal.scores.after, "score_without_mean"),
+                **estimate_fields(signal.scores.difference, "difference_mean"),
             }
             for signal in study.signals
         ],
     }
 
 
-def merging_tree(table: RuleTable, result: Merging) -> dict[str, Any]:
-    """All merges that were tried, and the table with those that were accepted."""
+def merging_dict(table: RuleTable, result: Merging) -> dict[str, Any]:
+    """Returns all merges that were evaluated, and the table after the accepted ones."""
     return {
         "rules": table.rule_count,
         "rules_merged": result.table.rule_count,
-        **_scores_tree(result.scores, "merged"),
-        "fresh": _scores_tree(result.fresh, "merged"),
+        **_scores_dict(result.scores, "merged"),
+        "fresh": _scores_dict(result.fresh, "merged"),
         "merges": [
             {
                 "region": _region(merge.rule),
                 "rules": merge.rules,
                 "use_share": merge.rule.use_share,
                 **_action(merge.rule),
-                **estimate_tree(merge.difference, "difference_mean"),
+                **estimate_fields(merge.difference, "difference_mean"),
                 "accepted": merge.accepted,
             }
             for merge in result.merges
@@ -87,8 +87,8 @@ def merging_tree(table: RuleTable, result: Merging) -> dict[str, Any]:
     }
 
 
-def difference_tree(result: Difference) -> dict[str, Any]:
-    """Every region in which two tables differ."""
+def difference_dict(result: Difference) -> dict[str, Any]:
+    """Returns every region in which two tables differ."""
     return {
         "signals": [signal_name(axis, result.rules) for axis in result.signals],
         "domain_upper": result.domain_upper,
@@ -96,7 +96,7 @@ def difference_tree(result: Difference) -> dict[str, Any]:
         "regions": result.regions,
         "regions_changed": len(result.changes),
         "share_of_lookups_changed": result.share_of_lookups,
-        **_scores_tree(result.scores, "other"),
+        **_scores_dict(result.scores, "other"),
         "changes": [_change(change) for change in result.changes],
     }
 
@@ -112,7 +112,7 @@ def _change(change: Change) -> dict[str, Any]:
 
 
 def rule_after(change: Change) -> ReadableRule:
-    """The second table's action in the region of a change."""
+    """Returns the second table's rule in the region of a change."""
     multiple, increment, intersend_ms = change.after_action
     return replace(
         change.before,
@@ -128,7 +128,7 @@ def _region(rule: ReadableRule) -> dict[str, dict[str, float]]:
 
 
 def action_of(rule: ReadableRule) -> Action:
-    """The three parts of a rule's action."""
+    """Returns the action of a rule."""
     return Action(
         window_multiple=rule.window_multiple,
         window_increment=rule.window_increment,

@@ -1,5 +1,9 @@
-"""Scale-free tables as absolute ones, which a .dna file can hold: their rules once for each cell of
-the measured interval between packets, a climb that moves these together, and what is lost by it."""
+"""Exports a scale-free table as an absolute one, which a .dna file can hold.
+
+The range of measured packet intervals is divided into cells. In each cell the export has a copy of
+all rules, with actions in absolute units. A tied climb then improves the copies together, and the
+loss in score is measured.
+"""
 
 from __future__ import annotations
 
@@ -31,69 +35,72 @@ from remy_simulator.signals import Per
 
 _REC_EWMA = axis_of(rule_table_pb2.SIGNAL_REC_EWMA)
 _AGE = axis_of(rule_table_pb2.SIGNAL_AGE)
-# A sender that has measured anything has measured more, ms.
-_LEAST_MS = 1 / (1 << 20)
-# The first cells are below what the fastest link needs for a packet, as young senders measure; the
-# last ones hold what the slowest does with everybody on.
+# Lower bound of measured intervals, in ms; rec_ewma is 0 before the first measurement.
+_MIN_MEASURED_MS = 1 / (1 << 20)
+# The cells cover intervals from half a packet time of the fastest link, which young senders
+# measure, to 1.2 times that of the slowest link shared by all senders.
 _BELOW_FASTEST, _ABOVE_SLOWEST = 0.5, 1.2
-_MOST_CELLS = 400
-# Where in a cell its paces are those of the scale-free rules. In the middle, a sender that is
-# quicker than that slows down, and one that paces a little above the measured rate may not get into
-# the next cell.
+_MAX_CELLS = 400
+# Position in a cell, from 0 to 1, at which its paces equal those of the scale-free rules. At the
+# middle, a sender with a shorter interval slows down, and one that paces slightly faster than the
+# measured rate may not reach the next cell. Lower positions may therefore score better.
 _MIDDLE = 0.5
-_PLACES = (_MIDDLE, 0.25, 0.0)
+_POSITIONS = (_MIDDLE, 0.25, 0.0)
 _LARGEST_INCREMENT = 2**31 - 1
 
 _Node = tuple[Sequence[tuple[int, float]], Action]
 
 
 class ExportError(ValueError):
-    """A table that cannot be exported; one sentence."""
+    """A table cannot be exported. The message is one sentence for the user."""
 
 
 def intervals_ms(spec: spec_pb2.DesignSpec, per_octave: int) -> tuple[list[float], list[float]]:
-    """The middles of the cells of `rec_ewma` that senders of a specification's networks measure,
-    and the bounds between them, in ms."""
+    """Returns the middles of the cells of `rec_ewma`, and the bounds between them, in ms.
+
+    The cells cover the intervals that senders measure on the specification's networks.
+    """
     network = outline(spec).network
     slowest, fastest = (kilobits_per_packet(network) / rate for rate in extent(network.rate_mbps))
     low = fastest * _BELOW_FASTEST
     high = slowest * _ABOVE_SLOWEST * extent(network.senders)[1]
     cells = max(math.ceil(log2(high / low) * per_octave), 1)
-    if cells > _MOST_CELLS:
+    if cells > _MAX_CELLS:
         raise ExportError(
-            f"{per_octave} cells an octave of these link rates and senders are {cells}; at most "
-            f"{_MOST_CELLS} are allowed"
+            f"{per_octave} cells per octave make {cells} cells for these link rates and senders; "
+            f"at most {_MAX_CELLS} are allowed"
         )
     edges = [low * power(2.0, half / (2 * per_octave)) for half in range(2 * cells + 1)]
     return edges[1::2], edges[2:-1:2]
 
 
 def exported(
-    table: RuleTable, spec: spec_pb2.DesignSpec, per_octave: int, place: float = _MIDDLE
+    table: RuleTable, spec: spec_pb2.DesignSpec, per_octave: int, position: float = _MIDDLE
 ) -> RuleTable:
-    """The absolute table that acts like a scale-free one where `rec_ewma` is in the middle of a
-    cell and the smallest RTT is the median network's, but for increments, which are whole packets.
+    """Returns the absolute table of a scale-free one.
 
-    With a lower `place` all paces are those of another part of a cell, from its lower bound, 0.
-    Raises ExportError for a table that is absolute already or looks at age, or too many cells.
+    If `rec_ewma` is at `position` of a cell (0 is its lower bound) and the minimum RTT is that of
+    the median network, senders pace as with the scale-free table. Windows are those of the middle
+    of the cell, with whole increments. Raises ExportError if the table is absolute or uses the
+    signal age, or for too many cells.
     """
     if not table.is_scale_free:
-        raise ExportError("its rules are absolute already; convert writes them as .dna")
+        raise ExportError("its rules are already absolute; convert writes them as .dna")
     if _AGE in table.signals:
         raise ExportError(
-            "it looks at age, which a .dna file cannot say; design it with slow_rec_ratio in place "
-            "of age"
+            "it uses the signal age, which a .dna file cannot hold; design it with slow_rec_ratio "
+            "in place of age"
         )
     middles, bounds = intervals_ms(spec, per_octave)
     rtt_ms = quantile(outline(spec).network.rtt_ms, 0.5)
     start = table.action(table.find((0.0, 0.0, 0.0, 0.0)))
     start = start._replace(window_increment=_whole(start.window_increment))
-    # Senders that have measured nothing have a rule beside the cells.
+    # The start rule is not in the cells.
     template = table.nodes()
     first_thresholds, _ = template[0]
     if start_rule(table) == 0 and len(first_thresholds) == 1:
         template = template[2:]
-    quicker = power(2.0, (place - _MIDDLE) / per_octave)
+    pace_factor = power(2.0, (position - _MIDDLE) / per_octave)
     largest = math.nextafter(table.domain_upper, 0)
 
     def cell(middle: float) -> list[_Node]:
@@ -113,7 +120,7 @@ def exported(
                 Action(
                     window_multiple=action.window_multiple,
                     window_increment=_whole(action.window_increment / 100 * rtt_ms / middle),
-                    intersend_ms=action.intersend_ms * middle * quicker,
+                    intersend_ms=action.intersend_ms * middle * pace_factor,
                 ),
             )
             for thresholds, action in template
@@ -123,10 +130,10 @@ def exported(
         if first == last:
             return cell(middles[first])
         middle = (first + last) // 2
-        divided: _Node = ([(_REC_EWMA, bounds[middle])], start)
-        return [divided, *cells(first, middle), *cells(middle + 1, last)]
+        inner: _Node = ([(_REC_EWMA, bounds[middle])], start)
+        return [inner, *cells(first, middle), *cells(middle + 1, last)]
 
-    nodes: list[_Node] = [([(_REC_EWMA, _LEAST_MS)], start), ([], start)]
+    nodes: list[_Node] = [([(_REC_EWMA, _MIN_MEASURED_MS)], start), ([], start)]
     axes = sorted({*table.signals, _REC_EWMA})
     return RuleTable(axes, [*nodes, *cells(0, len(middles) - 1)], table.domain_upper)
 
@@ -145,60 +152,65 @@ def best_export(
     evaluate: Evaluate,
     climb_steps: int = 0,
 ) -> RuleTable:
-    """The export that scores best on networks that `seed` names: of several places of the paces,
-    and, where `climb_steps` are given, of what the best of them has climbed to as well. Raises
-    ExportError."""
+    """Returns the export with the best score on networks drawn with `seed`.
+
+    Compares exports with the paces at several positions of a cell. With `climb_steps` it also
+    compares the best of them with its improvement by a tied climb. Raises ExportError.
+    """
 
     def score(absolute: RuleTable) -> float:
         trial = evaluate_table(spec, absolute, seed=seed, specimens=specimens, evaluate=evaluate)
-        found = trial.summary().score
-        return -math.inf if found is None else found.mean
+        result = trial.summary().score
+        return -math.inf if result is None else result.mean
 
-    exports = {place: exported(table, spec, per_octave, place) for place in _PLACES}
-    scores = {place: score(absolute) for place, absolute in exports.items()}
-    place = max(_PLACES, key=scores.__getitem__)
+    exports = {position: exported(table, spec, per_octave, position) for position in _POSITIONS}
+    scores = {position: score(absolute) for position, absolute in exports.items()}
+    position = max(_POSITIONS, key=scores.__getitem__)
     if climb_steps == 0:
-        return exports[place]
+        return exports[position]
     climbed = tied_climb(
-        table, spec, per_octave, place, seed=seed, steps=climb_steps, evaluate=evaluate
+        table, spec, per_octave, position, seed=seed, steps=climb_steps, evaluate=evaluate
     )
-    absolute = exported(climbed, spec, per_octave, place)
-    return absolute if score(absolute) > scores[place] else exports[place]
+    absolute = exported(climbed, spec, per_octave, position)
+    return absolute if score(absolute) > scores[position] else exports[position]
 
 
-# A tied climb: the copies of a rule move together, each relative to its cell.
+# A tied climb: all copies of a rule move together
 #
-# An export has hundreds of rules, each of which sees too little to know where to go, and copies
-# that drift apart are no longer one rule for every rate. So what is perturbed and moved is the
-# scale-free table, and what is simulated its export.
-_PAIRS, _SPECIMENS_A_PAIR = 16, 2
+# An export has hundreds of rules, each with too few samples for a significant slope, and copies
+# that move apart would no longer act the same at every rate. The climb therefore perturbs and moves
+# the scale-free table, and simulates its export.
+_PAIRS, _SPECIMENS_PER_PAIR = 16, 2
 _PERTURBATION, _STEP_SIZE = 0.08, 0.01
-_AVERAGING = 0.95
-# As many usual differences are the most that one counts as.
-_FREAK = 5.0
+_AVERAGE_DECAY = 0.95
+# Score differences are clipped at this multiple of their median size.
+_OUTLIER_LIMIT = 5.0
 
 
 def tied_climb(
     table: RuleTable,
     spec: spec_pb2.DesignSpec,
     per_octave: int,
-    place: float,
+    position: float,
     *,
     seed: int,
     steps: int,
     evaluate: Evaluate,
 ) -> RuleTable:
-    """The scale-free table whose export scores better than its own, after so many steps of the
-    joint search on fresh networks that `seed` names. Raises ExportError."""
+    """Returns the scale-free table after `steps` steps that improve the score of its export.
+
+    The steps are those of the joint search, on fresh networks drawn with `seed`. Raises
+    ExportError.
+    """
     space = ActionSpace(spec.search.joint, table.rules)
     climb = Climb.start(table, space)
-    settings = Settings(_PERTURBATION, _STEP_SIZE, _PAIRS * _SPECIMENS_A_PAIR, _AVERAGING)
+    settings = Settings(_PERTURBATION, _STEP_SIZE, _PAIRS * _SPECIMENS_PER_PAIR, _AVERAGE_DECAY)
 
     def scores(coordinates: Coordinates, networks: int) -> list[float | None]:
         moved = space.with_actions(climb.table, space.clamped(coordinates))
-        absolute = exported(moved, spec, per_octave, place)
+        absolute = exported(moved, spec, per_octave, position)
         trial = evaluate_table(
-            spec, absolute, seed=networks, specimens=_SPECIMENS_A_PAIR, evaluate=evaluate
+            spec, absolute, seed=networks, specimens=_SPECIMENS_PER_PAIR, evaluate=evaluate
         )
         return [result.score for result in trial.results]
 
@@ -206,8 +218,7 @@ def tied_climb(
         pairs: list[tuple[Coordinates, float]] = []
         for pair in range(_PAIRS):
             networks = remy_simulator.mix(seed, step, pair)
-            signs = perturbation_noise(networks, pair, table.rule_count)
-            noise = np.array(signs).reshape(-1, 3)
+            noise = np.array(perturbation_noise(networks, pair, table.rule_count)).reshape(-1, 3)
             up = scores(climb.coordinates + _PERTURBATION * noise, networks)
             down = scores(climb.coordinates - _PERTURBATION * noise, networks)
             pairs.append((noise, _half_difference(up, down)))
@@ -216,7 +227,7 @@ def tied_climb(
 
 
 def _half_difference(up: Sequence[float | None], down: Sequence[float | None]) -> float:
-    """Of the mean scores of a pair; not a number where no network has a score of both."""
+    """Returns half the difference of a pair's mean scores; NaN if no network has both scores."""
     differences = [
         one - other
         for one, other in zip(up, down, strict=True)
@@ -226,26 +237,26 @@ def _half_difference(up: Sequence[float | None], down: Sequence[float | None]) -
 
 
 def _samples(pairs: Sequence[tuple[Coordinates, float]], regions: Regions) -> GradientSamples:
-    """What a step's pairs say about the gradient, of each its noise and half the difference."""
+    """Returns the gradient samples of a step from (noise, half the difference) of each pair."""
     differences = scaled_by_median(np.array([difference for _, difference in pairs])).tolist()
     known = [
-        (noise, min(max(difference, -_FREAK), _FREAK) / _PERTURBATION)
+        (noise, min(max(difference, -_OUTLIER_LIMIT), _OUTLIER_LIMIT) / _PERTURBATION)
         for (noise, _), difference in zip(pairs, differences, strict=True)
         if not math.isnan(difference)
     ]
 
-    # Sums of signs, which are exact.
-    of_regions = [
-        (np.array([noise[first:behind].sum(axis=0) for first, behind in regions.ranges]), size)
+    # The noise consists of signs, so the sums are exact.
+    by_region = [
+        (np.array([noise[first:end].sum(axis=0) for first, end in regions.ranges]), size)
         for noise, size in known
     ]
     return GradientSamples(
-        _moments(known, len(pairs[0][0])), _moments(of_regions, len(regions.ranges))
+        _moments(known, len(pairs[0][0])), _moments(by_region, len(regions.ranges))
     )
 
 
 def _moments(samples: Sequence[tuple[Coordinates, float]], rows: int) -> Moments:
-    """Of samples of so many rows, each a direction and a size, in the order of their pairs."""
+    """Returns the moments of samples of `rows` rows; each sample is a direction and a factor."""
     mean, squares = np.zeros((rows, 3)), np.zeros((rows, 3))
     for direction, size in samples:
         sample = direction.reshape(rows, 3) * size
@@ -257,11 +268,11 @@ def _moments(samples: Sequence[tuple[Coordinates, float]], rows: int) -> Moments
 
 @dataclass(frozen=True)
 class ExportLoss:
-    """The table and its export on the same networks."""
+    """The results of a table and of its export on the same networks."""
 
     scale_free: Summary
     exported: Summary
-    #: Mean of the differences by specimen, exported minus scale-free.
+    #: Mean over specimens of the score of the export minus that of the scale-free table.
     difference: Estimate | None
 
 
@@ -274,7 +285,7 @@ def measure_loss(
     specimens: int,
     evaluate: Evaluate,
 ) -> ExportLoss:
-    """Both on the networks that `remy-farm evaluate` draws."""
+    """Evaluates both tables on the networks that `remy-farm evaluate` draws with this seed."""
     before, after = (
         evaluate_table(spec, each, seed=seed, specimens=specimens, evaluate=evaluate)
         for each in (table, absolute)

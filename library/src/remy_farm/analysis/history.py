@@ -1,4 +1,4 @@
-"""A design's history, which plots and reports show."""
+"""Collects a design's history from its events, for plots and reports."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from remy_proto.v1 import progress_pb2
 
 @dataclass(frozen=True, slots=True)
 class StepPoint:
-    """The score, before a step, of the table that it tried to improve."""
+    """The score of the table before a step that improves a rule."""
 
     step: int
     visit: int
-    """Steps of one visit to a rule share their specimens; visits are counted from 0."""
+    """Number, from 0, of the visit to a rule; steps of one visit share their specimens."""
     score: float
     standard_error: float
 
 
 @dataclass(frozen=True, slots=True)
 class SizePoint:
-    """A table's number of rules since a rule was divided, or rules were merged."""
+    """The number of rules after a split or a merge."""
 
     step: int
     rules: int
@@ -29,25 +29,25 @@ class SizePoint:
 
 @dataclass(slots=True)
 class History:
-    """A design from its first step to its last, by increasing step."""
+    """The history of a design; every list is in order of the steps."""
 
     steps: list[StepPoint] = field(default_factory=list)
     epochs: list[progress_pb2.EpochRecord] = field(default_factory=list)
     splits: list[SizePoint] = field(default_factory=list)
-    rests: list[tuple[int, int]] = field(default_factory=list)
-    """(step at which the climb was found at rest, steps that nothing had moved for)"""
+    stalls: list[tuple[int, int]] = field(default_factory=list)
+    """(step at which the climb reported a stall, number of steps without movement before it)"""
     merges: list[SizePoint] = field(default_factory=list)
     cpu_seconds: list[tuple[int, float]] = field(default_factory=list)
-    """(step, CPU-seconds used when it was over), where a clock was read."""
+    """(step, CPU time in seconds after it), for steps whose event has a time."""
     wall_seconds: float | None = None
     simulated_packets: int = 0
     evaluations: int = 0
-    """Simulations of one specimen under one candidate."""
+    """Number of simulations, each of one specimen under one candidate."""
     finished: progress_pb2.DesignFinished | None = None
 
 
 def collect_history(events: Iterable[progress_pb2.ProgressEvent]) -> History:
-    """Sorts the events of a design, in their order, into a history."""
+    """Collects the events of a design, in their order, into a history."""
     history = History()
     visit = -1
     was_improving = False
@@ -71,7 +71,7 @@ def collect_history(events: Iterable[progress_pb2.ProgressEvent]) -> History:
             case "rule_split":
                 history.splits.append(SizePoint(event.step, event.rule_split.rules))
             case "climb_rested":
-                history.rests.append((event.step, event.climb_rested.steps))
+                history.stalls.append((event.step, event.climb_rested.steps))
             case "rules_merged":
                 history.merges.append(SizePoint(event.step, event.rules_merged.rules))
             case "epoch_finished":

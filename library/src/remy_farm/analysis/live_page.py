@@ -1,4 +1,4 @@
-"""The live network: the simulator in WebAssembly, in a page that loads nothing else (play/)."""
+"""Makes the page of the live network: the simulator in WebAssembly, without external resources."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from google.protobuf import json_format
 from remy_farm.remycc import RemyCC
 from remy_proto.v1 import rule_table_pb2
 
-#: As built by scripts/live_page.py.
+#: Files that scripts/live_page.py builds from play/.
 BUILT: Final = resources.files("remy_farm") / "live"
 _TABLES: Final = '<script type="application/json" id="tables">'
 _SIMULATOR: Final = '<script type="text/plain" id="simulator">'
 
 
 def live_network_page(remyccs: Mapping[str, RemyCC]) -> str:
-    """The page with these tables by name; the first is the one that its presets are about.
+    """Returns the page with these tables by name. Its presets use the first table.
 
-    Its own Content-Security-Policy lets it load nothing, wherever it is hosted or opened.
+    The page's own Content-Security-Policy forbids it to load anything, wherever it is opened.
     """
     page = (BUILT / "page.html").read_text(encoding="utf-8")
     simulator = base64.b64encode((BUILT / "simulator.wasm").read_bytes()).decode("ascii")
     tables = [{"name": name, "json": table_tree(remycc)} for name, remycc in remyccs.items()]
-    # Within a script element only "<" can mean anything.
+    # "<" is the only character with a special meaning within a script element.
     text = json.dumps(tables, separators=(",", ":")).replace("<", "\\u003c")
     return page.replace(_TABLES, _TABLES + text).replace(_SIMULATOR, _SIMULATOR + simulator)
 
 
 def policy_within() -> str:
-    """What a page must allow that has the live network in a frame."""
+    """Returns the Content-Security-Policy directives for a page that embeds the live network."""
     page = (BUILT / "page.html").read_text(encoding="utf-8")
     rights = re.search(r"script-src [^;]*", page)
     assert rights is not None
@@ -42,7 +42,7 @@ def policy_within() -> str:
 
 
 def table_tree(remycc: RemyCC) -> dict[str, object]:
-    """The table as the page reads it, which is the JSON form of the message RuleTable."""
+    """Returns the table as the page reads it: the JSON form of the message RuleTable."""
     message = rule_table_pb2.RuleTable()
     message.CopyFrom(remycc.to_message())
     message.ClearField("dna_metadata")

@@ -1,11 +1,11 @@
-"""Sibling rules that can be merged without loss, or are not worth their price."""
+"""Merges sibling rules whose merge costs no score, or less than a given price per rule."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from remy_farm.analysis.explain import NetworkSample, OnProgress, PairedScores, unheard
+from remy_farm.analysis.explain import NetworkSample, OnProgress, PairedScores, no_progress
 from remy_farm.analysis.trees import (
     ActionScale,
     Branch,
@@ -20,65 +20,66 @@ from remy_farm.remycc import ReadableRule, readable_rules, start_rule
 from remy_simulator import RuleTable
 from remy_simulator.messages import Action
 
-# A loss of fewer standard errors may be chance.
+# A loss of at most this many standard errors is not significant.
 _STANDARD_ERRORS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class WeighedRule:
-    """An action and how often it was used."""
+    """An action, and the number of look-ups that used it."""
 
     action: Action
     uses: int
 
 
 Path = tuple[int, ...]
-"""The way from the root to a node: the numbers of the children."""
+"""Path from the root to a node: the index of the child at each level."""
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """One inner node tried as a single rule."""
+    """The evaluation of one inner node as a single rule."""
 
     rule: ReadableRule
-    """What the node's rules became; `number` is that in the table with this merge alone."""
+    """The merged rule; `number` is its number in the table with this merge only."""
     rules: int
-    """How many rules it took the place of."""
+    """Number of rules that were merged."""
     difference: Estimate | None
-    """Score with this merge alone minus score without, on top of what earlier rounds merged."""
+    """Score with this merge only, minus the score before the round."""
     accepted: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Merging:
-    """A table, and the same with all accepted merges."""
+    """The result of merging the rules of a table."""
 
     table: RuleTable
+    """The table after all accepted merges."""
     merges: tuple[Merge, ...]
-    """All that were tried, in the order in which they were weighed."""
+    """All merges that were evaluated, in the order in which they were considered."""
     scores: PairedScores
-    """Of the original table and the merged one, on the specimens that merges were chosen on."""
+    """Scores of the original and the merged table, on the specimens of the search for merges."""
     fresh: PairedScores
-    """The same on specimens that nothing was chosen on."""
+    """Scores of both tables on fresh specimens, which have no selection bias."""
 
 
 def merge_siblings(
     table: RuleTable,
     sample: NetworkSample,
-    on_progress: OnProgress = unheard,
+    on_progress: OnProgress = no_progress,
     price: float | None = None,
 ) -> Merging:
-    """Merges inner nodes whose children are all rules, while the table loses nothing by it.
+    """Merges inner nodes whose children are all rules, as long as the table's score does not fall.
 
     A merged rule has the mean action of the rules, weighted by their use. In each round every such
-    node is tried alone. Then, from the best on, those that lose less than two standard errors alone
-    are applied one upon the other, and stay if the table so far loses less than two standard errors
-    against the original. Rounds follow until none merges anything, because merged rules may make
-    their parent one whose children are all rules. The rule with which scale-free rules begin has no
-    siblings: it is in other units.
+    node is evaluated alone. Nodes that lose at most two standard errors are then merged one after
+    another, the best first. A merge is kept if the table so far loses at most two standard errors
+    against the original. A merge can make the parent a node whose children are all rules, so rounds
+    follow until one has no new node. The start rule of scale-free rules has other units and is not
+    merged.
 
-    With a `price`, in the objective's unit, a rule is kept only if it is worth that much: a merge
-    may lose the price of each rule that it saves, alone, and with all before it.
+    With a `price` per rule, in the objective's unit, a merge may lose the price of each rule that
+    it saves: alone, and together with all merges before it.
     """
     scale = ActionScale((table.action(rule) for rule in range(table.rule_count)), table.rules)
     original = sample.trial(table)
@@ -87,7 +88,7 @@ def merge_siblings(
     )
     current = original
     merges: list[Merge] = []
-    tried: set[Path] = set()
+    evaluated: set[Path] = set()
     rounds = 0
 
     def is_accepted(difference: Estimate | None, saved: int) -> bool:
@@ -95,16 +96,16 @@ def merge_siblings(
             return is_without_loss(difference)
         return difference is not None and -difference.mean <= price * saved
 
-    while paths := [path for path in _families(tree, table) if path not in tried]:
+    while paths := [path for path in _mergeable_nodes(tree, table) if path not in evaluated]:
         rounds += 1
-        tried.update(paths)
+        evaluated.update(paths)
         alone: list[tuple[Path, Estimate | None]] = []
         saved = {path: _siblings(tree, path) - 1 for path in paths}
         for path in paths:
             on_progress(f"merges, round {rounds}", len(alone), len(paths))
             trial = sample.trial(_to_table(_merged(tree, path, scale), table))
             alone.append((path, sample.scores(current, trial).difference))
-        begin = tree
+        tree_before = tree
         ranked = sorted(alone, key=lambda one: _preference(one[1]) - (price or 0.0) * saved[one[0]])
         for number, (path, difference) in enumerate(ranked):
             on_progress(f"merges, round {rounds}, together", number, len(ranked))
@@ -118,7 +119,7 @@ def merge_siblings(
                 )
                 if accepted:
                     tree, current = candidate, trial
-            merges.append(_describe(begin, path, scale, table, difference, accepted))
+            merges.append(_describe(tree_before, path, scale, table, difference, accepted))
     merged = _to_table(tree, table)
     fresh = sample.fresh()
     return Merging(
@@ -130,7 +131,7 @@ def merge_siblings(
 
 
 def is_without_loss(difference: Estimate | None) -> bool:
-    """Whether the loss is at most two standard errors; of one specimen, whether there is none."""
+    """Tells whether a loss is at most two standard errors; without an error, whether it is zero."""
     if difference is None:
         return False
     return -difference.mean <= _STANDARD_ERRORS * (difference.standard_error or 0.0)
@@ -146,18 +147,18 @@ def _describe(
 ) -> Merge:
     merged = _merged(tree, path, scale)
     rows = list(_rules(merged))
-    number = [place for place, _ in rows].index(path)
+    number = [position for position, _ in rows].index(path)
     readable = readable_rules(_to_table(merged, table), [rule.uses for _, rule in rows])[number]
     return Merge(readable, _siblings(tree, path), difference, accepted)
 
 
 def _siblings(tree: Tree[WeighedRule], path: Path) -> int:
-    """How many rules are right below a node."""
-    return sum(place[:-1] == path for place, _ in _rules(tree))
+    """Returns the number of rules directly below a node."""
+    return sum(position[:-1] == path for position, _ in _rules(tree))
 
 
-def _families(tree: Tree[WeighedRule], like: RuleTable) -> list[Path]:
-    """The inner nodes whose children are all rules, none of them that of a start."""
+def _mergeable_nodes(tree: Tree[WeighedRule], like: RuleTable) -> list[Path]:
+    """Returns the inner nodes whose children are all rules, and not the start rule."""
     start = start_rule(_to_table(tree, like))
     parents = [] if start is None else [[path for path, _ in _rules(tree)][start][:-1]]
     return [path for path in _parents_of_rules(tree) if path not in parents]
@@ -181,7 +182,7 @@ def _rules(tree: Tree[WeighedRule], path: Path = ()) -> Iterator[tuple[Path, Wei
 
 
 def _merged(tree: Tree[WeighedRule], path: Path, scale: ActionScale) -> Tree[WeighedRule]:
-    """The tree with the node at `path` made one rule."""
+    """Returns the tree with the node at `path` merged into one rule."""
     if path and isinstance(tree, Branch):
         children = list(tree.children)
         children[path[0]] = _merged(children[path[0]], path[1:], scale)

@@ -1,4 +1,4 @@
-"""Plots: the score of a design, throughput over delay, campaigns and curves of searches."""
+"""Draws plots: the score of a design, throughput and delay, campaigns, and rules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from remy_farm.analysis.history import History, SizePoint, StepPoint
 from remy_farm.remycc import ReadableRule
 from remy_proto.v1 import progress_pb2
 
-# Distinct for colour-blind readers, and again from the first for more searches than colours.
+# Colours that colour-blind readers can tell apart; plots with more curves repeat them.
 COLORS = ("#0b63a5", "#c2560c", "#117a55", "#8a3b8f", "#b8860b", "#444c55")
 FIRST = "#c2560c"
 FINAL = "#0b63a5"
@@ -37,7 +37,7 @@ _DOTS_PER_INCH = 160
 
 
 def new_figure(width_inches: float, height_inches: float) -> tuple[Figure, Axes]:
-    """A figure with one pair of axes, left and bottom lines only."""
+    """Makes a figure with one plot, which has only its left and bottom lines."""
     figure = Figure(figsize=(width_inches, height_inches), dpi=_DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
@@ -48,13 +48,16 @@ def new_figure(width_inches: float, height_inches: float) -> tuple[Figure, Axes]
 def new_axes(
     width_inches: float, height_inches: float, rows: str, order: str
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with several, laid out by letters in rows ("ab;cb"); `order` has them in turn."""
+    """Makes a figure with several plots, laid out by letters in rows such as "ab;cb".
+
+    Returns the figure, and the plots in the order of the letters in `order`.
+    """
     figure = Figure(figsize=(width_inches, height_inches), dpi=_DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
-    found = figure.subplot_mosaic(rows)
-    for axes in found.values():
+    plots = figure.subplot_mosaic(rows)
+    for axes in plots.values():
         _style(axes)
-    return figure, [found[letter] for letter in order]
+    return figure, [plots[letter] for letter in order]
 
 
 def _style(axes: Axes) -> None:
@@ -66,26 +69,26 @@ def _style(axes: Axes) -> None:
 
 
 def label_axes(axes: Axes, *, title: str, x: str, y: str) -> None:
-    """Title above the left edge, axis labels with units."""
+    """Sets the title, aligned left, and the axis labels."""
     axes.set_title(title, loc="left", fontsize=12.5, color=INK, pad=10)
     axes.set_xlabel(x, fontsize=10.5, color=INK)
     axes.set_ylabel(y, fontsize=10.5, color=INK)
 
 
 def to_png(figure: Figure) -> bytes:
-    """The figure as a PNG file that is the same for the same data."""
+    """Returns the figure as PNG; the same data always give the same bytes."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", facecolor="white", metadata={"Software": None})
     return buffer.getvalue()
 
 
-# With more epochs than this their lines would cover the plot.
-_MOST_EPOCH_LINES = 40
+# Epochs are marked by lines unless there are more than this number.
+_MAX_EPOCH_LINES = 40
 _CPU_TICKS = 5
 
 
 def draw_score(history: History) -> Figure:
-    """The score of the working table at each step, and of epochs' tables as validated."""
+    """Draws the score of the table at each step, and the validation score of each epoch."""
     figure, axes = new_figure(8.0, 4.6)
     axes.grid(visible=False, axis="x")
     _draw_steps(axes, history.steps)
@@ -106,7 +109,7 @@ def plot_score(history: History) -> bytes:
 
 
 def _draw_steps(axes: Axes, points: Sequence[StepPoint]) -> None:
-    """Each visit to a rule has specimens of its own: the line is broken where they change."""
+    """Draws the scores of steps; the line breaks between visits, which have other specimens."""
     rows: list[tuple[float, float, float]] = []
     for earlier, point in zip([None, *points], points, strict=False):
         if earlier is not None and earlier.visit != point.visit:
@@ -128,7 +131,7 @@ def _draw_steps(axes: Axes, points: Sequence[StepPoint]) -> None:
 
 
 def _draw_epochs(axes: Axes, epochs: Sequence[progress_pb2.EpochRecord]) -> None:
-    if len(epochs) <= _MOST_EPOCH_LINES:
+    if len(epochs) <= _MAX_EPOCH_LINES:
         for epoch in epochs:
             axes.axvline(epoch.step, color=MUTED, linewidth=0.7, alpha=0.5)
     kept = [epoch for epoch in epochs if epoch.comparison.accepted]
@@ -172,7 +175,7 @@ def _mark_sizes(axes: Axes, points: Sequence[SizePoint], marker: str, what: str)
 
 
 def _add_cpu_axis(axes: Axes, cpu_seconds: Sequence[tuple[int, float]]) -> None:
-    """CPU time along the top, at the steps where round numbers of seconds were passed."""
+    """Adds an axis of CPU time at the top, with ticks at round numbers of seconds."""
     if len(cpu_seconds) < 2:
         return
     total = cpu_seconds[-1][1]
@@ -189,13 +192,13 @@ def _add_cpu_axis(axes: Axes, cpu_seconds: Sequence[tuple[int, float]]) -> None:
     top.set_xlabel("CPU time", fontsize=9, color=MUTED, loc="left")
 
 
-# Delays that span more than this factor are shown on a logarithmic axis.
+# Delays whose ratio of maximum to minimum exceeds this are drawn on a logarithmic axis.
 _LARGEST_LINEAR_SPAN = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """One table's specimens: a point each of (delay over RTT, throughput over link rate)."""
+    """The points of one table, one per specimen: (delay over RTT, throughput over link rate)."""
 
     name: str
     color: str
@@ -205,9 +208,9 @@ class Cloud:
 def draw_throughput_delay(
     clouds: Sequence[Cloud], title: str = "Throughput and delay on fresh specimens"
 ) -> Figure:
-    """Every specimen, the medians, and ellipses of one standard deviation.
+    """Draws the specimens of each table, their median, and an ellipse of one standard deviation.
 
-    Each ellipse is the contour of the two-dimensional normal distribution of maximum likelihood
+    The ellipse is the contour of a two-dimensional normal distribution fitted by maximum likelihood
     in the coordinates of the axes. Clouds without points are left out.
     """
     figure, axes = new_figure(7.2, 5.0)
@@ -239,7 +242,7 @@ def plot_throughput_delay(clouds: Sequence[Cloud]) -> bytes:
 
 
 def one_sigma_ellipse(points: Sequence[tuple[float, float]]) -> np.ndarray | None:
-    """The contour one standard deviation from the mean, 2 x 121 coordinates; None of < 3 points."""
+    """Returns the contour at one standard deviation, 2 x 121 coordinates; None if < 3 points."""
     if len(points) < 3:
         return None
     samples = np.array(points).T
@@ -283,12 +286,12 @@ def _use_logarithmic_delays(axes: Axes) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-# More names than this would leave no room; the page has them beside their numbers.
-_MOST_NAMES = 12
+# Members are named in the plot unless there are more than this number; the page lists all names.
+_MAX_NAMES = 12
 
 
 def draw_members(records: Sequence[MemberRecord]) -> Figure:
-    """The medians. Filled: no other member has as much throughput at as little delay."""
+    """Draws the medians of throughput and delay of each member; Pareto-optimal ones are filled."""
     figure, axes = new_figure(8.0, 5.4)
     points = [point(record) for record in records]
     best = undominated(points)
@@ -302,23 +305,28 @@ def draw_members(records: Sequence[MemberRecord]) -> Figure:
             alpha=0.5,
         )
     numbers: dict[tuple[float, float], list[str]] = {}
-    for number, (place, is_best) in enumerate(zip(points, best, strict=True), start=1):
-        if place is None:
+    for number, (member, is_best) in enumerate(zip(points, best, strict=True), start=1):
+        if member is None:
             continue
-        numbers.setdefault(place, []).append(str(number))
+        numbers.setdefault(member, []).append(str(number))
         axes.plot(
-            *place,
+            *member,
             marker="o",
             markersize=7,
             linestyle="none",
             color=FINAL,
             markerfacecolor=FINAL if is_best else "white",
         )
-    for place, here in numbers.items():
+    for position, at_position in numbers.items():
         axes.annotate(
-            ", ".join(here), place, xytext=(6, 5), textcoords="offset points", fontsize=9, color=INK
+            ", ".join(at_position),
+            position,
+            xytext=(6, 5),
+            textcoords="offset points",
+            fontsize=9,
+            color=INK,
         )
-    if 0 < len(records) <= _MOST_NAMES:
+    if 0 < len(records) <= _MAX_NAMES:
         figure.legend(
             handles=[
                 Line2D([], [], linestyle="none", label=f"{number}  {record.name}")
@@ -347,20 +355,20 @@ def plot_members(records: Sequence[MemberRecord]) -> bytes:
 
 
 def point(record: MemberRecord) -> tuple[float, float] | None:
-    """(delay over RTT, throughput over link rate); None if no packet was received."""
+    """Returns (delay over RTT, throughput over link rate); None if no packet was received."""
     comparison = record.comparison
     if comparison.delay_over_rtt is None or comparison.throughput_over_link_rate is None:
         return None
     return comparison.delay_over_rtt, comparison.throughput_over_link_rate
 
 
-# Bars of more rules than this could not be read.
-_MOST_BARS = 24
+# Maximum number of rules in a plot.
+_MAX_BARS = 24
 
 
 def draw_rules(rules: Sequence[ReadableRule], name: str) -> Figure:
-    """Draws each rule's change of the window and its pacing, the most-used rules first."""
-    ranked = sorted(rules, key=lambda rule: (-(rule.use_share or 0), rule.number))[:_MOST_BARS]
+    """Draws the action of each rule as bars, the most-used rules first."""
+    ranked = sorted(rules, key=lambda rule: (-(rule.use_share or 0), rule.number))[:_MAX_BARS]
     figure, panels = new_axes(11.0, 1.6 + 0.24 * len(ranked), "mit", "mit")
     is_relative = any(rule.is_relative for rule in ranked)
     values = [
@@ -374,9 +382,9 @@ def draw_rules(rules: Sequence[ReadableRule], name: str) -> Figure:
             [rule.intersend_ms for rule in ranked],
         ),
     ]
-    places = np.arange(len(ranked))
+    positions = np.arange(len(ranked))
     for panel, (label, widths) in zip(panels, values, strict=True):
-        panel.barh(places, widths, color=FINAL, height=0.7)
+        panel.barh(positions, widths, color=FINAL, height=0.7)
         panel.grid(visible=False, axis="y")
         panel.invert_yaxis()
         label_axes(panel, title="", x=label, y="")
@@ -385,6 +393,6 @@ def draw_rules(rules: Sequence[ReadableRule], name: str) -> Figure:
         f"{rule.number}" + ("" if rule.use_share is None else f"  ({100 * rule.use_share:.3g} %)")
         for rule in ranked
     ]
-    panels[0].set_yticks(places, shown)
+    panels[0].set_yticks(positions, shown)
     label_axes(panels[0], title=f"Rules of {name}", x=values[0][0], y="rule")
     return figure

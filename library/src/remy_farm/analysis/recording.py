@@ -1,4 +1,4 @@
-"""What happened on one network over time: rows for a file, and a picture."""
+"""Converts a simulation's recording over time to rows for a file, and plots it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _BITS_PER_MS_IN_MBPS = 1000.0
 
 @dataclass(frozen=True)
 class Recording:
-    """One network, seen in equal steps of time; matrices have a row for each time."""
+    """The state of one network at equal time steps; matrices have one row per time."""
 
     kinds: Sequence[str]
-    """Of each sender."""
+    """Kind of each sender."""
     links: Sequence[str]
-    """What links are called; empty text where there is one."""
+    """Names of the links; a single empty string if there is only one link."""
     time_ms: np.ndarray
     is_on: np.ndarray
     window_packets: np.ndarray
@@ -37,34 +37,34 @@ class Recording:
     rtt_ms: np.ndarray
     """0 before the first ACK."""
     queue_packets: np.ndarray
-    """By link."""
+    """Queue length by link."""
     drops: np.ndarray
-    """By the link's queue, of all senders, since the row before."""
+    """Packets of all senders dropped by each link's queue since the previous row."""
 
     def columns(self) -> Columns:
-        """Of a row for each sender at each time; the queues' state is repeated in each."""
+        """Returns the columns of the rows; there is one row per sender and time."""
         kinds: dict[str, type] = {
             "time_ms": float,
             "sender": int,
             "kind": str,
             "on": bool,
             "window_packets": float,
-            # Received since the row before.
+            # Throughput since the previous row.
             "rate_mbps": float,
-            # Of the last ACK.
+            # RTT of the last ACK.
             "rtt_ms": float,
-            **{name: int for link in self.links for name in _of_link(link)},
+            **{name: int for link in self.links for name in _link_columns(link)},
         }
         return {name: (kind, itemgetter(name)) for name, kind in kinds.items()}
 
     def rows(self) -> list[Row]:
-        """By `columns`."""
+        """Returns the rows, with the values of `columns`; rows of one time repeat its queues."""
         queues = [
             {
                 name: int(values[step, link])
-                for link, called in enumerate(self.links)
+                for link, link_name in enumerate(self.links)
                 for name, values in zip(
-                    _of_link(called), (self.queue_packets, self.drops), strict=True
+                    _link_columns(link_name), (self.queue_packets, self.drops), strict=True
                 )
             }
             for step in range(len(self.time_ms))
@@ -85,7 +85,7 @@ class Recording:
         ]
 
 
-def _of_link(name: str) -> tuple[str, str]:
+def _link_columns(name: str) -> tuple[str, str]:
     return (f"queue_packets_{name}", f"drops_{name}") if name else ("queue_packets", "drops")
 
 
@@ -96,13 +96,13 @@ def recording_of(
     links: Sequence[str],
     every_ms: float,
 ) -> Recording:
-    """What the simulator has recorded of a specimen."""
+    """Converts the simulator's recording of a specimen."""
     steps = len(seen.time_ms)
 
     def matrix(values: Sequence[float], width: int = len(kinds)) -> np.ndarray:
         return np.array(values, dtype=float).reshape(steps, width)
 
-    # Behind those that have names may be one for ACKs.
+    # An unnamed link for ACKs may follow the named ones.
     width = len(seen.waiting_packets) // max(steps, 1)
     megabits = packet_bytes(specimen.bottleneck) * _BITS_PER_BYTE / _BITS_PER_MS_IN_MBPS
     received = np.diff(matrix(seen.packets_received), axis=0, prepend=0.0)
@@ -121,7 +121,7 @@ def recording_of(
 
 @dataclass(frozen=True)
 class SenderPoint:
-    """Where a sender stands in the picture of throughput against delay."""
+    """A sender's point in the plot of throughput against delay."""
 
     kind: str
     throughput_mbps: float
@@ -129,9 +129,9 @@ class SenderPoint:
 
 
 def recording_of_simulation(simulation: Simulation, links: Sequence[str]) -> Recording:
-    """The recording of a simulation over time. Raises ValueError where nothing was recorded."""
+    """Returns the recording of a simulation. Raises ValueError if nothing was recorded."""
     if simulation.recording is None:
-        raise ValueError("nothing was recorded over time; simulate with record_every_ms")
+        raise ValueError("the simulation has no recording; simulate with record_every_ms")
     return recording_of(
         simulation.recording,
         simulation.specimen,
@@ -142,7 +142,7 @@ def recording_of_simulation(simulation: Simulation, links: Sequence[str]) -> Rec
 
 
 def sender_points(simulation: Simulation) -> list[SenderPoint]:
-    """Every sender that received packets."""
+    """Returns a point for every sender that received packets."""
     return [
         SenderPoint(name, sender.throughput_mbps, sender.delay_ms)
         for name, sender in zip(simulation.kind_names, simulation.senders, strict=True)
@@ -150,15 +150,16 @@ def sender_points(simulation: Simulation) -> list[SenderPoint]:
     ]
 
 
-# Lines of more senders than this cover each other.
-_MOST_LINES = 24
+# Maximum number of senders whose windows are drawn.
+_MAX_LINES = 24
+# Maximum number of points of a line; about the width of the plot in pixels.
 _PIXELS = 1200
 
 
 def draw_recording(recording: Recording, points: Sequence[SenderPoint]) -> Figure:
-    """Queue with its drops and windows over time, and throughput against delay.
+    """Draws queues with their drops, and windows, over time, and throughput against delay.
 
-    Delay grows to the left, so that what is better is above and to the right.
+    Delay grows to the left, so that better senders are further up and to the right.
     """
     from matplotlib.lines import Line2D
 
@@ -169,13 +170,13 @@ def draw_recording(recording: Recording, points: Sequence[SenderPoint]) -> Figur
     figure, (queue, windows, plane) = new_axes(12.0, 6.2, "qp;wp", "qwp")
     seconds = recording.time_ms / 1000.0
     step = max(1, len(seconds) // _PIXELS)
-    for link, called in enumerate(recording.links):
-        shade = COLORS[-1 - link % len(COLORS)] if called else MUTED
-        # The highest of what one pixel stands for is what is to be seen.
+    for link, link_name in enumerate(recording.links):
+        shade = COLORS[-1 - link % len(COLORS)] if link_name else MUTED
+        # A pixel shows the maximum of its time steps.
         peaks = np.maximum.reduceat(
             recording.queue_packets[:, link], np.arange(0, len(seconds), step)
         )
-        if not called:
+        if not link_name:
             queue.fill_between(
                 seconds[::step], peaks, color=shade, alpha=0.35, linewidth=0, step="post"
             )
@@ -185,7 +186,7 @@ def draw_recording(recording: Recording, points: Sequence[SenderPoint]) -> Figur
             color=shade,
             linewidth=0.9,
             drawstyle="steps-post",
-            label=f"link {called}",
+            label=f"link {link_name}",
         )
     if any(recording.links):
         queue.legend(frameon=False, fontsize=8.5, labelcolor=INK, loc="upper left")
@@ -206,7 +207,7 @@ def draw_recording(recording: Recording, points: Sequence[SenderPoint]) -> Figur
     marks = f"; ticks above: {drops} dropped" if drops else ""
     queues = "Queues" if len(recording.links) > 1 else "Queue"
     label_axes(queue, title=f"{queues}{marks}", x="", y="packets")
-    for sender, name in list(enumerate(recording.kinds))[:_MOST_LINES]:
+    for sender, name in list(enumerate(recording.kinds))[:_MAX_LINES]:
         on = np.where(recording.is_on[::step, sender] > 0, 1.0, np.nan)
         windows.plot(
             seconds[::step],

@@ -1,4 +1,4 @@
-"""A design's report: what it gained, as two plots and a page that loads nothing else."""
+"""Writes a design's report: a self-contained page, and two plots."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from remy_farm.analysis.wording import (
     count,
     duration,
     finished_sentence,
+    format_estimate,
     number,
-    several,
-    with_error,
+    plural,
 )
 from remy_farm.evaluation.measures import Estimate, Evaluate, Trial, estimate, evaluate_table
 from remy_farm.files import write_file
 from remy_farm.remycc import (
     ReadableRule,
     RemyCC,
+    clock_precision_sentence,
     readable_rules,
-    sentence_of_clocks,
 )
 from remy_farm.specification import validation_specimens
 from remy_proto.v1 import progress_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import RuleTable, signals
 
-# Names the report's networks under a design's seed. Those of the search are named by small numbers.
+# Random-stream key of the report's networks. Streams of the search have small numbers in its place.
 _REPORT = 0x7265706F7274
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """Two tables on the same networks, which the search has not seen."""
+    """Two tables evaluated on the same networks, which the search has not used."""
 
     first: Trial
     final: Trial
     seed: int
-    """Draws the networks: `remy-farm evaluate` with this seed makes the trials again."""
+    """Seed of the networks; `remy-farm evaluate` with this seed repeats the trials."""
 
     def score(self) -> Estimate | None:
-        """Mean over specimens of the difference in score, final minus first."""
+        """Returns the mean over specimens of the difference in score, final minus first."""
         return estimate(
             [
                 after.score - before.score
@@ -65,8 +65,11 @@ def measure_gain(
     *,
     evaluate: Evaluate,
 ) -> Gain:
-    """Tries both tables, or all that are designed together, on as many fresh specimens as the
-    search validates its epochs on."""
+    """Evaluates the first and the final tables on fresh specimens.
+
+    Several tables that are designed together are evaluated together. The number of specimens is
+    that of the search's validation.
+    """
     seed = remy_simulator.mix(spec.search.seed, _REPORT)
     specimens = validation_specimens(spec)
     trials = [
@@ -86,31 +89,31 @@ REPORT_FILES = (REPORT_HTML, SCORE_PNG, THROUGHPUT_DELAY_PNG)
 
 @dataclass(frozen=True, slots=True)
 class ReportContent:
-    """One finished design."""
+    """The content of a report on a finished design."""
 
     name: str
     spec_yaml: str
     seed: int
     versions: Mapping[str, str]
-    """Of what made the design, by name."""
+    """Versions of the programs that made the design, by name."""
     history: History
     table: RuleTable
-    """The design's result."""
+    """The published table."""
     gain: Gain
     files: Sequence[str]
-    """Names of the files beside the report, in the order to show them."""
+    """Names of the files in the report's directory, in the order of display."""
 
 
 def action_head(rules: int) -> tuple[str, str, str]:
-    """What `action_cells` hold for tables of this kind."""
+    """Returns the column heads of `action_cells`, for this kind of rules."""
     is_absolute = rules == rule_table_pb2.RULES_ABSOLUTE
     return ("window multiple", "increment", "intersend ms" if is_absolute else "interval")
 
 
 def region_cells(rule: ReadableRule, domain_upper: float) -> list[str]:
-    """The interval of each signal of the table, in its order; EWMAs in ms.
+    """Returns the interval of each signal of a rule's region, in the order of the table's signals.
 
-    slow_rec_ratio is told as the age that has it while packets arrive at an even pace.
+    EWMAs are in ms. slow_rec_ratio is shown as an age (see `age_acks`).
     """
     return [
         (_ages(low, high, domain_upper) if signal == _AGE else None)
@@ -120,7 +123,10 @@ def region_cells(rule: ReadableRule, domain_upper: float) -> list[str]:
 
 
 def action_cells(rule: ReadableRule) -> tuple[str, str, str]:
-    """As `action_head` says; where the rules of a table differ in units, with their units."""
+    """Returns the cells of a rule's action, for the columns of `action_head`.
+
+    Cells have units if the rules of the table have different ones.
+    """
     multiple = f"{rule.window_multiple:.6g}"
     if rule.is_relative:
         return (multiple, f"{rule.window_increment:+.4g} %", f"{rule.intersend_ms:.4g} x")
@@ -131,14 +137,17 @@ def action_cells(rule: ReadableRule) -> tuple[str, str, str]:
 
 
 def use_cell(rule: ReadableRule) -> str:
-    """The share of all look-ups."""
+    """Returns the rule's share of all look-ups, in percent."""
     if rule.use_share is None:
         return "-"
     return "0" if rule.use_share == 0 else f"{100 * rule.use_share:.3g} %"
 
 
 def _threshold(value: float) -> str:
-    """Six digits, or the distance from 1: no RTT ratio is less, and many are hardly more."""
+    """Formats a threshold with six digits, or as 1 plus a difference if that would show as 1.
+
+    RTT ratios are at least 1, and many thresholds are only slightly above.
+    """
     text = f"{value:.6g}"
     if text == "1" and value != 1:
         return f"1 {'+' if value > 1 else '-'} {abs(value - 1):.2g}"
@@ -166,15 +175,15 @@ _UNITS: Final = {
     name: _PRINTED_IN[form.printed_in] for name, form in signals.FORMS.items() if form.printed_in
 }
 _AGE: Final = "slow_rec_ratio"
-# Later the ratio tells a change of rate rather than an age.
+# At greater ages the ratio depends on changes of the rate rather than on the age.
 _OLDEST_ACKS: Final = 1000
 
 
 def age_acks(slow_rec_ratio: float) -> int | None:
-    """The number of intervals between ACKs after which senders have this slow_rec_ratio or more.
+    """Returns the number of ACK intervals after which slow_rec_ratio reaches this value.
 
-    Of packets that arrive at an even pace: (1 - (255/256)^k) / (1 - (7/8)^k) after k of them. None
-    for what no sender is as young as, and for what is more than a thousand.
+    If packets arrive at equal intervals, it is (1 - (255/256)^k) / (1 - (7/8)^k) after k of them.
+    Returns None for ages of at most 1 and of more than 1,000.
     """
     ages = range(1, _OLDEST_ACKS + 1)
     age = 1 + bisect_left(ages, slow_rec_ratio * (1 - _ROUNDING), key=_slow_rec_ratio)
@@ -189,7 +198,7 @@ def _slow_rec_ratio(age: int) -> float:
 
 
 def _ages(low: float, high: float, domain_upper: float) -> str | None:
-    """The interval in ages, if all its ends are ages."""
+    """Formats an interval of slow_rec_ratio in ages; None if one of its ends has no age."""
     ends = [end for end in (low, high) if end not in (0, domain_upper)]
     ages = {end: age for end in ends if (age := age_acks(end)) is not None}
     if not ends or len(ages) < len(ends):
@@ -197,12 +206,12 @@ def _ages(low: float, high: float, domain_upper: float) -> str | None:
     return f"age {_interval(low, high, domain_upper, lambda end: str(ages[end]))} ACKs"
 
 
-# Tables longer than this show their most telling rows only.
-_MOST_ROWS = 40
+# A longer table is cut to this number of rows.
+_MAX_ROWS = 40
 
 
 def render(content: ReportContent, *, score_png: bytes, throughput_delay_png: bytes) -> str:
-    """The page as HTML."""
+    """Returns the report's page as HTML."""
     sections = _sections(content, score_png, throughput_delay_png)
     return wording.document(
         title=f"{content.name}: a RemyCC", sections=sections, policy=policy_within()
@@ -234,8 +243,8 @@ def _sections(content: ReportContent, score_png: bytes, delay_png: bytes) -> Ite
             "down) rules were merged."
         ),
     )
-    for step, steps in content.history.rests:
-        yield wording.paragraph(f"At step {step} {wording.rest_sentence(steps)}.")
+    for step, steps in content.history.stalls:
+        yield wording.paragraph(f"At step {step} {wording.stall_sentence(steps)}.")
     yield from _epochs(content.history.epochs)
     yield "<h2>The rules</h2>"
     yield _rules(content)
@@ -258,16 +267,17 @@ def _verdict(content: ReportContent) -> str:
         return "No sender could be scored on the fresh specimens."
     first = content.gain.first.summary()
     return (
-        f"On {several(gain.count, 'fresh specimen')} the RemyCC scores "
-        f"{with_error(summary.score)}, where the first table scores {with_error(first.score)}: "
-        f"a gain of {with_error(gain, signed=True)} (means and standard errors)."
+        f"On {plural(gain.count, 'fresh specimen')} the RemyCC scores "
+        f"{format_estimate(summary.score)}, where the first table scores "
+        f"{format_estimate(first.score)}: a gain of {format_estimate(gain, signed=True)} (means "
+        "and standard errors)."
     )
 
 
 def _figures(content: ReportContent) -> Iterator[tuple[str, str, str]]:
     first, final = content.gain.first.summary(), content.gain.final.summary()
     history = content.history
-    yield "score", with_error(final.score), f"from {with_error(first.score)}"
+    yield "score", format_estimate(final.score), f"from {format_estimate(first.score)}"
     yield (
         "throughput / link rate, median",
         number(final.throughput_over_link_rate, 3),
@@ -278,7 +288,7 @@ def _figures(content: ReportContent) -> Iterator[tuple[str, str, str]]:
         number(final.delay_over_rtt, 3),
         f"from {number(first.delay_over_rtt, 3)}",
     )
-    yield "rules", str(content.table.rule_count), f"after {several(len(history.epochs), 'epoch')}"
+    yield "rules", str(content.table.rule_count), f"after {plural(len(history.epochs), 'epoch')}"
     yield "packets simulated", count(history.simulated_packets), ""
     if history.cpu_seconds:
         wall = f"{duration(history.wall_seconds)} of wall time" if history.wall_seconds else ""
@@ -302,8 +312,8 @@ def _score_description(content: ReportContent) -> str:
     begin, end = history.steps[0], history.steps[-1]
     return (
         f"Line plot of the score over steps: {number(begin.score)} at step {begin.step}, "
-        f"{number(end.score)} at step {end.step}, with {several(len(history.epochs), 'epoch')} and "
-        f"{several(len(history.splits), 'split')}."
+        f"{number(end.score)} at step {end.step}, with {plural(len(history.epochs), 'epoch')} and "
+        f"{plural(len(history.splits), 'split')}."
     )
 
 
@@ -312,20 +322,20 @@ def _epochs(epochs: Sequence[progress_pb2.EpochRecord]) -> Iterator[str]:
         yield wording.paragraph("No epoch was completed.", style="soft")
         return
     caption = "Epochs, on validation specimens"
-    if len(epochs) > _MOST_ROWS:
-        caption += f" (the last {_MOST_ROWS} of {len(epochs)})"
+    if len(epochs) > _MAX_ROWS:
+        caption += f" (the last {_MAX_ROWS} of {len(epochs)})"
     rows = [
         (
             str(record.epoch),
             "kept" if record.comparison.accepted else "rolled back",
             str(record.rules),
             str(record.rules_changed),
-            with_error(record.comparison.before),
-            with_error(record.comparison.after),
-            with_error(record.comparison.gain, signed=True),
+            format_estimate(record.comparison.before),
+            format_estimate(record.comparison.after),
+            format_estimate(record.comparison.gain, signed=True),
             str(record.step),
         )
-        for record in epochs[-_MOST_ROWS:]
+        for record in epochs[-_MAX_ROWS:]
     ]
     head = ("epoch", "table", "rules", "changed", "score before", "after", "gain", "step")
     yield wording.table(caption, head, rows, text=2)
@@ -336,8 +346,8 @@ def _rules(content: ReportContent) -> str:
     rules = readable_rules(table, content.gain.final.rule_uses)
     ranked = sorted(rules, key=lambda rule: (-(rule.use_share or 0), rule.number))
     caption = "Rules by use on the fresh specimens"
-    if len(ranked) > _MOST_ROWS:
-        caption += f" (the first {_MOST_ROWS} of {len(ranked)})"
+    if len(ranked) > _MAX_ROWS:
+        caption += f" (the first {_MAX_ROWS} of {len(ranked)})"
     rows = [
         (
             str(rule.number),
@@ -345,10 +355,10 @@ def _rules(content: ReportContent) -> str:
             *action_cells(rule),
             use_cell(rule),
         )
-        for rule in ranked[:_MOST_ROWS]
+        for rule in ranked[:_MAX_ROWS]
     ]
     head = ("rule", *rules[0].region, *action_head(table.rules), "use")
-    said = sentence_of_clocks(rules)
+    said = clock_precision_sentence(rules)
     return wording.table(caption, head, rows) + (wording.paragraph(said) if said else "")
 
 
@@ -371,7 +381,7 @@ def _origin(content: ReportContent) -> Iterator[str]:
 
 
 def write_report(folder: str | os.PathLike[str], content: ReportContent) -> None:
-    """Writes REPORT_FILES into the folder, each in one step. Raises FileError."""
+    """Writes REPORT_FILES into the folder, each atomically. Raises FileError."""
     # matplotlib takes longer to import than a short command takes to run.
     from remy_farm.analysis import plots
 
@@ -389,7 +399,7 @@ def write_report(folder: str | os.PathLike[str], content: ReportContent) -> None
 
 
 def _points(trial: Trial) -> list[tuple[float, float]]:
-    """(delay over RTT, throughput over link rate) of specimens in which packets were received."""
+    """Returns (delay over RTT, throughput over link rate) of specimens that received packets."""
     return [
         (measures.delay_over_rtt, measures.throughput_over_link_rate)
         for measures in (result.measures for result in trial.results)

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
 Columns = Mapping[str, tuple[type, Callable[[Any], Value]]]
-"""By name: the type of its values, and what fills it of an entry, None where that is not known."""
+"""Columns by name: the type of the values, and the function that computes the value of an entry.
+
+The function returns None for an unknown value.
+"""
 
 
 def to_csv(columns: Columns, rows: Sequence[Row]) -> bytes:
-    """A line of names and one for each row; what is not known is empty."""
+    """Returns CSV: a header, and one line per row. Unknown values are empty."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, list(columns), lineterminator="\n")
     writer.writeheader()
@@ -29,13 +32,13 @@ def to_csv(columns: Columns, rows: Sequence[Row]) -> bytes:
 
 
 def to_json(_: Columns, rows: Sequence[Row]) -> bytes:
-    """A list of objects; what is not known is null."""
+    """Returns JSON: a list of objects. Unknown values are null."""
     return (json.dumps(list(rows), indent=2, allow_nan=False) + "\n").encode()
 
 
 def arrow_table(columns: Columns, rows: Sequence[Row]) -> pyarrow.Table:
-    """An Arrow table with typed columns; what is not known is null. Raises ImportError."""
-    # Large, and needed for nothing else.
+    """Returns an Arrow table with typed columns; unknown values are null. Raises ImportError."""
+    # Imported here because it is large, optional, and used for nothing else.
     import pyarrow
 
     types = {
@@ -49,7 +52,10 @@ def arrow_table(columns: Columns, rows: Sequence[Row]) -> pyarrow.Table:
 
 
 def to_parquet(columns: Columns, rows: Sequence[Row]) -> bytes:
-    """A Parquet file with typed columns; what is not known is null. Raises FileError."""
+    """Returns a Parquet file with typed columns; unknown values are null.
+
+    Raises FileError if pyarrow is not installed.
+    """
     try:
         import pyarrow.parquet
     except ImportError as error:
@@ -62,7 +68,7 @@ def to_parquet(columns: Columns, rows: Sequence[Row]) -> bytes:
     return buffer.getvalue()
 
 
-#: By how the file's name ends.
+#: Writers by the extension of the file name.
 FORMATS: Mapping[str, Callable[[Columns, Sequence[Row]], bytes]] = {
     ".csv": to_csv,
     ".json": to_json,

@@ -1,4 +1,4 @@
-"""Rules as sentences, as a notebook shows a table."""
+"""Describes rules in sentences, for tables shown in a notebook."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from typing import Final
 from remy_farm.remycc import ReadableRule
 from remy_simulator import signals
 
-#: By signal: the unit in which rules speak of it; ratios have none.
+#: Unit of each signal; ratios have none and are missing.
 UNITS: Final = {name: form.unit for name, form in signals.FORMS.items() if form.unit != "1"}
 
 
 def end_columns(signal: str) -> tuple[str, str]:
-    """Names of the columns for where a region begins and ends on a signal, with its unit."""
+    """Returns the column names for the lower and upper bound of a signal, with its unit."""
     unit = UNITS.get(signal)
     name = signal if unit is None else f"{signal}_{unit}"
     return f"{name}_from", f"{name}_below"
 
 
 def rule_sentence(rule: ReadableRule, domain_upper: float) -> str:
-    """Where the rule applies and what it does; a signal that may have any value is left out."""
-    places = [
-        place
+    """Returns a sentence on a rule's region and action; signals without bounds are left out."""
+    conditions = [
+        condition
         for signal, (low, high) in rule.region.items()
-        if (place := _place(signal, low, high, domain_upper))
+        if (condition := _condition(signal, low, high, domain_upper))
     ]
-    where = f"where {' and '.join(places)}" if places else "everywhere"
+    where = f"where {' and '.join(conditions)}" if conditions else "everywhere"
     share = "" if rule.use_share is None else f" ({100 * rule.use_share:.3g} % of look-ups)"
     return f"Rule {rule.number}{share}: {where}, {_window(rule)} and {_pacing(rule)}."
 
 
-def _place(signal: str, low: float, high: float, domain_upper: float) -> str:
+def _condition(signal: str, low: float, high: float, domain_upper: float) -> str:
     unit = f" {UNITS[signal]}" if signal in UNITS else ""
     if low == 0 and high == domain_upper:
         return ""

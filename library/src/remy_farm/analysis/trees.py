@@ -1,4 +1,4 @@
-"""Trees of rule tables as values, overlays of two, and what actions mean."""
+"""Represents rule tables as trees, overlays two trees, and computes with actions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from remy_simulator.messages import AXES, Action, native_bounds
 
 
 class ExplainError(Exception):
-    """Why a table cannot be explained; a clause that speaks of the table as "it"."""
+    """A table cannot be explained. The message is a clause in which "it" is the table."""
 
 
 Threshold = tuple[int, float]
@@ -23,23 +23,23 @@ _Value = TypeVar("_Value")
 _A = TypeVar("_A")
 _B = TypeVar("_B")
 
-_MOST_LEAVES: Final = 100_000
-# Stands where an inner node's action would: the native table ignores it.
+_MAX_LEAVES: Final = 100_000
+# Action of inner nodes, which the native table ignores.
 _NO_ACTION: Final = Action(1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf(Generic[_Value]):
-    """A region that is not divided."""
+    """A region that is not split."""
 
     value: _Value
 
 
 @dataclass(frozen=True, slots=True)
 class Branch(Generic[_Value]):
-    """A region divided at (axis, value) thresholds, each axis at most once.
+    """A region split at (axis, value) thresholds, each axis at most once.
 
-    Child c lies at or above thresholds[j] exactly when bit j of c is set.
+    Child c lies at or above thresholds[j] if and only if bit j of c is set.
     """
 
     thresholds: tuple[Threshold, ...]
@@ -58,23 +58,23 @@ class Box:
 
     @classmethod
     def whole(cls, domain_upper: float) -> Box:
-        """All of memory space."""
+        """Returns the box of the whole memory space."""
         return cls((0.0,) * AXES, (domain_upper,) * AXES)
 
     def child(self, thresholds: Sequence[Threshold], number: int) -> Box:
-        """The part of the box that is a branch's child."""
+        """Returns the part of the box that belongs to child `number` of a branch."""
         lower, upper = list(self.lower), list(self.upper)
         for bit, (axis, value) in enumerate(thresholds):
             (lower if number >> bit & 1 else upper)[axis] = value
         return Box(tuple(lower), tuple(upper))
 
     def is_empty(self) -> bool:
-        """Whether no memory value lies in it."""
+        """Tells whether the box contains no memory value."""
         return any(low >= high for low, high in zip(self.lower, self.upper, strict=True))
 
 
 def tree_of(table: RuleTable) -> Tree[int]:
-    """The table's tree; leaves hold the numbers of the rules."""
+    """Returns the table's tree; leaves hold the numbers of the rules."""
     nodes = iter(table.nodes())
     numbers = iter(range(table.rule_count))
 
@@ -93,9 +93,9 @@ def table_of(
     domain_upper: float,
     rules: int = rule_table_pb2.RULES_ABSOLUTE,
 ) -> RuleTable:
-    """The table of a tree whose leaves hold actions; rules are numbered in the leaves' order.
+    """Returns the table of a tree of actions; rules are numbered in the order of the leaves.
 
-    Raises ExplainError for a tree too deep to be a table.
+    Raises ExplainError if the tree is too deep for a table.
     """
     nodes: list[tuple[Sequence[Threshold], Action]] = []
 
@@ -116,14 +116,14 @@ def table_of(
 
 
 def map_leaves(tree: Tree[_A], change: Callable[[_A], _B]) -> Tree[_B]:
-    """The tree with `change` applied to every leaf's value, in order."""
+    """Returns the tree with `change` applied to the value of every leaf, in order."""
     if isinstance(tree, Leaf):
         return Leaf(change(tree.value))
     return Branch(tree.thresholds, tuple(map_leaves(child, change) for child in tree.children))
 
 
 def leaves(tree: Tree[_Value]) -> Iterator[_Value]:
-    """The values of the leaves, in order."""
+    """Yields the values of the leaves, in order."""
     if isinstance(tree, Leaf):
         yield tree.value
         return
@@ -134,9 +134,9 @@ def leaves(tree: Tree[_Value]) -> Iterator[_Value]:
 def overlay(
     first: Tree[_A], second: Tree[_B], box: Box, combine: Callable[[_A, _B], _Value]
 ) -> Tree[_Value]:
-    """The coarsest tree that divides `box` wherever one of the two does; values are combined.
+    """Returns the coarsest tree of `box` that has the splits of both trees; combines the values.
 
-    The order of divisions is that of `first`, then that of `second`: trees of equal structure give
+    The splits of `first` come above those of `second`, so that two trees of the same structure give
     that structure. Raises ExplainError beyond 100,000 leaves.
     """
     count = 0
@@ -157,10 +157,10 @@ def overlay(
             return divided(b.thresholds, [(a, child) for child in b.children], box)
         nonlocal count
         count += 1
-        if count > _MOST_LEAVES:
+        if count > _MAX_LEAVES:
             raise ExplainError(
-                f"its regions cut each other into more than {_MOST_LEAVES} pieces; "
-                "what is finer cannot be explained"
+                f"its regions overlap in more than {_MAX_LEAVES} pieces; at most "
+                f"{_MAX_LEAVES} are supported"
             )
         return Leaf(combine(a.value, b.value))
 
@@ -168,9 +168,9 @@ def overlay(
 
 
 def _inside(tree: Tree[_Value], box: Box) -> Tree[_Value]:
-    """The tree within the box: its first division, if any, cuts the box at every threshold.
+    """Restricts a tree to a box: removes splits, and thresholds of splits, outside the box.
 
-    An empty box, of which published tables have some, is not cut.
+    An empty box, which occurs in published tables, is not split.
     """
     empty = box.is_empty()
     while isinstance(tree, Branch):
@@ -194,34 +194,34 @@ def _inside(tree: Tree[_Value], box: Box) -> Tree[_Value]:
 
 
 def without_axis(thresholds: Sequence[Threshold], axis: int) -> tuple[tuple[Threshold, ...], int]:
-    """The thresholds on other axes, and the bit of the one on `axis` (-1 if there is none)."""
+    """Returns the thresholds on other axes, and the index of the one on `axis` (-1 if none)."""
     bits = [bit for bit, threshold in enumerate(thresholds) if threshold[0] == axis]
     rest = tuple(threshold for threshold in thresholds if threshold[0] != axis)
     return rest, bits[0] if bits else -1
 
 
 def _spread(number: int, bits: Sequence[int]) -> int:
-    """The number whose bit bits[i] is bit i of `number`; the others are 0."""
+    """Returns the number whose bit bits[i] is bit i of `number`; all other bits are 0."""
     return sum((number >> i & 1) << bit for i, bit in enumerate(bits))
 
 
 _LARGEST_WINDOW: Final = 1e6
-# The coordinate of an intersend time is its logarithm: shorter times count as this one.
+# The coordinate of an intersend time is its logarithm, so shorter times are treated as this one.
 _SHORTEST_INTERSEND_MS: Final = 0.001
 
 
 def settled_window_packets(action: Action) -> float | None:
-    """Where the window settles if the action is applied for ever: increment / (1 - multiple).
+    """Returns the window that repeated application converges to: increment / (1 - multiple).
 
-    Within the 0 to 1,000,000 packets that a window is clamped to. None if it depends on where the
-    window began, or if it grows without end.
+    The result is within 0 to 1,000,000 packets, to which windows are clamped. None if the window
+    grows without bound or depends on its first value.
     """
     settled = settled_window(action)
     return None if settled is None else min(settled, _LARGEST_WINDOW)
 
 
 def settled_window(action: Action) -> float | None:
-    """The same without an upper end, in the unit of the window increment."""
+    """Returns that window without an upper bound, in the unit of the window increment."""
     multiple, increment = action.window_multiple, action.window_increment
     if multiple > 1 or (multiple == 1 and increment >= 0):
         return None
@@ -231,20 +231,23 @@ def settled_window(action: Action) -> float | None:
 
 
 def pacing_rate_mbps(action: Action) -> float | None:
-    """The rate that the intersend time allows, in Mbit/s; None if it sets no limit."""
+    """Returns the rate that the intersend time allows, in Mbit/s; None if there is no limit."""
     return pacing_rate(action, KILOBITS_PER_PACKET)
 
 
-def pacing_rate(action: Action, of_one: float = 1.0) -> float | None:
-    """The same in multiples of the measured rate, for relative actions; or of another rate."""
-    rate = of_one / action.intersend_ms if action.intersend_ms > 0 else math.inf
+def pacing_rate(action: Action, unit: float = 1.0) -> float | None:
+    """Returns `unit` divided by the intersend time; None if there is no limit.
+
+    For relative actions and a unit of 1 this is the rate in multiples of the measured rate.
+    """
+    rate = unit / action.intersend_ms if action.intersend_ms > 0 else math.inf
     return rate if rate < math.inf else None
 
 
 class ActionScale:
-    """The coordinates of docs/explanation/simulator.md over the box that a set of actions spans.
+    """The coordinates of docs/explanation/simulator.md, with bounds that contain a set of actions.
 
-    The box is wide enough for window multiples and increments of 0 to 1.
+    The bounds also contain window multiples and increments from 0 to 1.
     """
 
     def __init__(
@@ -267,10 +270,10 @@ class ActionScale:
         )
 
     def mean(self, actions: Sequence[Action], weights: Sequence[int]) -> Action:
-        """The weighted mean in these coordinates, an absolute increment rounded to a whole number.
+        """Returns the weighted mean in these coordinates, with a whole absolute increment.
 
-        Actions of weight 0 do not count, unless all have it: then all count alike. A component that
-        is equal in all actions that count stays as it is, bit for bit.
+        If all weights are 0, all actions have the same weight. A component that is equal in all
+        actions with a weight is returned bit for bit.
         """
         if not any(weights):
             weights = [1] * len(actions)
@@ -292,11 +295,11 @@ class ActionScale:
         )
 
     def distance(self, first: Action, second: Action) -> float:
-        """How far apart two actions are in these coordinates (Euclidean)."""
+        """Returns the Euclidean distance of two actions in these coordinates."""
         a, b = to_coordinates(first, self._bounds), to_coordinates(second, self._bounds)
         return math.sqrt(math.fsum((x - y) * (x - y) for x, y in zip(a, b, strict=True)))
 
 
 def _clamped(value: float) -> float:
-    """What makes no difference to a window beyond a million packets has no weight in a mean."""
+    """Clamps a value to the range of windows, so that larger values have no weight in a mean."""
     return max(-_LARGEST_WINDOW, min(value, _LARGEST_WINDOW))

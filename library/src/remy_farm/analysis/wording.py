@@ -1,4 +1,4 @@
-"""Wording for people: numbers, durations, reasons, and small pieces of HTML."""
+"""Formats numbers, durations and reasons for people, and makes pieces of HTML."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ _STOP_REASONS = {
     progress_pb2.STOP_REASON_CPU_SECONDS: "the CPU time allowed was used",
     progress_pb2.STOP_REASON_WALL_SECONDS: "the wall time allowed has passed",
     progress_pb2.STOP_REASON_EPOCHS_WITHOUT_GAIN: "several epochs in a row brought no gain",
-    progress_pb2.STOP_REASON_CANCELLED: "somebody asked for it",
-    progress_pb2.STOP_REASON_SCHEDULE_COMPLETE: "the search has walked its whole schedule",
+    progress_pb2.STOP_REASON_CANCELLED: "it was cancelled",
+    progress_pb2.STOP_REASON_SCHEDULE_COMPLETE: "the search has completed its schedule",
     progress_pb2.STOP_REASON_EVALUATED: "everything was evaluated",
 }
 
 
 def stop_reason(reason: progress_pb2.StopReason) -> str:
-    """Why a design is finished, to follow "finished because"."""
-    return _STOP_REASONS.get(reason, "of an unknown reason")
+    """Returns why a design is finished, as a clause to follow "finished because"."""
+    return _STOP_REASONS.get(reason, f"of the unknown reason {reason}")
 
 
 def finished_sentence(finished: progress_pb2.DesignFinished) -> str:
-    """How a design ended."""
-    sentence = f"finished after {several(finished.epochs, 'epoch')} because "
+    """Returns a clause on how a design finished."""
+    sentence = f"finished after {plural(finished.epochs, 'epoch')} because "
     sentence += stop_reason(finished.reason)
     if finished.HasField("closing"):
         verdict = "kept" if finished.closing.accepted else "dropped"
-        gain = with_error(finished.closing.gain, signed=True)
+        gain = format_estimate(finished.closing.gain, signed=True)
         sentence += f"; the changes of the unfinished epoch were {verdict} (gain {gain})"
     return sentence
 
 
-def rest_sentence(steps: int) -> str:
-    """How a climb stands whose last steps moved nothing."""
-    return f"the climb rests, as for {several(steps, 'step')} no slope has stood out of its noise"
+def stall_sentence(steps: int) -> str:
+    """Returns a clause on a climb that has not moved for `steps` steps."""
+    return f"the climb has stalled: no slope was significant for {plural(steps, 'step')}"
 
 
 def enum_name(kind: EnumDescriptor, number: int) -> str | None:
-    """As in "running"; None for the value that stands for none."""
+    """Returns the short name of an enum value, such as "running"; None for the unspecified one."""
     if number == 0:
         return None
     value = kind.values_by_number.get(number)
@@ -58,12 +58,12 @@ def enum_name(kind: EnumDescriptor, number: int) -> str | None:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number to a few significant digits; a dash for none."""
+    """Formats a number with a few significant digits; None as a dash."""
     return "-" if value is None else f"{value:.{digits}g}"
 
 
-def with_error(value: Estimate | progress_pb2.Estimate | None, *, signed: bool = False) -> str:
-    """A mean and its standard error, with the digits that the error makes worth showing."""
+def format_estimate(value: Estimate | progress_pb2.Estimate | None, *, signed: bool = False) -> str:
+    """Formats a mean and its standard error, both rounded to two digits of the error."""
     if value is None:
         return "-"
     sign = "+" if signed else ""
@@ -74,8 +74,8 @@ def with_error(value: Estimate | progress_pb2.Estimate | None, *, signed: bool =
     return f"{value.mean:{sign}.{decimals}f} {_PLUS_MINUS} {error:.{decimals}f}"
 
 
-def estimate_tree(value: Estimate | None, mean: str = "score_mean") -> dict[str, float | None]:
-    """An estimate as JSON has it: the mean by this name, its standard error by one like it."""
+def estimate_fields(value: Estimate | None, mean: str = "score_mean") -> dict[str, float | None]:
+    """Returns an estimate as JSON fields: `mean` is the mean's key, NAME_stderr the error's."""
     return {
         mean: None if value is None else value.mean,
         f"{mean.removesuffix('_mean')}_stderr": None if value is None else value.standard_error,
@@ -83,20 +83,20 @@ def estimate_tree(value: Estimate | None, mean: str = "score_mean") -> dict[str,
 
 
 def count(value: float) -> str:
-    """A large count with a unit prefix."""
+    """Formats a count; a large one with a unit prefix."""
     for limit, divisor, suffix in ((1e9, 1e9, " G"), (1e6, 1e6, " M"), (1e4, 1e3, " k")):
         if value >= limit:
             return f"{value / divisor:.3g}{suffix}"
     return f"{value:.0f}"
 
 
-def several(amount: int, noun: str) -> str:
-    """An amount of things."""
+def plural(amount: int, noun: str) -> str:
+    """Formats a number with its noun in the singular or plural."""
     return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"
 
 
 def duration(seconds: float) -> str:
-    """A time span for people."""
+    """Formats a time span in s, min or h."""
     if seconds < 59.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -111,7 +111,7 @@ def _error(value: Estimate | progress_pb2.Estimate) -> float | None:
 
 
 def _decimals(error: float) -> int:
-    """Digits after the point up to the error's second significant one."""
+    """Returns the number of decimals up to the second significant digit of the error."""
     exponent = int(f"{error:e}".partition("e")[2])
     return 1 - exponent
 
@@ -124,7 +124,7 @@ _WORDS = ' class="text"'
 def table(
     caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, text: int = 1
 ) -> str:
-    """A table that scrolls sideways on a narrow screen; the first `text` columns hold words."""
+    """Returns an HTML table that scrolls sideways; the first `text` columns are aligned as text."""
 
     def cells(row: Sequence[str], tag: str, attributes: str = "") -> str:
         return "".join(
@@ -143,20 +143,20 @@ def table(
 
 
 def aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of plain text: the first column to the left, numbers to the right under their heads."""
+    """Returns a table as lines of text; the first column is left-aligned, the others right."""
     columns = [*zip(head, *rows, strict=True)]
     widths = [max(map(len, column)) for column in columns]
     return [
         "  ".join(
-            cell.ljust(width) if place == 0 else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in (head, *rows)
     ]
 
 
 def figure(png: bytes, *, description: str, caption: str) -> str:
-    """A picture within the page, with a description for those who cannot see it."""
+    """Returns an inline picture with a caption, and a description as its alternative text."""
     data = base64.b64encode(png).decode("ascii")
     return (
         f'<figure>\n<img alt="{escape(description)}" src="data:image/png;base64,{data}">\n'
@@ -165,7 +165,7 @@ def figure(png: bytes, *, description: str, caption: str) -> str:
 
 
 def figures(entries: Iterable[tuple[str, str, str]]) -> str:
-    """Large numbers: (name, value, remark)."""
+    """Returns a list of large numbers from (name, value, remark) entries."""
     return (
         '<dl class="figures">\n'
         + "\n".join(
@@ -179,22 +179,22 @@ def figures(entries: Iterable[tuple[str, str, str]]) -> str:
 
 
 def paragraph(text: str, style: str = "") -> str:
-    """A paragraph of plain text."""
+    """Returns a paragraph of plain text."""
     return f'<p class="{style}">{escape(text)}</p>' if style else f"<p>{escape(text)}</p>"
 
 
 def preformatted(text: str) -> str:
-    """Text to copy, such as a command or a file."""
+    """Returns preformatted text to copy, such as a command or a file."""
     return f'<pre tabindex="0">{escape(text)}</pre>'
 
 
 def folded(summary: str, text: str) -> str:
-    """Preformatted text that opens on demand."""
+    """Returns preformatted text that is hidden until its summary is clicked."""
     return f"<details>\n<summary>{escape(summary)}</summary>\n{preformatted(text)}\n</details>"
 
 
 def framed(page: str, *, title: str) -> str:
-    """Another complete page within this one, which begins when it is scrolled to."""
+    """Returns a frame with another complete page, which is loaded when it is scrolled to."""
     data = base64.b64encode(page.encode()).decode("ascii")
     return (
         f'<iframe title="{escape(title)}" loading="lazy" src="data:text/html;base64,{data}">'
@@ -203,10 +203,10 @@ def framed(page: str, *, title: str) -> str:
 
 
 def document(*, title: str, sections: Iterable[str], policy: str = "") -> str:
-    """A complete page that loads nothing else.
+    """Returns a complete page that loads no other resource.
 
-    `policy` is what a page within it may do besides: a frame has no more rights than what is
-    around it.
+    `policy` adds Content-Security-Policy directives for a framed page: a frame has at most the
+    rights of the page around it.
     """
     css = resources.files("remy_farm.analysis").joinpath("page.css").read_text(encoding="utf-8")
     body = "\n".join(sections)

@@ -1,5 +1,5 @@
 """The classes and functions of `import remy_farm`: specifications, tables, designs, scores, runs.
 
-Nothing here decides or measures anything: values of the packages below print themselves, become
-data frames and pictures, and are saved and loaded.
+This package adds no computation to the packages below. It prints, plots, saves and loads their
+results, and converts them to data frames.
 """

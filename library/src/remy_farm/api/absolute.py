@@ -1,4 +1,4 @@
-"""Scale-free tables as absolute ones, which .dna files can hold, and what that costs in score."""
+"""Converts a scale-free table to absolute rules, and measures the loss in score."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from remy_farm.analysis import wording
 from remy_farm.analysis.export import ExportLoss, best_export, measure_loss
-from remy_farm.analysis.wording import number, with_error
+from remy_farm.analysis.wording import format_estimate, number
 from remy_farm.api.scoring import local_evaluator
 from remy_farm.api.showing import Rows, Tabular, rows_of
 from remy_farm.api.spec import Spec
@@ -16,18 +16,18 @@ from remy_farm.specification.checking import check_single_table
 
 
 class AbsoluteTable(Tabular):
-    """A scale-free table with absolute rules in its place, and both scores."""
+    """The absolute table of a scale-free one, and the scores of both."""
 
     def __init__(self, scale_free: Table, table: Table, loss: ExportLoss) -> None:
-        """Wraps a table and what was lost; `Table.absolute` makes them."""
+        """Is called by `Table.absolute`."""
         self.scale_free = scale_free
         #: The table with absolute rules, which `Table.save` writes as .dna.
         self.table = table
-        #: Summaries before and after, and the mean difference, paired by network.
+        #: Results of both tables, and the mean difference in score over networks.
         self.loss = loss
 
     def rows(self) -> Rows:
-        """A row for either table: its rules, mean score, and medians of throughput and delay."""
+        """Returns a row per table: rules, mean score, and medians of throughput and delay."""
         kinds = {
             "table": str,
             "rules": int,
@@ -57,7 +57,7 @@ class AbsoluteTable(Tabular):
             (
                 row["table"],
                 str(row["rules"]),
-                with_error(summary.score),
+                format_estimate(summary.score),
                 number(row["throughput_over_link_rate_median"]),
                 number(row["delay_over_rtt_median"]),
             )
@@ -66,7 +66,7 @@ class AbsoluteTable(Tabular):
             )
         ]
         head = ("", "rules", "score", "throughput / link rate", "delay / RTT")
-        change = with_error(self.loss.difference, signed=True)
+        change = format_estimate(self.loss.difference, signed=True)
         title = f"{self.table.name} with absolute rules: the score changed by {change}"
         return "\n".join([title, *wording.aligned(head, cells)])
 
@@ -81,7 +81,7 @@ def absolute_table(
     seed: int,
     threads: int | None,
 ) -> AbsoluteTable:
-    """Makes a scale-free table's rules absolute; see `Table.absolute`."""
+    """Converts a scale-free table to absolute rules; see `Table.absolute`."""
     check_single_table(spec.message, source=spec.source)
     own = table.rule_table
     with local_evaluator(threads) as evaluator:

@@ -1,4 +1,4 @@
-"""Designing: a search from a specification to a table, in this process."""
+"""Designs tables in this process: `design`, `load_design` and their result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from remy_farm.analysis.wording import (
     duration,
     enum_name,
     escape,
-    several,
+    plural,
     stop_reason,
 )
 from remy_farm.api.progress import ProgressLine, progress_line
@@ -37,78 +37,82 @@ from remy_simulator.cpus import allowed_cpus
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a design, which a callback gets after every step."""
+    """The progress of a design, which a callback receives after every step."""
 
-    #: Steps made since the design began, and epochs ended.
+    #: Steps made since the design began.
     step: int
+    #: Epochs completed since the design began.
     epoch: int
-    #: Rules of the table that is improved.
+    #: Number of rules of the current table.
     rules: int
-    #: Its score before the last step that had one, and the standard error; None before the first.
+    #: Score of the current table, from the last step that measured it; None before the first.
     score: float | None
+    #: Standard error of the score.
     score_standard_error: float | None
-    #: Time used since the design began, s; CPU time is that of its simulations.
+    #: Wall time used since the design began, s.
     wall_seconds: float
+    #: CPU time of all simulations since the design began, s.
     cpu_seconds: float
-    #: A guess at the wall time left, s; None where there is nothing to go by.
+    #: Estimate of the remaining wall time, s; None if there is no estimate.
     left_seconds: float | None
     #: The best table so far.
     table: Table
 
 
-class PassingFolder:
-    """A new folder that is removed with this object, or with the process."""
+class TemporaryFolder:
+    """A new folder that is removed when this object is garbage-collected or the process ends."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="remy-farm-"))
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
-#: Is told after every step how far the design is; ends it, as Ctrl-C does, by returning True.
+#: Called with the progress after every step; it ends the design, as Ctrl-C does, by returning True.
 Callback = Callable[[Progress], bool | None]
 
 
 class Design(Tabular):
-    """A design as far as it has come: its tables, its history and its files."""
+    """A finished or interrupted design: its tables, its history and its files."""
 
     def __init__(
-        self, directory: OutDirectory, result: DesignResult, kept: PassingFolder | None = None
+        self, directory: OutDirectory, result: DesignResult, kept: TemporaryFolder | None = None
     ) -> None:
-        """Wraps the result of a run; `kept` must live as long as the directory is read."""
+        """Wraps the result of a run; `kept` keeps a temporary directory from being removed."""
         self._out = directory
-        #: As the run ended, in messages.
+        #: The result of the last run.
         self.result = result
         self._kept = kept
-        #: The specification, with a number of steps in place of seconds: it repeats this design.
+        #: The specification, with a number of steps in place of seconds, so that it repeats this
+        #: design.
         self.spec = Spec.of_message(_in_steps(result))
-        #: The published tables by name; there is one unless several were designed together.
+        #: The published tables by name; more than one only if several were designed together.
         self.tables = {
             name: _named(result.spec, name, table) for name, table in result.tables.items()
         }
 
     @property
     def table(self) -> Table:
-        """The table that was designed; the first of several."""
+        """The designed table; the first one if several were designed together."""
         return next(iter(self.tables.values()))
 
     @property
     def first(self) -> Table:
-        """The table that the design began with; the first of several."""
+        """The table that the search started from; the first one if there are several."""
         return _named(self.result.spec, "first table", self.result.first[0])
 
     @property
     def directory(self) -> Path:
-        """Where the design's files are. One that was made for it is removed with this object."""
+        """The directory of the design's files; a temporary one is removed with this object."""
         return self._out.path
 
     @property
     def is_finished(self) -> bool:
-        """Whether the design is; else it was interrupted, and `design` goes on in its directory."""
+        """Whether the design is finished. If not, `design` with its directory resumes it."""
         return self.result.reason is not None
 
     @property
     def reason(self) -> str | None:
-        """Why it is finished, as "schedule_complete"; None if it is not."""
+        """Why the design finished, such as "schedule_complete"; None if it was interrupted."""
         return enum_name(progress_pb2.StopReason.DESCRIPTOR, self.result.reason or 0)
 
     @property
@@ -132,16 +136,19 @@ class Design(Tabular):
         return self.result.cpu_seconds
 
     def history(self) -> History:
-        """The events of the design by step. Raises FileError."""
+        """Returns the events of the design by kind and step. Raises FileError."""
         return collect_history(self._events())
 
     def _events(self) -> Iterator[progress_pb2.ProgressEvent]:
-        """None of a design that was interrupted before it began."""
+        """Yields the events; there are none if the design was interrupted before its first step."""
         return read_events(self._out.progress) if self._out.progress.exists() else iter(())
 
     def rows(self) -> Rows:
-        """A row for each step: the score, before it, of the table that it tried to improve, on the
-        step's own networks; None where it has none."""
+        """Returns a row per step.
+
+        The score is that of the table before the step, on the step's own networks; None if the step
+        measured none.
+        """
         kinds = {
             "step": int,
             "epoch": int,
@@ -175,7 +182,7 @@ class Design(Tabular):
         return rows_of(kinds, rows)
 
     def gain(self, *, threads: int | None = None) -> Gain:
-        """The first table beside what was designed, on as many fresh networks as epochs have."""
+        """Compares the first and the designed table on fresh networks, as many as in validation."""
         with local_evaluator(threads) as evaluator:
             return measure_gain(
                 self.result.spec,
@@ -185,15 +192,15 @@ class Design(Tabular):
             )
 
     def report(self, *, threads: int | None = None) -> Gain:
-        """Writes the report, a page with two plots, beside the design's files.
+        """Writes the report, a page with two plots, into the design's directory.
 
-        Returns what it is about: the gain over the first table. Raises FileError.
+        Returns the gain over the first table. Raises FileError.
         """
         with local_evaluator(threads) as evaluator:
             return report_design(self._out, self.result, evaluate=evaluator.evaluate)
 
     def table_files(self) -> dict[str, Path]:
-        """The .json file of each table by its name."""
+        """Returns the path of each table's .json file by the table's name."""
         return {name: self._out.table_file(self.result.spec, name) for name in self.tables}
 
     def plot(self) -> Plot:
@@ -203,13 +210,13 @@ class Design(Tabular):
         return Plot(draw_score(self.history()))
 
     def save(self, directory: str | os.PathLike[str]) -> None:
-        """Copies the design's files to a directory that is new or empty, where it can go on.
+        """Copies the design's files to a new or empty directory, where it can be resumed.
 
         Raises FileError.
         """
         target = Path(directory)
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise FileError(f"{target} is there already; choose a directory that is new or empty")
+            raise FileError(f"{target} already exists; choose a directory that is new or empty")
         try:
             shutil.copytree(self.directory, target, dirs_exist_ok=True)
         except OSError as error:
@@ -221,9 +228,9 @@ class Design(Tabular):
     def _sentence(self) -> str:
         reason = self.result.reason
         ended = "interrupted" if reason is None else f"finished because {stop_reason(reason)}"
-        rules = " and ".join(several(len(table), "rule") for table in self.tables.values())
+        rules = " and ".join(plural(len(table), "rule") for table in self.tables.values())
         return (
-            f"{rules} after {several(self.steps, 'step')} and {several(self.epochs, 'epoch')} in "
+            f"{rules} after {plural(self.steps, 'step')} and {plural(self.epochs, 'epoch')} in "
             f"{duration(self.wall_seconds)} ({duration(self.cpu_seconds)} CPU); {ended}"
         )
 
@@ -233,7 +240,7 @@ class Design(Tabular):
 
 
 def _in_steps(result: DesignResult) -> spec_pb2.DesignSpec:
-    """The specification of a run; where time ended it, the steps made replace the seconds."""
+    """Returns the specification of a run; if CPU time ended it, steps replace the seconds."""
     spec = spec_pb2.DesignSpec()
     spec.CopyFrom(result.spec)
     if result.reason == progress_pb2.STOP_REASON_CPU_SECONDS:
@@ -243,8 +250,8 @@ def _in_steps(result: DesignResult) -> spec_pb2.DesignSpec:
 
 
 def _named(spec: spec_pb2.DesignSpec, name: str, table: RuleTable) -> Table:
-    called = spec.name if name == "remycc" and spec.name else name
-    return Table(RemyCC(table, reference_config(spec)), called)
+    display_name = spec.name if name == "remycc" and spec.name else name
+    return Table(RemyCC(table, reference_config(spec)), display_name)
 
 
 def design(
@@ -261,42 +268,42 @@ def design(
     resume: bool | None = None,
     observer: DesignObserver | None = None,
 ) -> Design:
-    """Searches for the table that does best by a specification (TCP ex Machina, section 4.3).
+    """Searches for the table with the best score (TCP ex Machina, section 4.3).
 
-    Equal specifications and seeds give equal tables, byte for byte, whatever the number of threads.
-    Ctrl-C, and the stop button of a notebook, end it early with what there is.
+    The same specification and seed give the same table, byte for byte, with any number of threads.
+    Ctrl-C, or the stop button of a notebook, ends the design early and returns the best table so
+    far.
 
     Args:
-        spec: What is designed, for which networks and objective.
-        seconds: How much CPU time the simulations may take together, s; on n threads a design
-            takes about an n-th of it. It becomes a number of steps, which `Design.spec` holds, so
-            that the run repeats. None: as the specification says.
-        steps: The length of the whole schedule in its place.
-        seed: In place of the specification's.
-        directory: Where the design is kept, step by step. If an interrupted design of this
-            specification is there, it goes on. None: a folder that goes with the result.
-        first: The table to begin with in place of the search's own.
-        threads: Threads to simulate with; the CPUs allowed unless given.
-        progress: Whether a line on standard error shows how far it is; where that is a terminal or
-            a notebook unless given.
-        callback: Is told after every step; returns True to end the design there.
-        resume: Whether there must be a design in the directory, or must not be; either will do
-            unless given.
-        observer: Is told everything, in place of the callback and the line.
+        spec: The networks, the objective and the settings of the search.
+        seconds: CPU time of all simulations, s; on n threads the design takes about an n-th of it.
+            It is converted to a number of steps, which `Design.spec` holds, so that the design can
+            be repeated. None: as in the specification.
+        steps: Length of the schedule, in place of `seconds`.
+        seed: Replaces the specification's seed.
+        directory: Directory to store the design in after each step. An interrupted design of this
+            specification in it is resumed. None: a temporary folder, removed with the result.
+        first: First table, in place of the search's own.
+        threads: Number of threads that simulate; by default one per allowed CPU.
+        progress: Whether to show a progress line on standard error; by default only if that is a
+            terminal or a notebook.
+        callback: Called with the progress after every step; ends the design by returning True.
+        resume: True if the directory must hold a design, False if it must not; by default either is
+            allowed.
+        observer: Receives all events, in place of `callback` and the progress line.
 
     Returns:
-        The design: its table, history and files. `is_finished` tells whether it came to its end.
+        The design: its table, history and files. `is_finished` is False if it was interrupted.
 
     Raises:
-        SpecError: `seconds` or `steps` are out of range, or both are given.
-        DesignerError: The search that the specification asks for has no schedule of `steps`, or
-            cannot begin with `first`.
-        FileError: The directory holds something else, is in use, or cannot be written.
+        SpecError: `seconds` or `steps` is out of range, or both are given.
+        DesignerError: The search has no schedule of `steps`, or cannot start from `first`.
+        FileError: The directory holds other files, is in use, or cannot be written.
     """
     message = with_length(spec.message, seconds=seconds, steps=steps, seed=seed)
     kept = None
     if directory is None:
-        kept = PassingFolder()
+        kept = TemporaryFolder()
         directory = kept.path
     out = OutDirectory(directory)
     run = DesignRun(
@@ -308,32 +315,36 @@ def design(
     )
     if observer is not None:
         return Design(out, run.run(observer), kept)
-    teller = DesignTeller(message, callback, progress_line(spec.name, progress), run.interrupt)
+    reporter = ProgressReporter(
+        message, callback, progress_line(spec.name, progress), run.interrupt
+    )
     try:
-        return Design(out, run.run(teller), kept)
+        return Design(out, run.run(reporter), kept)
     finally:
-        teller.close()
+        reporter.close()
 
 
-def load_design(directory: str | os.PathLike[str], *, kept: PassingFolder | None = None) -> Design:
-    """The design in a directory, as far as it has come.
+def load_design(
+    directory: str | os.PathLike[str], *, kept: TemporaryFolder | None = None
+) -> Design:
+    """Loads the design in a directory, without resuming it.
 
     Args:
-        directory: Where `design`, or the command of that name, kept it.
-        kept: The folder around it that goes with what was loaded, if it is such a one.
+        directory: Directory that `design`, or the command of that name, stored the design in.
+        kept: Temporary folder around the directory, which the design keeps from being removed.
 
     Returns:
-        The design; it is not resumed.
+        The design.
 
     Raises:
-        FileError: There is no design, or a file is damaged.
+        FileError: The directory holds no design, or a file is damaged.
     """
     out = OutDirectory(directory)
     return Design(out, stored_design(out), kept)
 
 
-class DesignTeller(DesignObserver):
-    """Tells a callback, and a line of progress, how far a design is."""
+class ProgressReporter(DesignObserver):
+    """An observer that reports progress to a callback and to a progress line."""
 
     def __init__(
         self,
@@ -342,7 +353,7 @@ class DesignTeller(DesignObserver):
         line: ProgressLine | None,
         end: Callable[[], None] = lambda: None,
     ) -> None:
-        """`end` asks the run to end."""
+        """`end` is called to end the run, if the callback returns True."""
         self._spec = spec
         self._callback = callback
         self._line = line
@@ -351,7 +362,7 @@ class DesignTeller(DesignObserver):
         self._end = end
 
     def close(self) -> None:
-        """Ends the line."""
+        """Ends the progress line."""
         if self._line is not None:
             self._line.close()
 
@@ -375,7 +386,7 @@ class DesignTeller(DesignObserver):
         if self._callback is None or self._table is None:
             return
         has_score = known.HasField("score")
-        told = Progress(
+        report = Progress(
             step=known.step,
             epoch=known.epoch,
             rules=known.rules,
@@ -386,5 +397,5 @@ class DesignTeller(DesignObserver):
             left_seconds=known.eta_seconds if known.HasField("eta_seconds") else None,
             table=_named(self._spec, "remycc", self._table),
         )
-        if self._callback(told) is True:
+        if self._callback(report) is True:
             self._end()

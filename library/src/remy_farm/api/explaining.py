@@ -1,4 +1,4 @@
-"""Explaining: what a table's rules do, what signals are worth, which rules can be done without."""
+"""Explains tables: their rules, the value of signals, mergeable rules, and differences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from remy_farm.analysis.explain import (
     OnProgress,
     SignalStudy,
     compare_tables,
-    unheard,
+    no_progress,
     worth_of_signals,
 )
 from remy_farm.analysis.merging import Merging, merge_siblings
@@ -28,30 +28,32 @@ _Found = TypeVar("_Found", SignalStudy, Merging, Difference)
 
 
 class Explained(Tabular, Generic[_Found]):
-    """The findings about a table, as rows and as JSON."""
+    """The result of a study of a table, as rows and as a dictionary."""
 
     def __init__(self, found: _Found, tree: dict[str, Any], rows: str) -> None:
-        """Wraps findings and their JSON tree, whose key `rows` holds the rows."""
+        """`tree` is the result as a dictionary, and `rows` the key of the list of rows in it."""
         self.found: _Found = found
         self._tree = tree
         self._rows = rows
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as `remy-farm inspect --json` prints it."""
+        """Returns the whole result, as `remy-farm inspect --json` prints it."""
         return dict(self._tree)
 
     def rows(self) -> Rows:
-        """A row for each signal, merge or change; what stands below a key has it in its name, as
-        `region.rtt_ratio.lower`."""
+        """Returns a row per signal, merge or change.
+
+        Nested keys are joined to column names such as `region.rtt_ratio.lower`.
+        """
         return rows_like([dict(_flat(each)) for each in self._tree[self._rows]])
 
     def __repr__(self) -> str:
-        told = {key: value for key, value in self._tree.items() if key != self._rows}
-        return f"Explained({len(self._tree[self._rows])} {self._rows}, {told})"
+        rest = {key: value for key, value in self._tree.items() if key != self._rows}
+        return f"Explained({len(self._tree[self._rows])} {self._rows}, {rest})"
 
 
 class Explanation(Tabular):
-    """A table, on networks that are drawn from a specification where there is one."""
+    """An explanation of a table, with measurements on networks if there is a specification."""
 
     def __init__(
         self,
@@ -63,7 +65,7 @@ class Explanation(Tabular):
         threads: int | None,
         on_progress: OnProgress,
     ) -> None:
-        """Wraps a table for `explain`. Nothing is simulated before a method needs it."""
+        """Is called by `explain`. Simulates nothing; methods simulate what they need."""
         self._given = table
         self._spec = spec
         self._networks = networks
@@ -73,63 +75,66 @@ class Explanation(Tabular):
 
     @cached_property
     def table(self) -> Table:
-        """The table, with how often each rule is used where there are networks."""
+        """The table, with the uses of its rules if there is a specification."""
         if self._spec is None:
             return self._given
         return self._given.with_uses(self._sample().trial(self._given.rule_table).rule_uses)
 
     def rows(self) -> Rows:
-        """A row for each rule; see `Table.rows`."""
+        """Returns a row per rule; see `Table.rows`."""
         return self.table.rows()
 
     def to_dict(self) -> dict[str, Any]:
-        """The rules, as `remy-farm inspect --json` prints them."""
+        """Returns the rules, as `remy-farm inspect --json` prints them."""
         table = self.table
-        return explained.rules_tree(table.rule_table, table.rules, table.uses)
+        return explained.rules_dict(table.rule_table, table.rules, table.uses)
 
     def plot(self) -> Plot:
         """Draws the rules; see `Table.plot`."""
         return self.table.plot()
 
     def signal_worth(self) -> Explained[SignalStudy]:
-        """The loss of score without each signal, the largest loss first.
+        """Measures the loss in score without each signal, the largest loss first.
 
         Raises:
             SpecError: There is no specification.
-            ExplainError: The table's cells are too fine or too deep.
+            ExplainError: The table has too many or too deep regions.
         """
         study = worth_of_signals(self._given.rule_table, self._sample(), self._on_progress)
-        return Explained(study, explained.signal_worth_tree(study), "signals")
+        return Explained(study, explained.signal_worth_dict(study), "signals")
 
     def merged(self, *, price: float | None = None) -> Explained[Merging]:
-        """Which sibling rules can be merged without loss, and the table with these merged.
+        """Finds sibling rules that can be merged without loss, and the table after these merges.
 
         Args:
-            price: What a rule must be worth to stay, in the objective's unit.
+            price: Loss in score that is accepted per saved rule, in the objective's unit.
 
         Raises:
             SpecError: There is no specification.
-            ExplainError: The table's cells are too fine or too deep.
+            ExplainError: The table has too many or too deep regions.
         """
         table = self._given.rule_table
         merging = merge_siblings(table, self._sample(), self._on_progress, price)
-        return Explained(merging, explained.merging_tree(table, merging), "merges")
+        return Explained(merging, explained.merging_dict(table, merging), "merges")
 
     def merged_table(self, *, price: float | None = None) -> Table:
-        """The table with these rules merged; see `merged`."""
+        """Returns the table after the merges that `merged` finds."""
         merging = self.merged(price=price).found
         return Table(RemyCC(merging.table, self._given.remycc.dna_metadata), self._given.name)
 
     def difference(self, other: Table) -> Explained[Difference]:
-        """Where another table acts otherwise, and how much look-ups and score differ where there
-        are networks. Raises ExplainError for tables that cannot be laid over each other."""
+        """Finds the regions in which another table has different actions.
+
+        With a specification it also measures the share of look-ups in them and the difference in
+        score. Raises ExplainError if the tables cannot be overlaid.
+        """
         sample = None if self._spec is None else self._sample()
         found = compare_tables(self._given.rule_table, other.rule_table, sample)
-        return Explained(found, explained.difference_tree(found), "changes")
+        return Explained(found, explained.difference_dict(found), "changes")
 
     def _sample(self) -> NetworkSample:
         if self._spec is None:
-            problem = "is missing: scores are measured on the networks of a specification"
+            problem = "is missing; it is needed to measure scores on its networks"
             raise SpecError("explain", [Violation("spec", problem)])
         spec = self._spec.message
         check_single_table(spec, source=self._spec.source)
@@ -155,24 +160,24 @@ def explain(
     networks: int = 16,
     seed: int = 1,
     threads: int | None = None,
-    on_progress: OnProgress = unheard,
+    on_progress: OnProgress = no_progress,
 ) -> Explanation:
-    """Explains a table: its rules as sentences and rows, and more on networks of a specification.
+    """Explains a table: its rules as sentences and rows, and measurements with a specification.
 
     Args:
-        table: What is explained.
-        spec: Whose networks rules are used on, and scores are measured on; none: rules alone.
-        networks: How many networks are drawn.
-        seed: Names them, and all other random draws.
-        threads: Threads to simulate with; the CPUs allowed unless given.
-        on_progress: Is called with (part, tables tried, tables in all) before each table that is
-            tried.
+        table: The table to explain.
+        spec: Specification of the networks on which uses and scores are measured; None: rules only.
+        networks: Number of networks to draw.
+        seed: Seed of the networks and of all other random draws.
+        threads: Number of threads that simulate; by default one per allowed CPU.
+        on_progress: Called with (part, tables done, tables in total) before each table is
+            evaluated.
 
     Returns:
-        The explanation; what is asked of it simulates what it needs.
+        The explanation. Its methods simulate what they need.
 
     Raises:
-        SpecError: Only when something is simulated: the specification designs several tables.
+        SpecError: From methods that simulate, if the specification designs several tables.
     """
     return Explanation(
         table, spec, networks=networks, seed=seed, threads=threads, on_progress=on_progress

@@ -1,4 +1,4 @@
-"""A line that shows how far a design is."""
+"""Shows the progress of a design as one line on standard error."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import sys
 import time
 from typing import TextIO
 
-from remy_farm.analysis.wording import duration, several, with_error
+from remy_farm.analysis.wording import duration, format_estimate, plural
 from remy_proto.v1 import progress_pb2
 
 
 def progress_line(name: str, wanted: bool | None) -> ProgressLine | None:
-    """The line for something of this name; where nobody says whether it is wanted, one where
-    standard error is a terminal or a notebook."""
+    """Returns a progress line for a design, or None if it is not wanted.
+
+    If `wanted` is None, there is a line if standard error is a terminal or a notebook.
+    """
     shown = sys.stderr.isatty() or "ipykernel" in sys.modules if wanted is None else wanted
     return ProgressLine(name, sys.stderr) if shown else None
 
 
 class ProgressLine:
-    """One line on a stream that says how far something is, written over again and again."""
+    """A line on a stream that is overwritten with the progress of a design."""
 
     _SECONDS_BETWEEN = 0.2
     _CELLS = 20
@@ -30,14 +32,14 @@ class ProgressLine:
         self._width = 0
 
     def show(self, known: progress_pb2.JobProgress) -> None:
-        """Writes how far the design is, unless it has just been written."""
+        """Writes the progress, unless the last write was less than 0.2 s ago."""
         now = time.monotonic()
         if now - self._shown_at < self._SECONDS_BETWEEN:
             return
         self._shown_at = now
-        parts = [f"step {known.step}", several(known.rules, "rule")]
+        parts = [f"step {known.step}", plural(known.rules, "rule")]
         if known.HasField("score"):
-            parts.append(f"score {with_error(known.score)}")
+            parts.append(f"score {format_estimate(known.score)}")
         parts.append(duration(known.wall_seconds))
         bar = ""
         if known.HasField("eta_seconds"):
@@ -52,7 +54,7 @@ class ProgressLine:
         self._stream.flush()
 
     def close(self) -> None:
-        """Ends the line."""
+        """Ends the line with a newline."""
         if self._width:
             self._stream.write("\n")
             self._stream.flush()

@@ -1,4 +1,4 @@
-"""Scoring: tables and protocols on networks drawn from a specification."""
+"""Scores tables and protocols on networks drawn from a specification."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from remy_farm.analysis import wording
-from remy_farm.analysis.wording import number, several, with_error
+from remy_farm.analysis.wording import format_estimate, number, plural
 from remy_farm.api.showing import Plot, Rows, Tabular, rows_of
 from remy_farm.api.spec import Spec
 from remy_farm.api.table import Table
@@ -44,15 +44,15 @@ from remy_simulator.registry import Registry
 if TYPE_CHECKING:
     from remy_farm.api.designing import Design
 
-#: What can be scored: a table, a design, a protocol in words as `remy-farm protocols` lists them,
-#: or a tuple of tables that were designed together, in the specification's order.
+#: Something to score: a table, a design, a protocol as `remy-farm protocols` lists them, or a tuple
+#: of tables that were designed together, in the specification's order.
 Contender: TypeAlias = "Table | Design | str | tuple[Table, ...]"
 
-_MOST_BYTES = 1 << 30
+_MAX_BYTES = 1 << 30
 
 
 def local_evaluator(threads: int | None) -> AbstractContextManager[LocalEvaluator]:
-    """An evaluator on threads of this process, the CPUs allowed unless given."""
+    """Returns an evaluator on threads of this process; by default one per allowed CPU."""
     return closing(LocalEvaluator(threads or allowed_cpus()))
 
 
@@ -62,11 +62,11 @@ class ContenderScore:
 
     name: str
     trial: Trial
-    #: Which packets count as throughput: "packets_received" or "packets_in_order".
+    #: Name of the result that counts as throughput: "packets_received" or "packets_in_order".
     throughput_of: str
 
     def summary(self) -> Summary:
-        """The mean score with its standard error, and medians of throughput and delay."""
+        """Returns the mean score with its standard error, and medians of throughput and delay."""
         return self.trial.summary()
 
     @property
@@ -82,14 +82,14 @@ class Scores(Tabular):
         self, spec_name: str, seed: int, scores: Sequence[ContenderScore], cpu_seconds: float
     ):
         self.spec_name = spec_name
-        #: Names the networks and all other random draws.
+        #: Seed of the networks and of all other random draws.
         self.seed = seed
         self._scores = {score.name: score for score in scores}
         #: CPU time of all simulations.
         self.cpu_seconds = cpu_seconds
 
     def __getitem__(self, name: str) -> ContenderScore:
-        """A contender's score by its name. Raises KeyError."""
+        """Returns a contender's results by its name. Raises KeyError."""
         return self._scores[name]
 
     def __iter__(self) -> Iterator[ContenderScore]:
@@ -100,7 +100,7 @@ class Scores(Tabular):
 
     @property
     def names(self) -> list[str]:
-        """The contenders' names, in the order in which they were given."""
+        """Names of the contenders, in the order in which they were given."""
         return [*self._scores]
 
     @property
@@ -109,8 +109,10 @@ class Scores(Tabular):
         return max((len(score.trial.results) for score in self), default=0)
 
     def difference(self, name: str, other: str) -> Estimate | None:
-        """The mean over networks of the score of `name` minus that of `other`, with its standard
-        error; None where no network could be scored under both. Raises KeyError."""
+        """Returns the mean over networks of the score of `name` minus that of `other`.
+
+        Returns None if no network has both scores. Raises KeyError.
+        """
         pairs = zip(self[name].trial.results, self[other].trial.results, strict=True)
         return estimate(
             [
@@ -120,7 +122,7 @@ class Scores(Tabular):
         )
 
     def rows(self) -> Rows:
-        """A row for each contender: its mean score, and medians of throughput and delay."""
+        """Returns a row per contender: mean score, and medians of throughput and delay."""
         kinds = {
             "name": str,
             "score_mean": float,
@@ -134,7 +136,7 @@ class Scores(Tabular):
         return rows_of(kinds, [_summary_row(score) for score in self])
 
     def by_network(self) -> Rows:
-        """A row for each contender on each network."""
+        """Returns a row per contender and network."""
         kinds = {
             "name": str,
             "network": int,
@@ -151,7 +153,7 @@ class Scores(Tabular):
             [
                 {
                     "name": score.name,
-                    "network": place,
+                    "network": number,
                     "rate_mbps": link_rate_mbps(result.specimen),
                     "rtt_ms": result.specimen.rtt_ms,
                     "senders": result.measures.senders,
@@ -161,23 +163,25 @@ class Scores(Tabular):
                     "normalized_score_per_sender": result.measures.normalized_score_per_sender,
                 }
                 for score in self
-                for place, result in enumerate(score.trial.results)
+                for number, result in enumerate(score.trial.results)
             ],
         )
 
     def plot(self) -> Plot:
-        """Draws throughput against delay: every network, medians, ellipses of one standard
-        deviation, as the papers do (TCP ex Machina, Figure 4)."""
+        """Draws throughput against delay (TCP ex Machina, Figure 4).
+
+        Shows a point per network, the medians, and ellipses of one standard deviation.
+        """
         from remy_farm.analysis.plots import COLORS, Cloud, draw_throughput_delay
 
         clouds = [
-            Cloud(score.name, COLORS[place % len(COLORS)], _points(score.trial))
-            for place, score in enumerate(self)
+            Cloud(score.name, COLORS[number % len(COLORS)], _points(score.trial))
+            for number, score in enumerate(self)
         ]
         return Plot(draw_throughput_delay(clouds, title=f"{self.spec_name}: each network"))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes all of it as JSON, for `load_scores`. Raises FileError."""
+        """Writes the scores as JSON, for `load_scores`. Raises FileError."""
         tree = {
             "spec": self.spec_name,
             "seed": self.seed,
@@ -194,7 +198,7 @@ class Scores(Tabular):
             cells.append(
                 (
                     score.name,
-                    with_error(summary.score),
+                    format_estimate(summary.score),
                     number(summary.throughput_over_link_rate),
                     number(summary.delay_over_rtt),
                 )
@@ -207,8 +211,8 @@ class Scores(Tabular):
 
     def _title(self) -> str:
         return (
-            f"{self.spec_name}: {several(len(self), 'contender')} on "
-            f"{several(self.networks, 'network')} (mean score, medians)"
+            f"{self.spec_name}: {plural(len(self), 'contender')} on "
+            f"{plural(self.networks, 'network')} (mean score, medians)"
         )
 
     def _repr_html_(self) -> str:
@@ -251,66 +255,70 @@ def evaluate(
 ) -> Scores:
     """Scores tables and protocols on networks drawn from a specification.
 
-    The same seed draws the same networks whatever is scored, so that contenders compare network by
-    network. Packets count as throughput when they are received, for protocols when in order.
+    The same seed draws the same networks for all contenders, so that they can be compared network
+    by network. The throughput of RemyCCs on datagrams counts received packets; that of protocols
+    counts packets received in order.
 
     Args:
-        contenders: One, or a list: tables, designs, protocols in words ("cubic", "bbr,variant=v3").
-        spec: The networks, load, objective and simulated time.
-        networks: How many networks are drawn.
-        seed: Names them, and all other random draws.
-        transport: What carries RemyCCs, as "tcp,variant=linux"; datagrams unless given.
-        threads: Threads to simulate with; the CPUs allowed unless given.
+        contenders: One contender or a list: tables, designs, and protocols such as "cubic" or
+            "bbr,variant=v3".
+        spec: The networks, traffic, objective and simulated time.
+        networks: Number of networks to draw.
+        seed: Seed of the networks and of all other random draws.
+        transport: Transport of RemyCCs, such as "tcp,variant=linux"; datagrams by default.
+        threads: Number of threads that simulate; by default one per allowed CPU.
 
     Returns:
         The scores by contender.
 
     Raises:
-        SpecError: The specification designs several tables, and a contender is not as many.
+        SpecError: A contender has not as many tables as the specification designs.
         ValueError: A protocol or transport is unknown, or `networks` is not positive.
-        TypeError: A contender is something else.
-        InvalidRequest: A contender cannot run on such networks, as protocols cannot where senders
-            have noisy clocks.
+        TypeError: A contender has another type.
+        InvalidRequest: A contender cannot run on these networks: protocols do not support senders
+            with noisy clocks.
     """
     if not networks >= 1:
         raise ValueError(f"networks is {networks}, but must be at least 1")
     given = contenders if isinstance(contenders, list) else [contenders]
-    usual = (
+    default_transport = (
         registry.parse(Registry.TRANSPORT, transport) if isinstance(transport, str) else transport
     )
-    entrants = _with_names([_entrant(each) for each in given])
-    for name, words, tables in entrants:
-        _check(name, words, tables, spec)
-    check_default_transport([words for _, words, _ in entrants], usual)
+    entrants = _with_unique_names([_entrant(each) for each in given])
+    for name, _, tables in entrants:
+        _check_table_count(name, tables, spec)
+    check_default_transport([sender for _, sender, _ in entrants], default_transport)
     started = time.process_time()
     scores = []
     with local_evaluator(threads) as evaluator:
-        for name, words, tables in entrants:
+        for name, sender, tables in entrants:
             trial = evaluate_table(
                 spec.message,
                 tables[0].rule_table if tables else None,
                 seed=seed,
                 specimens=networks,
                 evaluate=evaluator.evaluate,
-                senders=words.sender_group(usual),
+                senders=sender.sender_group(default_transport),
                 companions=[table.rule_table for table in tables[1:]],
             )
-            scores.append(ContenderScore(name, trial, words.throughput_measure(usual)))
+            throughput_of = sender.throughput_measure(default_transport)
+            scores.append(ContenderScore(name, trial, throughput_of))
     return Scores(spec.name, seed, scores, time.process_time() - started)
 
 
+#: Name, sender and tables of a contender; a protocol has no tables.
 _Entrant: TypeAlias = tuple[str, SenderSpec, list[Table]]
 
 
 def _entrant(contender: Contender) -> _Entrant:
     if isinstance(contender, str):
-        words = parse_sender(contender)
-        if words.count != 1 or words.rtt_ms is not None or words.remycc is not None:
+        sender = parse_sender(contender)
+        if sender.count != 1 or sender.rtt_ms is not None or sender.remycc is not None:
             raise ValueError(
-                f"'{contender}' must be a protocol and its settings; the specification has the "
-                "number of senders and their RTTs, and load_table reads files"
+                f"'{contender}' must be a protocol with its settings only; the specification has "
+                "the number of senders and their RTTs, and load_table reads files"
             )
-        return words.name, words, []
+        return sender.name, sender, []
     if isinstance(contender, Table):
         tables = [contender]
     elif isinstance(contender, tuple):
@@ -319,30 +327,33 @@ def _entrant(contender: Contender) -> _Entrant:
         tables = [*getattr(contender, "tables", {}).values()]
     if not tables or not all(isinstance(table, Table) for table in tables):
         raise TypeError(
-            f"{contender!r} must be a table, a design, a protocol in words, or a tuple of tables "
-            "that were designed together; several contenders are a list"
+            f"{contender!r} must be a table, a design, the name of a protocol, or a tuple of "
+            "tables that were designed together; several contenders must be a list"
         )
     name = " and ".join(table.name for table in tables)
     return name, parse_sender(f"{REMYCC}{name}=1"), tables
 
 
-def _with_names(entrants: list[_Entrant]) -> list[_Entrant]:
-    """The entrants by names that tell them apart."""
+def _with_unique_names(entrants: list[_Entrant]) -> list[_Entrant]:
+    """Adds numbers to names that occur more than once."""
     seen: dict[str, int] = {}
     named = []
-    for name, words, tables in entrants:
+    for name, sender, tables in entrants:
         seen[name] = seen.get(name, 0) + 1
         unique = name if seen[name] == 1 else f"{name} ({seen[name]})"
-        named.append((unique, words, tables))
+        named.append((unique, sender, tables))
     return named
 
 
-def _check(name: str, words: SenderSpec, tables: Sequence[Table], spec: Spec) -> None:
-    """Raises SpecError unless there is a table for each that the specification designs."""
+def _check_table_count(name: str, tables: Sequence[Table], spec: Spec) -> None:
+    """Raises SpecError unless there are as many tables as the specification designs.
+
+    A protocol counts as one table.
+    """
     needed = spec.designs
-    if len(tables or [words]) != len(needed):
+    if max(len(tables), 1) != len(needed):
         problem = (
-            f"designs {several(len(needed), 'table')} ({', '.join(needed)}), but {name} is "
+            f"designs {plural(len(needed), 'table')} ({', '.join(needed)}), but {name} is "
             f"{len(tables) or 'a protocol'}"
         )
         raise SpecError(spec.name, [Violation("", problem)])
@@ -370,13 +381,13 @@ def _score_tree(score: ContenderScore) -> dict[str, Any]:
 
 
 def load_scores(path: str | os.PathLike[str]) -> Scores:
-    """The scores that `Scores.save` wrote. Raises FileError."""
+    """Loads the scores that `Scores.save` wrote. Raises FileError."""
     try:
-        tree = json.loads(read_file(path, limit=_MOST_BYTES))
+        tree = json.loads(read_file(path, limit=_MAX_BYTES))
         scores = [_score_of(each) for each in tree["scores"]]
         return Scores(tree["spec"], tree["seed"], scores, tree["cpu_seconds"])
     except (KeyError, TypeError, ValueError) as error:
-        raise FileError(f"{os.fspath(path)} holds no scores as Scores.save writes them") from error
+        raise FileError(f"{os.fspath(path)} is not a file that Scores.save wrote") from error
 
 
 def _score_of(tree: Mapping[str, Any]) -> ContenderScore:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from remy_farm.analysis import wording
 from remy_farm.analysis.rows import FORMATS, Columns, Row, arrow_table
-from remy_farm.analysis.wording import number, several
+from remy_farm.analysis.wording import number, plural
 from remy_farm.files import FileError, write_file
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# As data frames have it: more would be scrolled past.
-_MOST_SHOWN = 20
+# Maximum number of rows that are printed.
+_MAX_SHOWN = 20
 
 
 def _shown(value: Any) -> str:
@@ -30,7 +30,7 @@ def _shown(value: Any) -> str:
 
 
 class Rows:
-    """Rows under named columns; units are in the names."""
+    """A table of results with named columns; the names include the units."""
 
     def __init__(self, columns: Columns, rows: Sequence[Row]) -> None:
         self._columns = columns
@@ -49,24 +49,22 @@ class Rows:
 
     def _repr_html_(self) -> str:
         rest = self._rest()
-        table = wording.table(several(len(self), "row"), self.columns, self._cells())
+        table = wording.table(plural(len(self), "row"), self.columns, self._cells())
         return table + (wording.paragraph(rest) if rest else "")
 
     def _cells(self) -> list[list[str]]:
-        return [
-            [_shown(row.get(name)) for name in self.columns] for row in self._rows[:_MOST_SHOWN]
-        ]
+        return [[_shown(row.get(name)) for name in self.columns] for row in self._rows[:_MAX_SHOWN]]
 
     def _rest(self) -> str:
-        rest = len(self) - _MOST_SHOWN
+        rest = len(self) - _MAX_SHOWN
         return f"... and {rest} more" if rest > 0 else ""
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Each row as a dictionary; what is not known is None."""
+        """Returns each row as a dictionary; unknown values are None."""
         return [dict(row) for row in self._rows]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a data frame. Raises ImportError where pandas is not installed."""
+        """Returns the rows as a data frame. Raises ImportError if pandas is not installed."""
         try:
             import pandas
         except ImportError as error:
@@ -78,7 +76,7 @@ class Rows:
         return frame.astype(numbers)
 
     def to_arrow(self) -> pyarrow.Table:
-        """The rows as an Arrow table. Raises ImportError where pyarrow is not installed."""
+        """Returns the rows as an Arrow table. Raises ImportError if pyarrow is not installed."""
         try:
             return arrow_table(self._columns, self._rows)
         except ImportError as error:
@@ -88,7 +86,7 @@ class Rows:
             ) from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a .csv, .json or .parquet file, as the name says. Raises FileError."""
+        """Writes a .csv, .json or .parquet file, depending on the extension. Raises FileError."""
         write = FORMATS.get(Path(path).suffix.lower())
         if write is None:
             raise FileError(f"{os.fspath(path)} must be a name that ends in {', '.join(FORMATS)}")
@@ -96,28 +94,28 @@ class Rows:
 
 
 class Tabular(ABC):
-    """A result that is rows, among other things."""
+    """Base class of results that can be converted to rows."""
 
     @abstractmethod
     def rows(self) -> Rows:
-        """The result as rows."""
+        """Returns the result as rows."""
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a data frame. Raises ImportError where pandas is not installed."""
+        """Returns the rows as a data frame. Raises ImportError if pandas is not installed."""
         return self.rows().to_pandas()
 
     def to_arrow(self) -> pyarrow.Table:
-        """The rows as an Arrow table. Raises ImportError where pyarrow is not installed."""
+        """Returns the rows as an Arrow table. Raises ImportError if pyarrow is not installed."""
         return self.rows().to_arrow()
 
 
 def rows_of(kinds: Mapping[str, type], rows: Sequence[Row]) -> Rows:
-    """Rows whose values have these types, by column."""
+    """Returns rows with the given types of values by column."""
     return Rows({name: (kind, itemgetter(name)) for name, kind in kinds.items()}, rows)
 
 
 def rows_like(trees: Sequence[Mapping[str, Any]]) -> Rows:
-    """Rows whose columns are the keys of these trees, with the types of their values."""
+    """Returns rows whose columns are the keys of dictionaries, with the types of their values."""
     names = dict.fromkeys(name for tree in trees for name in tree)
     kinds = {name: _kind(tree.get(name) for tree in trees) for name in names}
     texts = {name for name, kind in kinds.items() if kind is str}
@@ -134,7 +132,7 @@ def rows_like(trees: Sequence[Mapping[str, Any]]) -> Rows:
 
 
 def _kind(values: Iterable[Any]) -> type:
-    """The type that holds all values: float, int or bool if all are, str otherwise."""
+    """Returns the common type of the values: bool, int or float if all are, and otherwise str."""
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {int, float}:
         return int if kinds == {int} else float
@@ -142,7 +140,7 @@ def _kind(values: Iterable[Any]) -> type:
 
 
 class Plot:
-    """A picture that a notebook shows; `figure` is matplotlib's, to be changed at will."""
+    """A plot that a notebook shows; `figure` is the matplotlib figure."""
 
     def __init__(self, figure: Figure) -> None:
         self.figure = figure
@@ -157,7 +155,7 @@ class Plot:
         return to_png(self.figure)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the picture in the format that the name's ending says, as .png, .svg or .pdf.
+        """Writes the plot in the format of the file's extension, such as .png, .svg or .pdf.
 
         Raises FileError.
         """

@@ -1,4 +1,4 @@
-"""Simulating: tables and protocols on one network, and what each sender came to."""
+"""Simulates tables and protocols on one network, with results by sender and over time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from remy_farm.analysis.recording import (
     draw_recording,
     recording_of_simulation,
 )
-from remy_farm.analysis.wording import number, several
+from remy_farm.analysis.wording import number, plural
 from remy_farm.api.showing import Plot, Rows, Tabular, rows_like, rows_of
 from remy_farm.api.spec import plain
 from remy_farm.api.table import Table
@@ -32,33 +32,34 @@ from remy_farm.specification.network_files import Topology, topology_of
 from remy_farm.specification.reading import Tree
 from remy_simulator import RuleTable
 
-_MOST_BYTES = 1 << 30
+_MAX_BYTES = 1 << 30
 _MS_PER_SECOND = 1000.0
 
-#: Who sends: a table, words as in "cubic=2" or "bbr,variant=v3", or a mapping with `table` (a Table
-#: or a file) or `protocol` (words), and `count`, `transport`, `traffic`, `rtt_ms`, `route`, ...
+#: A kind of sender: a table, a text such as "cubic=2" or "bbr,variant=v3", or a mapping with
+#: `table` (a Table or a file) or `protocol`, and optionally `count`, `transport`, `traffic`,
+#: `rtt_ms`, `route` and others.
 Sender: TypeAlias = "Table | str | Mapping[str, Any]"
 
 
 class Network:
-    """One network: links, and who sends over them; it never changes.
+    """A network: its links and senders. It is immutable.
 
-    Keys have their units in their names, and are those of a network's file
-    (docs/reference/networks.md).
+    The keys are those of a network file (docs/reference/networks.md); their names include the
+    units.
     """
 
     def __init__(self, *, senders: Sequence[Sender], **keys: Any) -> None:
-        """The network with these keys.
+        """Makes a network.
 
         Args:
-            senders: Who sends.
-            **keys: `rtt_ms`, and of one link `rate_mbps`, `buffer` (`{"packets": 100}`, infinite
-                unless given), `loss_probability` and `queue`, or `links` in their place;
-                `traffic`, always on unless given; `transport`, which carries tables; and others.
+            senders: The senders.
+            **keys: `rtt_ms`; for a single link `rate_mbps`, `buffer` (such as `{"packets": 100}`;
+                infinite by default), `loss_probability` and `queue`, or else `links`; `traffic`
+                (always on by default); `transport`, the transport of tables; and others.
 
         Raises:
-            SpecError: A key is unknown, or a value is not allowed; all of them are named.
-            FileError: A file that is named cannot be read.
+            SpecError: Keys are unknown, or values are not allowed; the message lists them all.
+            FileError: A file that the network refers to cannot be read.
         """
         self._tables: dict[str, Table] = {}
         self._keys: Mapping[str, Any] = {**keys, "senders": senders}
@@ -67,14 +68,14 @@ class Network:
 
     @classmethod
     def of_tree(cls, tree: Tree, folder: Path, source: str) -> Network:
-        """The network in a tree that was read from `source`, in whose `folder` files are."""
+        """Makes the network of a tree that was read from `source`; files are in `folder`."""
         network = cls.__new__(cls)
         network._topology = topology_of(tree, folder, source)
         network._tables, network._keys = {}, tree if isinstance(tree, dict) else {}
         return network
 
     def _with_named_tables(self, sender: Sender) -> Any:
-        """A sender whose table, if it is one in memory, is called by a name."""
+        """Replaces a sender's table in memory by a name, under which the network stores it."""
         given = {"table": sender} if isinstance(sender, Table) else sender
         if not isinstance(given, Mapping):
             return given
@@ -89,15 +90,15 @@ class Network:
         return keys
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys as they were given."""
+        """Returns the keys as they were given."""
         return dict(self._keys)
 
     def topology(self) -> Topology:
-        """The network as messages."""
+        """Returns the network in the form that the simulation takes."""
         return self._topology
 
     def rule_tables(self) -> dict[str, RuleTable]:
-        """The tables that senders run, by what the topology calls them. Raises FileError."""
+        """Returns the senders' tables by their names in the topology. Raises FileError."""
         named = (each.remycc for each in self._topology.sender_specs if each.remycc is not None)
         return {
             name: self._tables[name].rule_table if name in self._tables else read_remycc(name).table
@@ -105,36 +106,36 @@ class Network:
         }
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{key}={value!r}" for key, value in self._keys.items())
-        return f"Network({told})"
+        keys = ", ".join(f"{key}={value!r}" for key, value in self._keys.items())
+        return f"Network({keys})"
 
 
 def load_network(path: str | os.PathLike[str]) -> Network:
-    """The network in a YAML or JSON file, as `remy-farm simulate --network` takes it.
+    """Loads a network from a YAML or JSON file, as `remy-farm simulate --network` does.
 
     Raises:
         SpecError: A key is unknown, or a value is not allowed.
-        FileError: The file, or one that it names, cannot be read.
+        FileError: The file, or a file that it refers to, cannot be read.
     """
     return Network.of_tree(load_tree(path), Path(path).parent, os.fspath(path))
 
 
 class Run(Tabular):
-    """The results of one network: by sender, by kind of sender, by link, and over time."""
+    """The results of one simulated network: by sender, kind of sender, link, and over time."""
 
     def __init__(self, tree: Mapping[str, Any], recording: Recording | None = None) -> None:
-        """A run that `remy-farm simulate --json` would print as this tree."""
+        """`tree` is the dictionary that `remy-farm simulate --json` prints."""
         self._tree = tree
         self._recording = recording
 
     @property
     def senders(self) -> list[SenderMeasures]:
-        """The results of each sender, in the network's order."""
+        """Results of each sender, in the network's order."""
         return [msgspec.convert(_own(each), SenderMeasures) for each in self._tree["senders"]]
 
     @property
     def sender_names(self) -> list[str]:
-        """The table or protocol of each sender."""
+        """Name of each sender's table or protocol."""
         return [each["kind"] for each in self._tree["senders"]]
 
     @property
@@ -149,13 +150,15 @@ class Run(Tabular):
 
     @property
     def normalized_score_per_sender(self) -> float | None:
-        """Mean over senders of log2(throughput / link rate) - log2(delay / RTT), as in Figure 11 of
-        TCP ex Machina; None if nothing was received."""
+        """Mean over senders of log2(throughput / link rate) - log2(delay / RTT).
+
+        This is the score of Figure 11 of TCP ex Machina. None if nothing was received.
+        """
         return self._number("normalized_score_per_sender")
 
     @property
     def seconds(self) -> float:
-        """Time that was simulated, s."""
+        """Simulated time, s."""
         return float(self._tree["simulated_seconds"])
 
     @property
@@ -168,34 +171,34 @@ class Run(Tabular):
         return None if value is None else float(value)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but what was seen over time, as `remy-farm simulate --json` prints it."""
+        """Returns all results but those over time, as `remy-farm simulate --json` prints them."""
         return dict(self._tree)
 
     def rows(self) -> Rows:
-        """A row for each sender."""
+        """Returns a row per sender."""
         kinds = {"sender": int, "kind": str, **_SENDER_COLUMNS}
         if "goodput_mbps" in self._tree["senders"][0]:
             kinds |= _TRANSPORT_COLUMNS
         return rows_of(
             kinds,
             [
-                {name: each.get(name, place) for name in kinds}
-                for place, each in enumerate(self._tree["senders"])
+                {name: each.get(name, number) for name in kinds}
+                for number, each in enumerate(self._tree["senders"])
             ],
         )
 
     def by_kind(self) -> Rows:
-        """A row for each kind of sender, with means over its senders."""
+        """Returns a row per kind of sender, with means over its senders."""
         return rows_like(self._tree["kinds"])
 
     def by_link(self) -> Rows:
-        """A row for each link that has a name: packets transmitted, dropped, lost and waiting."""
+        """Returns a row per named link: packets transmitted, dropped, lost and waiting."""
         return rows_like(self._tree.get("links", []))
 
     def over_time(self) -> Rows:
-        """A row for each sender at each time: window, rate, RTT, and the queues.
+        """Returns a row per sender and time: window, rate, RTT, and the queues.
 
-        Raises ValueError where nothing was recorded.
+        Raises ValueError if nothing was recorded.
         """
         recording = self._recorded()
         return Rows(recording.columns(), recording.rows())
@@ -203,7 +206,7 @@ class Run(Tabular):
     def plot(self) -> Plot:
         """Draws queues and windows over time, and throughput against delay.
 
-        Raises ValueError where nothing was recorded.
+        Raises ValueError if nothing was recorded.
         """
         points = [
             SenderPoint(name, sender.throughput_mbps, sender.delay_ms)
@@ -214,11 +217,11 @@ class Run(Tabular):
 
     def _recorded(self) -> Recording:
         if self._recording is None:
-            raise ValueError("nothing was recorded over time; simulate with record_every_ms=10")
+            raise ValueError("the run has no recording; simulate with record_every_ms=10")
         return self._recording
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes all of it as JSON, for `load_run`. Raises FileError."""
+        """Writes the run as JSON, for `load_run`. Raises FileError."""
         tree = dict(self._tree)
         if self._recording is not None:
             tree["recording"] = {
@@ -244,8 +247,10 @@ class Run(Tabular):
 
     def _title(self) -> str:
         rate, delay = number(self.throughput_over_link_rate), number(self.delay_over_rtt)
-        many = several(len(self.senders), "sender")
-        return f"{many} for {self.seconds:g} s: throughput / link rate {rate}, delay / RTT {delay}"
+        senders = plural(len(self.senders), "sender")
+        return (
+            f"{senders} for {self.seconds:g} s: throughput / link rate {rate}, delay / RTT {delay}"
+        )
 
     def __repr__(self) -> str:
         head, cells = self._head_and_cells()
@@ -282,19 +287,19 @@ def simulate(
     """Simulates one network, packet by packet.
 
     Args:
-        network: Links and senders.
+        network: The links and senders.
         seconds: Time to simulate, s.
-        seed: Names the random draws.
-        record_every_ms: How often windows, rates and queues are recorded for `Run.plot` and
-            `Run.over_time`, ms; not at all unless given.
+        seed: Seed of all random draws.
+        record_every_ms: Interval at which windows, rates and queues are recorded for `Run.plot` and
+            `Run.over_time`, ms; None: no recording.
 
     Returns:
-        What every sender came to.
+        The results of every sender.
 
     Raises:
-        ValueError: A number is not positive.
-        FileError: A table that the network names cannot be read.
-        InvalidRequest: The simulator cannot simulate such a network.
+        ValueError: `seconds` or `record_every_ms` is not positive.
+        FileError: A table that the network refers to cannot be read.
+        InvalidRequest: The simulator does not support such a network.
     """
     for name, value in (("seconds", seconds), ("record_every_ms", record_every_ms)):
         if value is not None and not 0 < value < float("inf"):
@@ -316,14 +321,14 @@ def simulate(
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:
-    """The run that `Run.save` wrote. Raises FileError."""
+    """Loads the run that `Run.save` wrote. Raises FileError."""
     try:
-        tree = json.loads(read_file(path, limit=_MOST_BYTES))
+        tree = json.loads(read_file(path, limit=_MAX_BYTES))
         seen = tree.pop("recording", None)
         run = Run(tree, None if seen is None else _recording_of(seen))
         repr(run)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FileError(f"{os.fspath(path)} holds no run as Run.save writes it") from error
+        raise FileError(f"{os.fspath(path)} is not a file that Run.save wrote") from error
     return run
 
 

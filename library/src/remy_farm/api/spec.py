@@ -1,4 +1,4 @@
-"""Specifications: what is designed, for which networks, load and objective."""
+"""Specifications of designs: networks, traffic, objective and search."""
 
 from __future__ import annotations
 
@@ -20,36 +20,38 @@ _SOURCE = "the specification"
 
 
 class Spec:
-    """A specification, checked and complete with its defaults; it never changes.
+    """A checked specification, complete with its defaults. It is immutable.
 
-    The keys are those of docs/reference/spec.md, with their units in their names.
+    The keys are those of docs/reference/spec.md; their names include the units.
     """
 
     def __init__(self, tree: Mapping[str, Any] | None = None, /, **keys: Any) -> None:
-        """The specification with these keys, as in `Spec(name="mine", network={...})`.
+        """Makes a specification, as in `Spec(name="mine", network={...})`.
 
-        Files that it names, such as recordings, count from the working directory.
+        Relative file names, such as those of recordings, are resolved against the working
+        directory.
 
         Args:
-            tree: The keys as a dictionary.
-            **keys: Further ones.
+            tree: Keys and values as a dictionary.
+            **keys: Further keys.
 
         Raises:
-            SpecError: Something is unknown, missing or not allowed; all of it is named.
-            FileError: A file that it names cannot be read.
+            SpecError: Keys are unknown or missing, or values are not allowed; the message lists
+                them all.
+            FileError: A file that the specification refers to cannot be read.
         """
         self._read(plain({**(tree or {}), **keys}), _SOURCE, Path.cwd())
 
     @classmethod
     def of_tree(cls, tree: Tree, source: str = _SOURCE, folder: Path | None = None) -> Spec:
-        """The specification in a tree that was read from `source`, in whose `folder` files are."""
+        """Makes the specification of a tree that was read from `source`; files are in `folder`."""
         spec = cls.__new__(cls)
         spec._read(tree, source, folder or Path.cwd())
         return spec
 
     @classmethod
     def of_message(cls, message: spec_pb2.DesignSpec, source: str = _SOURCE) -> Spec:
-        """The specification in a complete message, which was read from `source`."""
+        """Makes the specification of a message that has all defaults and was read from `source`."""
         spec = cls.__new__(cls)
         spec._tree = read_yaml(to_yaml(message), _SOURCE)
         spec._source, spec._folder = source, Path.cwd()
@@ -63,22 +65,22 @@ class Spec:
 
     @property
     def name(self) -> str:
-        """The design's name."""
+        """Name of the design."""
         return self._message.name
 
     @property
     def seed(self) -> int:
-        """Names all random draws of a design."""
+        """Seed of all random draws of a design."""
         return self._message.search.seed
 
     @property
     def source(self) -> str:
-        """The name in error messages: the file that it was read from."""
+        """Name of the specification in error messages, such as its file."""
         return self._source
 
     @property
     def folder(self) -> Path:
-        """Where files that it names are."""
+        """Folder against which relative file names are resolved."""
         return self._folder
 
     @property
@@ -88,12 +90,12 @@ class Spec:
 
     @property
     def designs(self) -> list[str]:
-        """Names of the tables that are designed; more than one are designed together."""
+        """Names of the tables to design; several tables are designed together."""
         return [*designs(self._message)]
 
     @property
     def digest(self) -> str:
-        """The SHA-256, in hexadecimal, of what the specification says."""
+        """SHA-256 of the specification's content, in hexadecimal."""
         return content_digest(self._message)
 
     @property
@@ -104,15 +106,14 @@ class Spec:
         return copy
 
     def replace(self, settings: Mapping[str, Any] | None = None, /, **keys: Any) -> Spec:
-        """The specification with other values for some keys; defaults that follow from them follow
-        anew.
+        """Returns the specification with other values of some keys; derives its defaults again.
 
         Args:
             settings: Values by path, as in `{"objective.delta": 0.1}`.
-            **keys: Values of keys at the top, as in `name="other"`.
+            **keys: Values of top-level keys, as in `name="other"`.
 
         Raises:
-            SpecError: A path leads nowhere, or a value may not be there.
+            SpecError: A path does not exist, or a value is not allowed.
         """
         tree = self._tree
         for path, value in {**(settings or {}), **keys}.items():
@@ -120,17 +121,17 @@ class Spec:
         return Spec.of_tree(tree, self._source, self._folder)
 
     def to_yaml(self) -> str:
-        """The specification as a file has it, every default written out."""
+        """Returns the specification as YAML, with all defaults written out."""
         return to_yaml(self._message)
 
     def to_dict(self) -> dict[str, Any]:
-        """The keys as a dictionary, every default written out."""
+        """Returns the keys as a dictionary, with all defaults written out."""
         tree = read_yaml(self.to_yaml(), self._source)
         assert isinstance(tree, dict)
         return tree
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the specification as YAML, every default written out. Raises FileError."""
+        """Writes the specification as YAML, with all defaults written out. Raises FileError."""
         write_file(path, self.to_yaml())
 
     def __eq__(self, other: object) -> bool:
@@ -152,7 +153,7 @@ class Spec:
 
 
 def plain(value: Any) -> Any:
-    """The value as a file has it: mappings, lists and plain numbers, whatever numpy's were."""
+    """Converts a value to plain dictionaries, lists and numbers, from tuples and numpy scalars."""
     if isinstance(value, Mapping):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -161,16 +162,17 @@ def plain(value: Any) -> Any:
 
 
 def load_spec(path: str | os.PathLike[str]) -> Spec:
-    """The specification in a YAML file, or in a JSON file named *.json.
+    """Loads a specification from a YAML file, or from a JSON file named *.json.
 
     Args:
-        path: The file; files that it names count from its folder.
+        path: The file. Relative file names in it are resolved against its folder.
 
     Returns:
         The specification, complete with its defaults.
 
     Raises:
-        SpecError: Something is unknown, missing or not allowed; all of it is named.
-        FileError: The file, or one that it names, cannot be read.
+        SpecError: Keys are unknown or missing, or values are not allowed; the message lists them
+            all.
+        FileError: The file, or a file that it refers to, cannot be read.
     """
     return Spec.of_tree(load_tree(path), os.fspath(path), Path(path).parent)

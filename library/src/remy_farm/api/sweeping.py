@@ -1,4 +1,4 @@
-"""Sweeping: one specification with some settings varied, a design for each combination."""
+"""Sweeps: a design for each combination of values of some settings of a specification."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from remy_farm.analysis.campaign import (
     undominated,
 )
 from remy_farm.analysis.campaign_run import CAMPAIGN_JSON, CampaignObserver, run_campaign
-from remy_farm.analysis.wording import several
-from remy_farm.api.designing import Design, DesignTeller, PassingFolder, load_design
+from remy_farm.analysis.wording import plural
+from remy_farm.api.designing import Design, ProgressReporter, TemporaryFolder, load_design
 from remy_farm.api.progress import progress_line
 from remy_farm.api.showing import Plot, Rows, Tabular, rows_like
 from remy_farm.api.spec import Spec, plain
@@ -34,48 +34,51 @@ from remy_simulator.cpus import allowed_cpus
 
 
 class Sweep(Tabular):
-    """The designs of a sweep that are finished, compared on networks that none was searched on."""
+    """The finished designs of a sweep, compared on networks that their searches did not use."""
 
     def __init__(
-        self, records: Sequence[MemberRecord], directory: Path, kept: PassingFolder | None = None
+        self, records: Sequence[MemberRecord], directory: Path, kept: TemporaryFolder | None = None
     ) -> None:
-        """The members in a directory; `kept` lives as long as that is needed."""
-        #: A record of each member, in order.
+        """`kept` keeps a temporary directory from being removed."""
+        #: Records of the members, in order.
         self.records = list(records)
-        #: Where the members are, in a folder each.
+        #: Directory with a folder per member.
         self.directory = directory
         self._kept = kept
 
     @property
     def names(self) -> list[str]:
-        """The members' names, as "delta=0.1"."""
+        """Names of the members, such as "delta=0.1"."""
         return [record.name for record in self.records]
 
     def __len__(self) -> int:
         return len(self.records)
 
     def __getitem__(self, name: str) -> Design:
-        """A member's design by its name. Raises KeyError."""
+        """Loads a member's design by its name. Raises KeyError."""
         if name not in self.names:
             raise KeyError(name)
         return load_design(self.directory / name, kept=self._kept)
 
     def pareto_front(self) -> list[str]:
-        """Names of the members of which no other has as much throughput at as little delay, both in
-        medians (TCP ex Machina, section 5.2: tables that differ in delta)."""
+        """Returns the names of the Pareto-optimal members.
+
+        No other member has at least their median throughput at no more than their median delay
+        (TCP ex Machina, section 5.2, compares tables that differ in delta).
+        """
         points = [_point(record) for record in self.records]
         best = undominated(points)
         return [record.name for record, is_best in zip(self.records, best, strict=True) if is_best]
 
     def rows(self) -> Rows:
-        """A row for each member: its settings, and its table on fresh networks."""
+        """Returns a row per member: its settings, and its results on fresh networks."""
         front = set(self.pareto_front())
         paths = [*self.records[0].settings] if self.records else []
         names = labels(tuple(SweptSetting(path, ()) for path in paths))
         return rows_like([_row(record, paths, names, front) for record in self.records])
 
     def plot(self) -> Plot:
-        """Draws throughput against delay: a point for each member, and the Pareto front."""
+        """Draws throughput against delay: a point per member, and the Pareto front."""
         from remy_farm.analysis.plots import draw_members
 
         return Plot(draw_members(self.records))
@@ -88,12 +91,12 @@ class Sweep(Tabular):
 
     def __repr__(self) -> str:
         head, rows = self._head_and_cells()
-        title = f"{several(len(self), 'design')} in {self.directory}"
+        title = f"{plural(len(self), 'design')} in {self.directory}"
         return "\n".join([title, *wording.aligned(head, rows)])
 
     def _repr_html_(self) -> str:
         head, rows = self._head_and_cells()
-        return wording.table(several(len(self), "design"), head, rows)
+        return wording.table(plural(len(self), "design"), head, rows)
 
 
 def _point(record: MemberRecord) -> tuple[float, float] | None:
@@ -141,11 +144,11 @@ class _Progress(CampaignObserver):
         self, member: Member, position: int, *, is_finished: bool
     ) -> Iterator[DesignObserver]:
         line = None if is_finished else progress_line(member.name, self._wanted)
-        teller = DesignTeller(member.spec, None, line)
+        reporter = ProgressReporter(member.spec, None, line)
         try:
-            yield teller
+            yield reporter
         finally:
-            teller.close()
+            reporter.close()
 
 
 def sweep(
@@ -158,27 +161,27 @@ def sweep(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Sweep:
-    """Designs for each combination of some settings' values, and compares what comes out.
+    """Makes a design for each combination of values of some settings, and compares the tables.
 
     Args:
-        spec: What all have in common.
-        settings: Values by path, as in `{"objective.delta": [0.1, 1, 10]}`; the last changes
-            fastest.
-        seconds: How much CPU time the simulations of each may take, s; see `design`.
-        steps: The length of each schedule in its place.
-        directory: Where the designs are kept, a folder each; those that are finished there are
-            passed over. None: a folder that goes with the result.
-        threads: Threads to simulate with; the CPUs allowed unless given.
-        progress: Whether a line on standard error shows how far it is; where that is a terminal or
-            a notebook unless given.
+        spec: The specification that the designs have in common.
+        settings: Values by path, as in `{"objective.delta": [0.1, 1, 10]}`; the last setting
+            changes fastest.
+        seconds: CPU time of the simulations of each design, s; see `design`.
+        steps: Length of each design's schedule, in place of `seconds`.
+        directory: Directory to store the designs in, a folder each; finished designs in it are
+            skipped. None: a temporary folder, removed with the result.
+        threads: Number of threads that simulate; by default one per allowed CPU.
+        progress: Whether to show a progress line on standard error; by default only if that is a
+            terminal or a notebook.
 
     Returns:
-        The designs, side by side.
+        The designs and their comparison.
 
     Raises:
-        SpecError: A path leads nowhere, or a value may not be there.
-        FileError: The directory holds something else, or cannot be written.
-        KeyboardInterrupt: It was interrupted; with a directory, the same call goes on.
+        SpecError: A path does not exist, or a value is not allowed.
+        FileError: The directory holds other files, or cannot be written.
+        KeyboardInterrupt: The sweep was interrupted; with a directory, the same call resumes it.
     """
     swept = [SweptSetting(path, tuple(plain([*values]))) for path, values in settings.items()]
     members = [
@@ -187,7 +190,7 @@ def sweep(
     ]
     kept = None
     if directory is None:
-        kept = PassingFolder()
+        kept = TemporaryFolder()
         directory = kept.path
     out = Path(directory)
     records = run_campaign(
@@ -203,7 +206,7 @@ def sweep(
 
 
 def load_sweep(directory: str | os.PathLike[str]) -> Sweep:
-    """The finished designs of a sweep, as `sweep` or `remy-farm design --sweep` has left them.
+    """Loads the finished designs that `sweep` or `remy-farm design --sweep` has stored.
 
     Raises FileError.
     """

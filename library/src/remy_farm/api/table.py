@@ -1,4 +1,4 @@
-"""Rule tables (RemyCCs): read, shown as rules, explained, drawn, saved."""
+"""Rule tables (RemyCCs): loads, prints, plots and saves them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from remy_farm.analysis import sentences
 from remy_farm.analysis.live_page import live_network_page
-from remy_farm.analysis.wording import escape, framed, several
+from remy_farm.analysis.wording import escape, framed, plural
 from remy_farm.api.showing import Plot, Rows, Tabular, rows_of
 from remy_farm.remycc import (
     ReadableRule,
@@ -30,67 +30,69 @@ if TYPE_CHECKING:
     from remy_farm.api.absolute import AbsoluteTable
     from remy_farm.api.spec import Spec
 
-# In a notebook; all rules are in `explain()`.
-_MOST_SENTENCES = 12
+# Maximum number of rules shown in a notebook; `explain()` has all of them.
+_MAX_SENTENCES = 12
 
 
 class Table(Tabular):
-    """A RemyCC: rules from congestion signals to window and pacing; it never changes."""
+    """A RemyCC: rules that map congestion signals to window and pacing. It is immutable."""
 
     def __init__(self, remycc: RemyCC, name: str = "RemyCC", uses: Sequence[int] = ()) -> None:
-        """A table that is called `name`; `load_table` and `design` make them.
+        """Is called by `load_table` and `design`.
 
-        `uses` counts the look-ups of each rule where that is known.
+        `uses` holds the number of look-ups of each rule, or nothing if it is unknown.
         """
         self.remycc = remycc
-        #: The name in results.
+        #: Name of the table in results.
         self.name = name
         self._uses = list(uses)
 
     @property
     def rule_table(self) -> RuleTable:
-        """The table as the simulator has it."""
+        """The simulator's table."""
         return self.remycc.table
 
     @property
     def rules(self) -> list[ReadableRule]:
-        """The rules by number: region, action, and share of look-ups where it is known."""
+        """The rules by number: region, action, and share of look-ups if known."""
         return readable_rules(self.rule_table, self._uses or None)
 
     @property
     def uses(self) -> list[int] | None:
-        """Look-ups of each rule; None where they are not known."""
+        """Number of look-ups of each rule; None if unknown."""
         return self._uses or None
 
     @property
     def kind(self) -> str:
-        """The units of the rules: "absolute" (ms and packets), or a scale that senders measure."""
+        """Kind of the rules: "absolute" (in ms and packets), or a kind relative to the path."""
         kinds = rule_table_pb2.Rules.DESCRIPTOR.values_by_number
         return short_name(kinds[self.rule_table.rules])
 
     @property
     def signals(self) -> list[str]:
-        """Names of the signals that the rules look at."""
+        """Names of the signals that the rules depend on."""
         table = self.rule_table
         return [signal_name(axis, table.rules) for axis in table.signals]
 
     @property
     def digest(self) -> str:
-        """The SHA-256, in hexadecimal, of the table as a .json file has it."""
+        """SHA-256 of the table's .json file, in hexadecimal."""
         return hashlib.sha256(to_bytes(self.remycc, ".json")).hexdigest()
 
     def renamed(self, name: str) -> Table:
-        """The table under another name."""
+        """Returns the table with another name."""
         return Table(self.remycc, name, self._uses)
 
     def with_uses(self, uses: Sequence[int]) -> Table:
-        """The table with the number of look-ups of each rule. Raises ValueError for other numbers
-        of rules."""
+        """Returns the table with the number of look-ups of each rule.
+
+        Raises ValueError if there are not as many numbers as rules.
+        """
         readable_rules(self.rule_table, uses)
         return Table(self.remycc, self.name, uses)
 
     def explain(self) -> str:
-        """The rules as sentences, the most-used first where uses are known."""
+        """Returns the rules as sentences, the most-used first if uses are known."""
         return "\n".join(self._sentences())
 
     def _sentences(self) -> list[str]:
@@ -98,12 +100,12 @@ class Table(Tabular):
         return [sentences.rule_sentence(rule, self.rule_table.domain_upper) for rule in ranked]
 
     def rows(self) -> Rows:
-        """A row for each rule: the ends of its region by signal, its action and its use.
+        """Returns a row per rule: the bounds of its region by signal, its action and its use.
 
-        An end that is not there is None. In scale-free rules the increment is in percent of the
-        bandwidth-delay product and the interval a multiple of the measured one, as
-        docs/reference/signals.md has it; the columns `..._packets` and `..._ms` are then None, and
-        the other way round.
+        A missing bound is None. Relative rules have the increment in percent of the bandwidth-delay
+        product and the interval as a multiple of the measured one (docs/reference/signals.md);
+        their columns `..._packets` and `..._ms` are None. Absolute rules have None in the other
+        columns.
         """
         kinds: dict[str, type] = {"rule": int}
         for signal in self.signals:
@@ -136,13 +138,13 @@ class Table(Tabular):
         }
 
     def plot(self) -> Plot:
-        """Draws the rules: what each does with the window, and how far apart it sends."""
+        """Draws the window change and the pacing of each rule."""
         from remy_farm.analysis.plots import draw_rules
 
         return Plot(draw_rules(self.rules, self.name))
 
     def live_page(self) -> str:
-        """A page, as HTML, on which the table runs in any browser (docs/how-to/play.md)."""
+        """Returns an HTML page that simulates the table in a browser (docs/how-to/play.md)."""
         return live_network_page({self.name: self.remycc})
 
     def absolute(
@@ -155,22 +157,26 @@ class Table(Tabular):
         seed: int = 1,
         threads: int | None = None,
     ) -> AbsoluteTable:
-        """A scale-free table with absolute rules, which a .dna file can hold: its rules once for
-        each cell of the interval between packets that senders measure.
+        """Converts a scale-free table to absolute rules, which a .dna file can hold.
+
+        The absolute table has a copy of all rules for each cell of the packet interval that senders
+        measure.
 
         Args:
-            spec: What it was designed for.
-            cells: Cells of the measured interval to an octave.
-            climb_steps: Steps of a climb of the new rules, the copies of one together.
-            networks: Networks to measure what is lost on.
-            seed: Names these networks, as `evaluate` does; the rules are chosen on others.
-            threads: Threads to simulate with; the CPUs allowed unless given.
+            spec: Specification of the networks that the table was designed for.
+            cells: Number of cells per octave of the packet interval.
+            climb_steps: Number of steps of a search that improves the absolute table; it moves all
+                copies of a rule together.
+            networks: Number of networks on which the loss is measured.
+            seed: Seed of these networks, as in `evaluate`; the search uses other networks.
+            threads: Number of threads that simulate; by default one per allowed CPU.
 
         Returns:
-            The table, and the scores before and after.
+            The absolute table, and the scores of both tables.
 
         Raises:
-            ValueError: The rules are absolute already, look at age, or would be too many.
+            ValueError: The rules are already absolute or use the signal age, or there would be too
+                many cells.
             SpecError: The specification designs several tables.
         """
         from remy_farm.api.absolute import absolute_table
@@ -186,10 +192,10 @@ class Table(Tabular):
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the table as .json, or as .dna for the reference tool, as the name says.
+        """Writes the table as .json, or as .dna of the reference tool, depending on the extension.
 
         Raises:
-            FileError: The file cannot be written, or cannot hold the table: a .dna file has
+            FileError: The file cannot be written, or cannot hold the table; a .dna file holds
                 absolute rules only.
         """
         write_remycc(path, self.remycc)
@@ -205,42 +211,42 @@ class Table(Tabular):
 
     def __repr__(self) -> str:
         return (
-            f"Table({self.name!r}, {several(len(self), 'rule')}, {self.kind}, "
+            f"Table({self.name!r}, {plural(len(self), 'rule')}, {self.kind}, "
             f"signals: {', '.join(self.signals)})"
         )
 
     def _repr_html_(self) -> str:
-        told = self._sentences()
-        items = "".join(f"<li>{escape(each)}</li>" for each in told[:_MOST_SENTENCES])
-        rest = len(told) - _MOST_SENTENCES
+        rules = self._sentences()
+        items = "".join(f"<li>{escape(each)}</li>" for each in rules[:_MAX_SENTENCES])
+        rest = len(rules) - _MAX_SENTENCES
         more = f"<p>... and {rest} more: explain() has them all.</p>" if rest > 0 else ""
         return (
-            f"<p><b>{escape(self.name)}</b>: {several(len(self), 'rule')}, {self.kind}</p>"
+            f"<p><b>{escape(self.name)}</b>: {plural(len(self), 'rule')}, {self.kind}</p>"
             f"<ul>{items}</ul>{more}{framed_live(self.live_page())}"
         )
 
 
 def framed_live(page: str) -> str:
-    """The live network within a notebook's cell."""
+    """Returns a frame with the live network, sized for a notebook's cell."""
     frame = framed(page, title="The live network")
     return frame.replace("<iframe ", '<iframe width="100%" height="640" ', 1)
 
 
 def load_table(source: str | os.PathLike[str], *, time_unit_ms: float = 1.0) -> Table:
-    """The RemyCC in a .json or .dna file, or one that is installed with the library.
+    """Loads a RemyCC from a .json or .dna file, or one that is installed with the library.
 
     Args:
-        source: The file, or a name among `shipped_tables()`, as "generalist".
-        time_unit_ms: The unit of time of a .dna file, ms, which does not say it.
+        source: The file, or one of `shipped_tables()`, such as "generalist".
+        time_unit_ms: Time unit of a .dna file, ms; the file itself does not state it.
 
     Returns:
-        The table, called as the file or its folder.
+        The table, with the name of the file or of its folder.
 
     Raises:
-        FileError: There is no such file, or it holds no RemyCC.
+        FileError: The file does not exist, or is not a RemyCC.
     """
     shipped = shipped_table(source) if isinstance(source, str) else None
     path = Path(source) if shipped is None else shipped
-    place = path.resolve()
-    name = place.parent.name if place.stem == "remycc" else place.stem
+    resolved = path.resolve()
+    name = resolved.parent.name if resolved.stem == "remycc" else resolved.stem
     return Table(read_remycc(path, time_unit_ms), name)

@@ -12,10 +12,10 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from remy_farm.analysis.wording import (
     enum_name,
     finished_sentence,
-    rest_sentence,
-    several,
+    format_estimate,
+    plural,
+    stall_sentence,
     stop_reason,
-    with_error,
 )
 from remy_farm.specification import to_yaml
 from remy_farm.specification.reading import read_yaml
@@ -100,13 +100,13 @@ def describe_event(event: progress_pb2.ProgressEvent) -> str | None:
     match event.WhichOneof("event"):
         case "rule_split":
             split = event.rule_split
-            return f"rule {split.rule} was divided: {several(split.rules, 'rule')}"
+            return f"rule {split.rule} was divided: {plural(split.rules, 'rule')}"
         case "rules_merged":
             merged = event.rules_merged
             pairs = "a pair" if merged.pairs == 1 else f"{merged.pairs} pairs"
-            return f"{pairs} of rules merged: {several(merged.rules, 'rule')}"
+            return f"{pairs} of rules merged: {plural(merged.rules, 'rule')}"
         case "climb_rested":
-            return rest_sentence(event.climb_rested.steps)
+            return stall_sentence(event.climb_rested.steps)
         case "epoch_finished":
             return _epoch_sentence(event.epoch_finished.record)
         case "design_finished":
@@ -142,8 +142,8 @@ def describe_history(event: job_pb2.JobEvent) -> str | None:
 def _epoch_sentence(record: progress_pb2.EpochRecord) -> str:
     comparison = record.comparison
     gain = (
-        f"score {with_error(comparison.before)} -> {with_error(comparison.after)} on the "
-        f"validation specimens (gain {with_error(comparison.gain, signed=True)})"
+        f"score {format_estimate(comparison.before)} -> {format_estimate(comparison.after)} on the "
+        f"validation specimens (gain {format_estimate(comparison.gain, signed=True)})"
     )
     if record.rules_changed == 0:
         return f"epoch {record.epoch}: nothing to improve"
@@ -151,5 +151,5 @@ def _epoch_sentence(record: progress_pb2.EpochRecord) -> str:
         return f"start {record.start}: {gain}"
     verdict = "kept" if comparison.accepted else "rolled back"
     return (
-        f"epoch {record.epoch}: {several(record.rules_changed, 'rule')} changed, {gain}, {verdict}"
+        f"epoch {record.epoch}: {plural(record.rules_changed, 'rule')} changed, {gain}, {verdict}"
     )

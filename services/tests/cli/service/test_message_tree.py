@@ -40,7 +40,7 @@ def test_the_status_of_a_job_whose_climb_rests_says_so(
     progress = progress_pb2.JobProgress(step=70, rules=3, resting_steps=steps)
     job = job_pb2.Job(id="7", state=job_pb2.JOB_STATE_RUNNING, progress=progress)
     print_job(job, as_json=False)
-    sentence = "the climb rests, as for 55 steps no slope has stood out of its noise"
+    sentence = "the climb has stalled: no slope was significant for 55 steps"
     assert (sentence in capsys.readouterr().out) == (steps > 0)
 
 
