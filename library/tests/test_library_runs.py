@@ -71,9 +71,9 @@ def test_saved_scores_load_unchanged(scores: rf.Scores, tmp_path: Path) -> None:
 
 def test_a_file_without_scores_or_a_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(rf.FileError, match=r"other\.json holds no scores"):
+    with pytest.raises(rf.FileError, match=r"other\.json is not a file that Scores\.save wrote"):
         rf.load_scores(tmp_path / "other.json")
-    with pytest.raises(rf.FileError, match=r"other\.json holds no run"):
+    with pytest.raises(rf.FileError, match=r"other\.json is not a file that Run\.save wrote"):
         rf.load_run(tmp_path / "other.json")
 
 
@@ -104,7 +104,7 @@ def test_too_many_tables_are_refused() -> None:
 
 
 def test_contenders_in_a_tuple_are_refused() -> None:
-    with pytest.raises(TypeError, match="several contenders are a list"):
+    with pytest.raises(TypeError, match="several contenders must be a list"):
         rf.evaluate((small_table(), "cubic"), joint_spec(), networks=2)  # type: ignore[arg-type]
 
 

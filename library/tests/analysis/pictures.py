@@ -1,11 +1,11 @@
-"""Pictures as files."""
+"""Checks PNG files."""
 
 import struct
 import zlib
 
 
 def assert_is_png(data: bytes) -> None:
-    """Every chunk whole and its checksum right, with nothing behind the last."""
+    """Asserts that every chunk is complete with a valid checksum, and that no bytes follow."""
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     position, kinds = 8, []
     while position < len(data):

@@ -1,4 +1,4 @@
-"""A short design and its history, for the report's tests."""
+"""A small design with made-up events, for tests of reports."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _PURPOSES = (
 
 
 def small_events() -> list[progress_pb2.ProgressEvent]:
-    """Two epochs of three steps each; the first is kept and followed by a split."""
+    """Returns the events of two epochs of three steps; the first is accepted and then split."""
     events = [event for epoch in (0, 1) for event in _epoch(epoch)]
     split = _at(step=3, epoch=0)
     split.rule_split.rules = 4

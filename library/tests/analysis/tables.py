@@ -1,4 +1,4 @@
-"""Tables, memory values and a small sample for the tests of explanations."""
+"""Strategies for tables and memories, and a small sample of networks, to test explanations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from remy_simulator.messages import Action
 
 DOMAIN_UPPER = 8.0
 _THRESHOLDS = [0.0, 0.5, 1.0, 1.0 + 2**-24, 2.0, 3.0, 7.0]
-# On the thresholds, between them, and outside of the domain.
+# Values on the thresholds, between them, and outside of the domain.
 _VALUES = [-1.0, *_THRESHOLDS, 0.25, 0.75, 1.5, 2.5, 5.0, 7.5, 8.0, 100.0]
 
 Memory = tuple[float, float, float, float]
@@ -29,9 +29,9 @@ memories = st.tuples(*(st.sampled_from(_VALUES) for _ in range(4)))
 
 @st.composite
 def tables(draw: st.DrawFn, actions: st.SearchStrategy[Action] = actions) -> RuleTable:
-    """Tables of one to four signals, whose nodes divide on any of them and often at equal values.
+    """Draws tables of one to four signals; thresholds are often equal in different nodes.
 
-    A threshold may lie on the lower bound of its region, as in published tables.
+    A threshold may equal the lower bound of its region, as in published tables.
     """
     signals = sorted(draw(st.sets(st.integers(0, 3), min_size=1)))
 
@@ -56,7 +56,7 @@ def tables(draw: st.DrawFn, actions: st.SearchStrategy[Action] = actions) -> Rul
 
 
 def small_sample(specimens: int = 6) -> NetworkSample:
-    """Short simulations of one or two senders."""
+    """Returns a sample of short simulations of one or two senders."""
     spec = parse_spec(
         """
 name: small

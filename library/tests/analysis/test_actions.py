@@ -1,3 +1,5 @@
+"""Tests computations with actions: convergence of windows, pacing rates, means and distances."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ weighted = st.lists(st.tuples(actions, st.integers(0, 1000)), min_size=1, max_si
 
 
 @given(st.floats(0, 0.95), st.floats(-50, 50), st.floats(0, 500))
-def test_the_window_settles_where_applying_the_action_leads(
+def test_settled_window_is_the_limit_of_repeated_application(
     multiple: float, increment: float, window: float
 ) -> None:
     for _ in range(1000):
@@ -34,20 +36,20 @@ def test_the_window_settles_where_applying_the_action_leads(
         (1 - 1e-15, 10.0, 1e6),
     ],
 )
-def test_a_window_that_does_not_shrink_settles_nowhere(
+def test_settled_window_of_multiples_close_to_1_or_above(
     multiple: float, increment: float, settled: float | None
 ) -> None:
     assert settled_window_packets(Action(multiple, increment, 1.0)) == settled
 
 
-def test_the_pacing_rate_is_one_packet_each_intersend_time() -> None:
+def test_pacing_rate_is_one_packet_per_intersend_time() -> None:
     assert pacing_rate_mbps(Action(1.0, 1.0, 3.0)) == 4.0
     assert pacing_rate_mbps(Action(1.0, 1.0, 0.0)) is None
     assert pacing_rate_mbps(Action(1.0, 1.0, 1e-320)) is None
 
 
 @given(weighted)
-def test_a_mean_lies_among_its_actions(pairs: list[tuple[Action, int]]) -> None:
+def test_a_mean_is_within_the_range_of_its_actions(pairs: list[tuple[Action, int]]) -> None:
     mean = ActionScale(a for a, _ in pairs).mean([a for a, _ in pairs], [w for _, w in pairs])
     counted = [a for a, w in pairs if w] or [a for a, _ in pairs]
     for k, tolerance in enumerate((1e-9, 0.5, 0.001)):
@@ -56,7 +58,9 @@ def test_a_mean_lies_among_its_actions(pairs: list[tuple[Action, int]]) -> None:
 
 
 @given(weighted, st.integers(1, 10))
-def test_a_mean_depends_on_shares_alone(pairs: list[tuple[Action, int]], factor: int) -> None:
+def test_a_mean_depends_on_relative_weights_only(
+    pairs: list[tuple[Action, int]], factor: int
+) -> None:
     known, weights = [a for a, _ in pairs], [w for _, w in pairs]
     scale = ActionScale(known)
     assert scale.mean(known, [factor * w for w in weights]) == pytest.approx(
@@ -65,23 +69,23 @@ def test_a_mean_depends_on_shares_alone(pairs: list[tuple[Action, int]], factor:
 
 
 @given(actions, st.lists(actions, max_size=3), st.integers(1, 9))
-def test_equal_actions_have_their_own_mean(action: Action, unused: list[Action], uses: int) -> None:
+def test_the_mean_of_equal_actions_is_that_action(
+    action: Action, unused: list[Action], uses: int
+) -> None:
     known = [action, *unused, action]
     weights = [uses, *(0 for _ in unused), 2 * uses]
     assert ActionScale(known).mean(known, weights) == action
 
 
 def test_the_mean_is_taken_in_the_coordinates_of_an_action() -> None:
-    # Intersend times by their geometric mean; multiples by that of 1.03 - m.
+    # The mean intersend time is geometric, and so is that of 1.03 - m for window multiples m.
     pair = [Action(0.03, 0.0, 1.0), Action(0.78, 3.0, 4.0)]
     mean = ActionScale(pair).mean(pair, [5, 5])
     assert mean == pytest.approx((1.03 - 0.5, 1.0, 2.0))
 
 
 @given(actions, actions)
-def test_distance_is_symmetric_and_zero_only_where_actions_do_the_same(
-    a: Action, b: Action
-) -> None:
+def test_distance_is_symmetric_and_zero_for_equal_actions_only(a: Action, b: Action) -> None:
     scale = ActionScale([a, b])
     assert scale.distance(a, b) == scale.distance(b, a)
     assert (scale.distance(a, b) > 0) == (a != b)

@@ -1,3 +1,5 @@
+"""Tests the comparison of a campaign's members: records, Pareto front, plot and page."""
+
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -30,13 +32,13 @@ RECORD = MemberRecord(
 )
 
 
-def test_no_other_member_is_better_in_both() -> None:
+def test_undominated_points_are_the_pareto_front() -> None:
     points = [(1.2, 0.9), (1.1, 0.8), (1.3, 0.85), None, (1.2, 0.9), (1.1, 0.7)]
     assert undominated(points) == [True, True, False, False, True, False]
     assert undominated([]) == []
 
 
-def test_records_read_back(tmp_path: Path) -> None:
+def test_records_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "campaign.json"
     unscored = replace(RECORD, name="other", comparison=Comparison(None, None, None, None))
     campaign = CampaignRecord()
@@ -52,21 +54,21 @@ def test_records_read_back(tmp_path: Path) -> None:
     assert again.finished("missing", "abc") is None
 
 
-def test_no_file_is_an_empty_campaign(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_empty_campaign(tmp_path: Path) -> None:
     path = tmp_path / "campaign.json"
     CampaignRecord.read(path).write(path)
     assert json.loads(path.read_text()) == {"members": []}
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"members": [{}]}', '{"members": [1]}'])
-def test_a_file_that_is_no_record_is_named(text: str, tmp_path: Path) -> None:
+def test_a_file_without_records_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "campaign.json"
     path.write_text(text)
     with pytest.raises(FileError, match=r"campaign\.json is not the record of a campaign"):
         CampaignRecord.read(path)
 
 
-def test_any_number_of_members_has_a_picture_and_a_page() -> None:
+def test_plot_and_page_support_any_number_of_members() -> None:
     unscored = replace(RECORD, name="<i>", comparison=Comparison(None, None, None, None))
     for records in ([], [RECORD], [RECORD, unscored], [RECORD] * 20):
         picture = plot_members(records)

@@ -1,3 +1,5 @@
+"""Tests the members of a campaign: combinations, names and errors."""
+
 import pytest
 
 from remy_farm.analysis.campaign import members_of, parse_sweep
@@ -12,7 +14,7 @@ network: {rate_mbps: 10, rtt_ms: 100, senders: 2,
 TREE = read_yaml(TEXT, "test")
 
 
-def test_members_are_every_combination_and_the_last_sweep_changes_fastest() -> None:
+def test_members_are_all_combinations_with_the_last_sweep_fastest() -> None:
     sweeps = [
         parse_sweep("objective.delta=0.1,10"),
         parse_sweep("signals=[send_ewma,rtt_ratio],[rtt_ratio]"),
@@ -29,25 +31,25 @@ def test_members_are_every_combination_and_the_last_sweep_changes_fastest() -> N
     assert to_yaml(members[3].spec) == to_yaml(written)
 
 
-def test_a_value_that_is_not_allowed_is_named_with_its_member() -> None:
+def test_the_error_of_a_forbidden_value_names_its_member() -> None:
     with pytest.raises(SpecError) as caught:
         members_of(TREE, [parse_sweep("objective.delta=1,-1")], source="small.yaml")
     assert str(caught.value).startswith("small.yaml with delta=-1: objective.delta is -1, but must")
 
 
 @pytest.mark.parametrize("other", ["network.rtt_ms=1,2", "network.rtt_ms.exact=3", "network={}"])
-def test_two_sweeps_do_not_set_the_same(other: str) -> None:
+def test_two_sweeps_of_overlapping_paths_are_refused(other: str) -> None:
     with pytest.raises(SpecError, match="sweep only one of them"):
         members_of(TREE, [parse_sweep("network.rtt_ms=50,100"), parse_sweep(other)])
 
 
-def test_names_that_are_too_long_become_numbers() -> None:
+def test_names_that_are_too_long_are_replaced_by_numbers() -> None:
     rates = ",".join(str(rate) for rate in range(1, 60))
     long = members_of(TREE, [parse_sweep(f"network.rate_mbps=[{rates}],10")])
     assert [member.name for member in long] == ["member-1", "member-2"]
 
 
-def test_too_many_members_are_refused_before_anything_is_read() -> None:
+def test_too_many_members_are_refused() -> None:
     seeds = ",".join(str(seed) for seed in range(101))
     steps = ",".join(str(step) for step in range(1, 102))
     with pytest.raises(SpecError, match="has 10201 combinations of values; at most 10000"):

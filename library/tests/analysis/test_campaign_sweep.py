@@ -1,3 +1,5 @@
+"""Tests the parsing of sweeps, and the names of their values."""
+
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from remy_farm.specification import SpecError
         ("search.seed=7", "search.seed", (7,)),
     ],
 )
-def test_values_are_yaml_between_commas(text: str, path: str, values: Any) -> None:
+def test_values_are_yaml_separated_by_commas(text: str, path: str, values: Any) -> None:
     sweep = parse_sweep(text)
     assert sweep.path == path
     assert len(sweep.values) == (len(values) if values else 2)
@@ -40,7 +42,7 @@ def test_lists_and_mappings_are_values() -> None:
         ("signals=rtt_ratio]", "is not YAML"),
     ],
 )
-def test_a_text_that_is_no_sweep_is_named(text: str, message: str) -> None:
+def test_an_invalid_sweep_is_refused(text: str, message: str) -> None:
     with pytest.raises(SpecError) as caught:
         parse_sweep(text)
     assert text in str(caught.value)
@@ -58,11 +60,11 @@ def test_a_text_that_is_no_sweep_is_named(text: str, message: str) -> None:
         ("a/b c", "a-b-c"),
     ],
 )
-def test_values_have_names_for_folders(value: Any, name: str) -> None:
+def test_value_names_are_valid_in_file_names(value: Any, name: str) -> None:
     assert value_name(value) == name
 
 
-def test_fields_are_called_by_their_last_keys_where_those_differ() -> None:
+def test_labels_are_last_keys_unless_they_repeat() -> None:
     delta, seed = SweptSetting("objective.delta", (1,)), SweptSetting("search.seed", (1,))
     assert labels((delta, seed)) == ["delta", "seed"]
     paths = ("search.joint.steps", "stop.steps")

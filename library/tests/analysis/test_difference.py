@@ -1,3 +1,5 @@
+"""Tests the comparison of two tables."""
+
 import pytest
 from hypothesis import given
 
@@ -11,7 +13,7 @@ TABLE = RuleTable([0, 2], [([], (0.9, 4.0, 1.0))]).split(0, [(0, 1.0), (2, 1.2)]
 
 
 @given(tables(), tables())
-def test_every_change_is_one_of_action_in_a_region_of_both(
+def test_every_change_is_a_region_with_different_actions(
     first: RuleTable, second: RuleTable
 ) -> None:
     difference = compare_tables(first, second, None)
@@ -49,9 +51,9 @@ def test_one_changed_rule_is_the_one_change() -> None:
     assert difference.scores.difference.mean != 0
 
 
-def test_another_division_with_the_same_actions_is_no_change() -> None:
-    divided = TABLE.split(3, [(0, 3.0), (2, 2.0)])
-    wider = RuleTable([0, 2], divided.nodes(), 2 * TABLE.domain_upper)
+def test_a_split_with_the_same_actions_is_no_change() -> None:
+    split = TABLE.split(3, [(0, 3.0), (2, 2.0)])
+    wider = RuleTable([0, 2], split.nodes(), 2 * TABLE.domain_upper)
     difference = compare_tables(TABLE, wider, small_sample())
     assert not difference.same_regions
     assert difference.regions == 7
@@ -74,7 +76,7 @@ def test_the_largest_changes_come_first() -> None:
     assert [change.before.number for change in unweighted] == [second, most]
 
 
-def test_differences_of_scale_free_rules_know_which_of_them_are_relative() -> None:
+def test_changes_of_scale_free_rules_tell_whether_they_are_relative() -> None:
     table = six_scale_free_rules()
     other = table.with_action(0, (0.0, 10.0, 1.0)).with_action(5, (0.7, 30.0, 1.0))
     difference = compare_tables(table, other, small_sample())

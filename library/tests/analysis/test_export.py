@@ -1,4 +1,4 @@
-"""Scale-free tables exported to absolute rules, cell by cell of the measured interval."""
+"""Tests the export of scale-free tables to absolute rules."""
 
 from itertools import pairwise
 from random import Random
@@ -27,8 +27,10 @@ def _table(random: Random) -> RuleTable:
         rule = random.randrange(1, table.rule_count)
         lower, upper = table.region(rule)
         axes = sorted(random.sample(list(table.signals), random.randint(1, 2)))
-        places = [(axis, (lower[axis] + min(upper[axis], lower[axis] + 3)) / 2) for axis in axes]
-        table = table.split(rule, places)
+        thresholds = [
+            (axis, (lower[axis] + min(upper[axis], lower[axis] + 3)) / 2) for axis in axes
+        ]
+        table = table.split(rule, thresholds)
     actions = [
         (random.uniform(0, 1), random.uniform(0, 200), random.uniform(0.1, 3))
         for _ in range(table.rule_count - 1)
@@ -38,7 +40,7 @@ def _table(random: Random) -> RuleTable:
 
 @settings(max_examples=30)
 @given(st.randoms(use_true_random=False), st.integers(1, 3))
-def test_in_the_middle_of_a_cell_it_acts_as_the_scale_free_table(
+def test_in_the_middle_of_a_cell_the_export_acts_like_the_scale_free_table(
     random: Random, per_octave: int
 ) -> None:
     table = _table(random)
@@ -58,23 +60,23 @@ def test_in_the_middle_of_a_cell_it_acts_as_the_scale_free_table(
         assert intersend_ms == pytest.approx(relative[2] * rec_ewma_ms)
 
 
-def test_senders_that_have_measured_nothing_start_alike() -> None:
+def test_the_export_has_the_start_rule_once_and_other_rules_per_cell() -> None:
     table = six_scale_free_rules()
     absolute = exported(table, _SPEC, 2)
     assert absolute.action(absolute.find((0.0, 0.0, 0.0, 0.0))) == table.action(0)
-    # Each cell has the five others.
+    # Each cell has the five other rules.
     assert absolute.rule_count == 1 + 5 * len(intervals_ms(_SPEC, 2)[0])
 
 
-def test_cells_reach_from_below_the_fastest_link_s_interval_to_the_slowest_share() -> None:
+def test_cells_cover_the_intervals_from_the_fastest_link_to_the_slowest_share() -> None:
     middles, bounds = intervals_ms(_SPEC, 2)
     assert middles[0] < 12 / 48 < 4 * 12 / 3 < middles[-1]
     assert sorted([*middles, *bounds])[::2] == middles
-    octave_shares = [later / earlier for earlier, later in pairwise(bounds)]
-    assert octave_shares == pytest.approx([2**0.5] * len(octave_shares))
+    ratios = [later / earlier for earlier, later in pairwise(bounds)]
+    assert ratios == pytest.approx([2**0.5] * len(ratios))
 
 
-def test_queues_are_in_packets_of_the_smallest_rtt_at_the_measured_rate() -> None:
+def test_queue_ratios_are_converted_to_packets() -> None:
     queue = axis_of(rule_table_pb2.SIGNAL_QUEUE_RATIO)
     nodes = [
         ([(2, 0.5)], (1.0, 1.0, 1.0)),
@@ -93,18 +95,18 @@ def test_queues_are_in_packets_of_the_smallest_rtt_at_the_measured_rate() -> Non
             assert absolute.action(absolute.find((*memory, queue_length)))[0] == multiple
 
 
-def test_a_dna_file_holds_it() -> None:
+def test_an_export_round_trips_as_dna() -> None:
     absolute = exported(six_scale_free_rules(), _SPEC, 2)
     assert RuleTable.from_dna(absolute.to_dna())[0] == absolute
 
 
-def test_what_is_absolute_already_is_refused() -> None:
+def test_an_absolute_table_is_refused() -> None:
     table = RuleTable([0], [([], (1.0, 1.0, 1.0))])
     with pytest.raises(ExportError, match="already absolute; convert writes"):
         exported(table, _SPEC, 2)
 
 
-def test_age_has_no_counterpart_in_a_dna_file() -> None:
+def test_a_table_with_the_signal_age_is_refused() -> None:
     age = axis_of(rule_table_pb2.SIGNAL_AGE)
     table = RuleTable(
         [age],

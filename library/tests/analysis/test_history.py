@@ -1,30 +1,32 @@
+"""Tests the collection of a design's history from its events."""
+
 from library.tests.analysis.small_design import small_events
 from remy_farm.analysis.history import collect_history
 from remy_proto.v1 import progress_pb2
 
 
-def test_only_steps_that_improve_are_on_the_line_and_each_visit_has_its_own() -> None:
+def test_history_has_the_steps_that_improve_a_rule_by_visit() -> None:
     history = collect_history(small_events())
     assert [(point.step, point.visit) for point in history.steps] == [(2, 0), (5, 1)]
 
 
-def test_epochs_and_splits_are_where_they_happened() -> None:
+def test_epochs_splits_and_stalls_have_their_step() -> None:
     history = collect_history(small_events())
     assert [epoch.step for epoch in history.epochs] == [3, 6]
     assert [(split.step, split.rules) for split in history.splits] == [(3, 4)]
-    rested = progress_pb2.ClimbRested(steps=50)
-    history = collect_history([progress_pb2.ProgressEvent(step=70, climb_rested=rested)])
+    stall = progress_pb2.ClimbRested(steps=50)
+    history = collect_history([progress_pb2.ProgressEvent(step=70, climb_rested=stall)])
     assert history.stalls == [(70, 50)]
 
 
-def test_merges_are_told_and_kept_where_they_happened() -> None:
+def test_merges_have_their_step() -> None:
     merged = progress_pb2.RulesMerged(pairs=3, rules=13)
     event = progress_pb2.ProgressEvent(sequence=1, step=7, rules_merged=merged)
     history = collect_history([event])
     assert [(merge.step, merge.rules) for merge in history.merges] == [(7, 13)]
 
 
-def test_work_adds_up() -> None:
+def test_packets_simulations_and_times_are_summed() -> None:
     history = collect_history(small_events())
     assert history.simulated_packets == 6 * 1000
     assert history.evaluations == 6 * 27 * 16

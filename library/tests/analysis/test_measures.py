@@ -1,3 +1,5 @@
+"""Tests measures of senders and specimens, and statistics."""
+
 import math
 
 import pytest
@@ -28,7 +30,7 @@ OUTCOME = evaluation_pb2.SpecimenOutcome(
 )
 
 
-def test_senders_in_units_for_people() -> None:
+def test_sender_measures_are_in_mbps_and_ms() -> None:
     first, idle, third = measure_senders(OUTCOME)
     assert first.throughput_mbps == pytest.approx(0.2 * 12)
     assert first.throughput_equal_share_mbps == pytest.approx(0.4 * 12)
@@ -38,7 +40,7 @@ def test_senders_in_units_for_people() -> None:
     assert idle.delay_ms is None
 
 
-def test_means_leave_out_who_received_nothing() -> None:
+def test_means_leave_out_senders_without_packets() -> None:
     measures = measure_specimen(SPECIMEN, measure_senders(OUTCOME))
     assert measures.throughput_over_link_rate == pytest.approx((0.4 + 0.5) / 2)
     assert measures.delay_over_rtt == pytest.approx((1.25 + 2) / 2)
@@ -63,7 +65,7 @@ def test_a_specimen_without_packets_has_no_means() -> None:
     assert measures.normalized_score_per_sender is None
 
 
-def test_a_link_rate_reads_back() -> None:
+def test_link_rate_conversion_round_trip() -> None:
     assert link_rate_packets_per_ms(15) == 1.25
     assert link_rate_mbps(evaluation_pb2.Specimen(link_rate_packets_per_ms=1.25)) == 15
 
@@ -75,12 +77,12 @@ def test_statistics_of_too_few_values_are_none() -> None:
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=50), st.floats(-1e3, 1e3))
-def test_the_standard_error_knows_no_origin_and_no_order(values: list[float], shift: float) -> None:
+def test_standard_error_ignores_offset_and_order(values: list[float], shift: float) -> None:
     error = standard_error(values)
     assert error == standard_error(values[::-1])
     assert error == pytest.approx(standard_error([v + shift for v in values]), abs=1e-6, rel=1e-6)
 
 
 def test_the_standard_error_of_a_known_sample() -> None:
-    # Deviations 1.5, 0.5, 0.5, 1.5: variance 5/3, over four values.
+    # The deviations are 1.5, 0.5, 0.5 and 1.5, so the variance is 5/3.
     assert standard_error([1, 2, 3, 4]) == pytest.approx(math.sqrt(5 / 3 / 4))

@@ -1,3 +1,5 @@
+"""Tests plots: PNG output, and the ellipse of one standard deviation."""
+
 import math
 
 import numpy as np
@@ -15,7 +17,7 @@ from remy_farm.analysis.plots import (
 )
 
 
-def test_the_score_plot_is_the_same_picture_for_the_same_history() -> None:
+def test_the_score_plot_has_the_same_bytes_for_the_same_history() -> None:
     history = collect_history(small_events())
     assert_is_png(plot_score(history))
     assert plot_score(history) == plot_score(history)
@@ -36,7 +38,7 @@ def test_an_empty_history_has_a_plot() -> None:
     ],
     ids=["none", "one", "equal", "narrow", "wide"],
 )
-def test_any_cloud_has_a_plot(points: list[tuple[float, float]]) -> None:
+def test_any_number_of_points_can_be_plotted(points: list[tuple[float, float]]) -> None:
     assert_is_png(plot_throughput_delay([Cloud("table", plots.FINAL, points)]))
 
 

@@ -1,3 +1,5 @@
+"""Tests the cells of rules in reports: regions, actions, uses and ages."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,21 +17,21 @@ from remy_proto.v1 import rule_table_pb2
 from remy_simulator import RuleTable
 
 
-def test_regions_name_only_the_ends_they_have() -> None:
+def test_region_cells_show_only_existing_bounds() -> None:
     table = RuleTable([0, 2], [([], (0.5, -3.0, 0.25))]).split(0, [(0, 2.0)]).split(1, [(0, 7.0)])
     cells = [region_cells(rule, table.domain_upper) for rule in readable_rules(table)]
     assert cells == [["< 2", "any"], ["2 .. 7", "any"], [">= 7", "any"]]
     assert action_cells(readable_rules(table)[0]) == ("0.5", "-3", "0.25")
 
 
-def test_use_is_a_share_of_all_uses() -> None:
+def test_use_cells_are_shares_of_all_uses() -> None:
     table = RuleTable([0], [([], (1.0, 1.0, 1.0))]).split(0, [(0, 2.0)])
     assert [use_cell(rule) for rule in readable_rules(table, [3, 1])] == ["75 %", "25 %"]
     assert [use_cell(rule) for rule in readable_rules(table, [3, 0])] == ["100 %", "0"]
     assert [use_cell(rule) for rule in readable_rules(table)] == ["-", "-"]
 
 
-def test_thresholds_next_to_1_can_be_told_from_it() -> None:
+def test_thresholds_close_to_1_are_shown_with_their_distance() -> None:
     thresholds = (1 - 2.5e-11, 1.0, 1 + 9.3e-10, 1.00001)
     table = RuleTable([2], [([], (1.0, 1.0, 1.0))])
     for number, threshold in enumerate(thresholds):
@@ -44,7 +46,7 @@ def test_thresholds_next_to_1_can_be_told_from_it() -> None:
     ]
 
 
-def test_scale_free_rules_are_told_in_their_own_units() -> None:
+def test_scale_free_rules_are_shown_in_relative_units() -> None:
     rules = readable_rules(six_scale_free_rules())
     assert action_head(rules[0].rules) == ("window multiple", "increment", "interval")
     assert action_cells(rules[0]) == ("0", "+30 packets", "0.01875 ms")
@@ -60,7 +62,7 @@ def test_scale_free_rules_are_told_in_their_own_units() -> None:
 
 
 @given(st.integers(2, 1000))
-def test_ages_are_those_of_packets_at_an_even_pace(age: int) -> None:
+def test_age_is_that_of_packets_at_equal_intervals(age: int) -> None:
     rec_ewma = slow_rec_ewma = 0.0
     for _ in range(age):
         rec_ewma += (3.0 - rec_ewma) / 8
@@ -69,7 +71,7 @@ def test_ages_are_those_of_packets_at_an_even_pace(age: int) -> None:
 
 
 @pytest.mark.parametrize("ratio", [0.0, 1 / 32, 0.99, 1.0, 1.3])
-def test_what_is_no_age_is_told_as_a_ratio(ratio: float) -> None:
+def test_a_ratio_without_an_age_is_shown_as_a_ratio(ratio: float) -> None:
     assert age_acks(ratio) is None
     table = RuleTable([3], [([], (1.0, 1.0, 1.0))], rules=rule_table_pb2.RULES_SCALE_FREE)
     if ratio:

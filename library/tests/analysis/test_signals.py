@@ -1,3 +1,5 @@
+"""Tests the value of signals: merging rules along a signal's axis."""
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,8 +17,8 @@ from remy_proto.v1 import rule_table_pb2
 from remy_simulator import RuleTable
 from remy_simulator.messages import axis_of
 
-CAREFUL = (0.5, 1.0, 1.0)
-BOLD = (1.0, 1.0, 1.0)
+SLOW = (0.5, 1.0, 1.0)
+FAST = (1.0, 1.0, 1.0)
 
 
 def moved(memory: Memory, axis: int, value: float) -> Memory:
@@ -26,7 +28,7 @@ def moved(memory: Memory, axis: int, value: float) -> Memory:
 
 
 def merged(table: RuleTable, axis: int) -> RuleTable:
-    """Without a signal, if every piece is used equally."""
+    """Returns the table without a signal, if every piece has the same use."""
     tree = columns(table, axis)
     return merge_columns(table, tree, [1] * sum(map(len, leaves(tree))))
 
@@ -45,12 +47,12 @@ def test_cutting_rules_into_pieces_changes_no_action(
     assert cut.action(rule) == table.action(table.find(memory))
 
 
-def test_a_signal_beyond_the_first_four_is_taken_out_like_another() -> None:
+def test_an_extended_signal_can_be_removed() -> None:
     loss_rate = axis_of(rule_table_pb2.SIGNAL_LOSS_RATE)
-    nodes = [([(loss_rate, 0.1)], BOLD), ([], BOLD), ([], CAREFUL)]
+    nodes = [([(loss_rate, 0.1)], FAST), ([], FAST), ([], SLOW)]
     without = merged(RuleTable([2, loss_rate], nodes), loss_rate)
     assert without.rule_count == 1
-    assert CAREFUL[0] < without.action(0)[0] < BOLD[0]
+    assert SLOW[0] < without.action(0)[0] < FAST[0]
 
 
 @given(tables(), memories, st.floats(-1, 2 * DOMAIN_UPPER), st.data())
@@ -80,22 +82,20 @@ def test_a_merged_rule_is_the_mean_of_the_rules_along_the_axis(
 
 @settings(max_examples=15)
 @given(tables(), st.data())
-def test_a_signal_that_changes_no_action_is_worth_nothing(
-    table: RuleTable, data: st.DataObject
-) -> None:
+def test_removing_an_unused_signal_changes_nothing(table: RuleTable, data: st.DataObject) -> None:
     axis = data.draw(st.sampled_from(table.signals))
-    blind = merged(table, axis)
-    again = merged(blind, axis)
-    assert again == blind
+    without = merged(table, axis)
+    again = merged(without, axis)
+    assert again == without
     sample = small_sample(2)
     assert sample.trial(cut_into_columns(table, columns(table, axis), axis)).digest == (
         sample.trial(table).digest
     )
 
 
-def test_the_signal_that_a_table_lives_on_is_worth_most() -> None:
-    table = RuleTable([0, 2], [([(2, 1.3), (0, 2.0)], BOLD), *[([], BOLD)] * 4])
-    table = table.with_actions([BOLD, CAREFUL, BOLD, CAREFUL])
+def test_the_signal_that_decides_actions_is_the_most_valuable() -> None:
+    table = RuleTable([0, 2], [([(2, 1.3), (0, 2.0)], FAST), *[([], FAST)] * 4])
+    table = table.with_actions([FAST, SLOW, FAST, SLOW])
     study = worth_of_signals(table, small_sample())
     by_axis = {signal.axis: signal for signal in study.signals}
     assert study.signals[0].axis == 2
@@ -104,17 +104,17 @@ def test_the_signal_that_a_table_lives_on_is_worth_most() -> None:
     assert by_axis[0].scores.difference is not None
     assert by_axis[0].scores.difference.mean == 0
     assert by_axis[0].scores.after == study.score
-    assert by_axis[0].without.action(0) == BOLD
+    assert by_axis[0].without.action(0) == FAST
 
 
-def test_scale_free_rules_begin_as_they_do_whatever_signal_they_lose() -> None:
+def test_the_start_rule_is_kept_when_any_signal_is_removed() -> None:
     table = six_scale_free_rules()
     study = worth_of_signals(table, small_sample())
     without = {signal.axis: signal.without for signal in study.signals}
     assert study.rules == table.rules
     assert {start_rule(each) for each in without.values()} == {0}
     assert {each.action(0) for each in without.values()} == {table.action(0)}
-    # Only the start is set apart by rtt_ratio, and only ages by slow_rec_ratio.
+    # rtt_ratio separates only the start rule, and slow_rec_ratio only ages.
     assert without[2] == without[0] == table
     assert without[3].rule_count == 2
     assert 33 * 0.3 < without[3].action(1)[1] < 33

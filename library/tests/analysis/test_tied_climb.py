@@ -1,4 +1,4 @@
-"""Exported copies of a rule climb together."""
+"""Tests the tied climb, which improves all exported copies of a rule together."""
 
 import remy_simulator
 from library.tests.remycc.tables import six_scale_free_rules
@@ -17,7 +17,7 @@ _EVALUATE = remy_simulator.evaluate_columns
 
 
 def _slow_rules() -> RuleTable:
-    """The six, pacing at half of what they should."""
+    """Returns the six scale-free rules with half of their pacing rate."""
     table = six_scale_free_rules()
     actions = [table.action(rule) for rule in range(table.rule_count)]
     return table.with_actions([actions[0], *((m, b, 2 * r) for m, b, r in actions[1:])])
@@ -28,31 +28,31 @@ def _climbed(table: RuleTable, steps: int, seed: int = 1) -> RuleTable:
 
 
 def _score(absolute: RuleTable) -> float:
-    found = (
+    score = (
         evaluate_table(_SPEC, absolute, seed=7, specimens=24, evaluate=_EVALUATE).summary().score
     )
-    assert found is not None
-    return found.mean
+    assert score is not None
+    return score.mean
 
 
-def test_a_climb_mends_the_paces_of_all_copies() -> None:
+def test_a_climb_improves_the_score_of_the_export() -> None:
     slow = _slow_rules()
     climbed = _climbed(slow, 12)
     assert _score(exported(climbed, _SPEC, 1)) > _score(exported(slow, _SPEC, 1)) + 0.02
-    # Its regions are those of before: only actions move.
+    # Only actions change, not regions.
     assert [node[0] for node in climbed.nodes()] == [node[0] for node in slow.nodes()]
 
 
-def test_a_climb_depends_on_its_seed_alone() -> None:
+def test_a_climb_depends_on_its_seed() -> None:
     slow = _slow_rules()
     assert _climbed(slow, 2) == _climbed(slow, 2) != _climbed(slow, 2, seed=2)
 
 
-def test_without_steps_nothing_moves_and_what_is_exported_is_never_worse_on_its_networks() -> None:
+def test_best_export_with_a_climb_is_never_worse_than_without() -> None:
     slow = _slow_rules()
-    still, climbed = (
+    without, climbed = (
         best_export(slow, _SPEC, 1, seed=7, specimens=24, evaluate=_EVALUATE, climb_steps=steps)
         for steps in (0, 3)
     )
-    assert still in [exported(slow, _SPEC, 1, place) for place in (0.5, 0.25, 0.0)]
-    assert _score(climbed) >= _score(still)
+    assert without in [exported(slow, _SPEC, 1, position) for position in (0.5, 0.25, 0.0)]
+    assert _score(climbed) >= _score(without)

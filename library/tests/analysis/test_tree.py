@@ -1,3 +1,5 @@
+"""Tests rule tables as trees, and overlays of two trees."""
+
 from pathlib import Path
 
 import pytest
@@ -25,7 +27,7 @@ WHOLE = Box.whole(DOMAIN_UPPER)
 
 
 def staircase(axis: int, steps: int) -> Tree[int]:
-    """One threshold a level, so that the tree is as deep as it has steps."""
+    """Returns a tree of depth `steps`, with one threshold per level."""
     tree: Tree[int] = Leaf(0)
     for step in range(steps, 0, -1):
         tree = Branch(((axis, DOMAIN_UPPER * step / (steps + 1)),), (Leaf(step), tree))
@@ -33,32 +35,32 @@ def staircase(axis: int, steps: int) -> Tree[int]:
 
 
 @given(tables())
-def test_a_table_is_its_tree(table: RuleTable) -> None:
+def test_a_tree_converts_back_to_its_table(table: RuleTable) -> None:
     tree = map_leaves(tree_of(table), table.action)
     assert table_of(tree, table.signals, table.domain_upper) == table
 
 
 @pytest.mark.parametrize("path", published())
-def test_a_published_table_laid_over_itself_is_itself(path: Path) -> None:
+def test_the_overlay_of_a_published_table_with_itself_is_unchanged(path: Path) -> None:
     table = read_remycc(path).table
     tree = tree_of(table)
-    laid = overlay(tree, tree, Box.whole(table.domain_upper), lambda a, b: (a, b))
-    again = map_leaves(laid, lambda pair: table.action(pair[0]))
+    overlaid = overlay(tree, tree, Box.whole(table.domain_upper), lambda a, b: (a, b))
+    again = map_leaves(overlaid, lambda pair: table.action(pair[0]))
     assert table_of(again, table.signals, table.domain_upper) == table
-    for a, b in leaves(laid):
+    for a, b in leaves(overlaid):
         lower, upper = table.region(a)
         assert a == b or any(low == high for low, high in zip(lower, upper, strict=True))
 
 
 @given(tables(), tables(), memories)
-def test_a_piece_of_an_overlay_holds_what_both_trees_hold_there(
+def test_a_piece_of_an_overlay_has_the_rules_of_both_trees(
     first: RuleTable, second: RuleTable, memory: Memory
 ) -> None:
-    laid = overlay(tree_of(first), tree_of(second), WHOLE, lambda a, b: (a, b))
-    nothing = Action(1.0, 1.0, 1.0)
-    pieces = table_of(map_leaves(laid, lambda _: nothing), range(4), DOMAIN_UPPER)
-    found = list(leaves(laid))[pieces.find(memory)]
-    assert found == (first.find(memory), second.find(memory))
+    overlaid = overlay(tree_of(first), tree_of(second), WHOLE, lambda a, b: (a, b))
+    any_action = Action(1.0, 1.0, 1.0)
+    pieces = table_of(map_leaves(overlaid, lambda _: any_action), range(4), DOMAIN_UPPER)
+    rules = list(leaves(overlaid))[pieces.find(memory)]
+    assert rules == (first.find(memory), second.find(memory))
 
 
 def test_an_overlay_of_too_many_pieces_is_refused() -> None:

@@ -1,3 +1,5 @@
+"""Tests trials: the evaluation of a table on networks drawn with a seed."""
+
 import pytest
 
 import remy_simulator
@@ -12,7 +14,7 @@ def trial(table: RuleTable, seed: int = 3) -> Trial:
     )
 
 
-def test_equal_seeds_draw_equal_networks_whatever_the_table() -> None:
+def test_the_same_seed_draws_the_same_networks_for_any_table() -> None:
     first, final = trial(FIRST), trial(FINAL)
     assert [r.specimen for r in first.results] == [r.specimen for r in final.results]
     assert first.digest != final.digest
@@ -23,15 +25,15 @@ def test_other_seeds_draw_other_networks() -> None:
     assert trial(FIRST, 3).results[0].specimen.key != trial(FIRST, 4).results[0].specimen.key
 
 
-def test_rules_are_used_once_an_acknowledgement_and_once_an_on_period() -> None:
-    tried = trial(FINAL)
-    assert len(tried.rule_uses) == FINAL.rule_count
-    assert sum(tried.rule_uses) >= 0.5 * tried.packets_received > 0
+def test_a_trial_counts_the_uses_of_every_rule() -> None:
+    result = trial(FINAL)
+    assert len(result.rule_uses) == FINAL.rule_count
+    # There is a look-up per ACK; ACKs after the end of an on period have none.
+    assert sum(result.rule_uses) >= 0.5 * result.packets_received > 0
 
 
-def test_groups_hold_every_specimen_once() -> None:
-    tried = trial(FINAL)
-    groups = tried.by_senders()
+def test_groups_by_senders_contain_every_specimen_once() -> None:
+    groups = trial(FINAL).by_senders()
     assert list(groups) == [1, 2]
     assert sum(group.specimens for group in groups.values()) == 10
 

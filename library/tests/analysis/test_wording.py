@@ -1,3 +1,5 @@
+"""Tests the formatting of numbers, estimates, durations and reasons."""
+
 import pytest
 
 from remy_farm.analysis.wording import count, duration, format_estimate, number, plural, stop_reason
@@ -16,7 +18,9 @@ from remy_proto.v1 import progress_pb2
         (0.5, 0.0, "0.5"),
     ],
 )
-def test_digits_follow_the_error(mean: float, error: float | None, text: str) -> None:
+def test_estimates_are_rounded_to_two_digits_of_the_error(
+    mean: float, error: float | None, text: str
+) -> None:
     assert format_estimate(Estimate(mean, error, 2)) == text
     assert format_estimate(progress_pb2.Estimate(mean=mean, standard_error=error)) == text
 
@@ -25,7 +29,7 @@ def test_gains_have_a_sign() -> None:
     assert format_estimate(Estimate(0.25, 0.031, 2), signed=True) == "+0.250 ± 0.031"
 
 
-def test_nothing_is_a_dash() -> None:
+def test_none_is_shown_as_a_dash() -> None:
     assert format_estimate(None) == "-"
     assert number(None) == "-"
 
@@ -52,7 +56,7 @@ def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 
-def test_one_thing_is_not_several() -> None:
+def test_nouns_are_singular_for_one_only() -> None:
     assert (plural(1, "rule"), plural(0, "rule"), plural(8, "rule")) == (
         "1 rule",
         "0 rules",
@@ -60,7 +64,7 @@ def test_one_thing_is_not_several() -> None:
     )
 
 
-def test_every_reason_to_stop_has_words() -> None:
+def test_every_stop_reason_has_its_own_text() -> None:
     names = set(progress_pb2.StopReason.keys()) - {"STOP_REASON_UNSPECIFIED"}
     words = {stop_reason(getattr(progress_pb2, name)) for name in names}
     assert len(words) == len(names)

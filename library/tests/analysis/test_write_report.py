@@ -1,3 +1,5 @@
+"""Tests the report of a design: its files, and its self-contained page."""
+
 import base64
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -13,7 +15,7 @@ _VOID = {"meta", "img", "br", "link", "input"}
 
 
 class Page(HTMLParser):
-    """Collects what a page loads and says, and checks that its elements nest."""
+    """Parses a page: collects its sources, links and text, and checks that its elements nest."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -50,11 +52,11 @@ def written(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_writes_the_page_and_its_pictures(written: Path) -> None:
+def test_a_report_has_a_page_and_two_plots(written: Path) -> None:
     assert sorted(path.name for path in written.iterdir()) == sorted(REPORT_FILES)
 
 
-def test_the_page_loads_nothing(written: Path) -> None:
+def test_the_page_loads_no_other_resource(written: Path) -> None:
     html = (written / "report.html").read_text()
     page = Page(html)
     assert page.links == []
@@ -73,13 +75,13 @@ def test_the_page_loads_nothing(written: Path) -> None:
     ]
 
 
-def test_pictures_are_described(written: Path) -> None:
+def test_plots_have_an_alternative_text(written: Path) -> None:
     page = Page((written / "report.html").read_text())
     assert len(page.descriptions) == 2
     assert all(len(description) > 40 for description in page.descriptions)
 
 
-def test_the_page_says_what_was_gained_and_how(written: Path) -> None:
+def test_the_page_has_gain_epochs_versions_and_specification(written: Path) -> None:
     text = Page((written / "report.html").read_text()).text
     assert "a gain of +" in text
     assert "rolled back" in text
@@ -88,7 +90,7 @@ def test_the_page_says_what_was_gained_and_how(written: Path) -> None:
     assert "mean_off_ms: 500" in text
 
 
-def test_the_page_says_where_the_climb_rested(written: Path, tmp_path: Path) -> None:
+def test_the_page_reports_a_stalled_climb(written: Path, tmp_path: Path) -> None:
     sentence = "At step 70 the climb has stalled: no slope was significant for 50 steps."
     assert sentence not in Page((written / "report.html").read_text()).text
     content = small_content()
@@ -117,6 +119,6 @@ def test_a_design_without_an_epoch_has_a_page(tmp_path: Path) -> None:
     assert "No epoch was completed." in (tmp_path / "report.html").read_text()
 
 
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+def test_the_error_of_a_missing_folder_names_it(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="nowhere"):
         write_report(tmp_path / "nowhere", small_content())

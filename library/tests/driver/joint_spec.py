@@ -1,4 +1,4 @@
-"""A joint search that takes a fraction of a second, its length given as CPU time."""
+"""A specification of a joint search with a budget of CPU time, a fraction of a second."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ name: small-joint
 
 
 def joint_spec() -> spec_pb2.DesignSpec:
-    """The specification, complete."""
+    """Returns the specification with all defaults."""
     return parse_spec(JOINT_SPEC)

@@ -1,8 +1,8 @@
-"""A run in a process of its own: python one_run.py OUT [size=BYTES] [signal=NAME].
+"""Runs a design in its own process: python one_run.py OUT [size=BYTES] [signal=NAME].
 
-Prints a line when the run begins, one for every event, and how it ended. `size` has the operating
-system refuse to let any file grow beyond it, as a full disk does; `signal` has the process send
-itself that signal at the third event of the run.
+Prints a line at the start, a line for every event, and a line on how the run ended. `size` limits
+the size of files, which has the effect of a full disk. `signal` makes the process send itself that
+signal at the third event.
 """
 
 import resource
@@ -40,8 +40,8 @@ def main() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     try:
-        begun = OutDirectory(out).has_run
-        run = DesignRun(SPEC, out, resume=begun, checkpoint_seconds=0)
+        resume = OutDirectory(out).has_run
+        run = DesignRun(SPEC, out, resume=resume, checkpoint_seconds=0)
         result = run.run(_Announcer(options.get("signal")))
     except FileError as error:
         print(f"refused: {error}")

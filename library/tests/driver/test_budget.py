@@ -1,4 +1,4 @@
-"""Budgets for a run."""
+"""Tests the budgets of a run."""
 
 from library.tests.designer.small_spec import small_spec
 from remy_farm.driver.run import with_budget
@@ -6,7 +6,7 @@ from remy_farm.specification import check_spec
 from remy_proto.v1 import spec_pb2
 
 
-def test_what_is_given_for_a_run_counts_in_place_of_the_specification() -> None:
+def test_budgets_of_a_run_replace_those_of_the_specification() -> None:
     spec = small_spec(epochs=6, steps=10, cpu_seconds=1)
 
     changed = with_budget(spec, max_steps=20, max_wall_seconds=3)

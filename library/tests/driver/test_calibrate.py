@@ -1,4 +1,4 @@
-"""CPU time and packets as a number of steps."""
+"""Tests the conversion of budgets of CPU time and packets into steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from remy_proto.v1 import spec_pb2
 def resolve_budget(
     spec: spec_pb2.DesignSpec, interrupt: Interrupt | None = None
 ) -> spec_pb2.DesignSpec | None:
-    """The specification as a run of its design would follow it."""
+    """Returns the specification with steps in place of a budget, as a run does."""
 
     async def rehearse() -> spec_pb2.DesignSpec | None:
         control, evaluator = interrupt or Interrupt(), ThreadPoolEvaluator(2)
@@ -50,7 +50,7 @@ def test_a_budget_of_cpu_time_becomes_steps_and_nothing_else_changes() -> None:
     assert resolved == with_steps(spec, resolved.search.joint.steps)
 
 
-def test_time_buys_steps() -> None:
+def test_more_cpu_time_allows_more_steps() -> None:
     spec = joint_spec()
     spec.search.joint.cpu_seconds = 1e-9
     assert resolved_spec(spec).search.joint.steps == 1
@@ -58,30 +58,30 @@ def test_time_buys_steps() -> None:
     assert resolved_spec(spec).search.joint.steps > 100
 
 
-def test_packets_buy_steps_that_need_about_so_many() -> None:
+def test_a_design_within_a_budget_of_packets_sends_about_as_many() -> None:
     spec = joint_spec()
     spec.search.joint.ClearField("cpu_seconds")
     spec.search.joint.simulated_packets = 2_000_000
     resolved = resolved_spec(spec)
     check_spec(resolved)
     assert resolved == with_steps(spec, resolved.search.joint.steps)
-    # Nothing was measured by a clock.
+    # A second rehearsal has the same result, because no clock is involved.
     assert resolved_spec(spec) == resolved
 
     designer = Designer(resolved)
     with closing(LocalEvaluator(2)) as evaluator:
         while (request := designer.next_request()) is not None:
             designer.receive(evaluator.evaluate(request))
-    # The tables of a design send more than the first one, which a simulation of 1 s shows most.
+    # Designed tables send more than the first one, especially in simulations as short as 1 s.
     assert 1_000_000 < designer.simulated_packets < 4_000_000
 
 
 @pytest.mark.parametrize("spec", [with_steps(joint_spec(), 7), small_spec(epochs=3)])
-def test_without_such_a_budget_a_specification_stays_as_it_is(spec: spec_pb2.DesignSpec) -> None:
+def test_a_specification_without_such_a_budget_is_unchanged(spec: spec_pb2.DesignSpec) -> None:
     assert resolved_spec(spec) is spec
 
 
-def test_an_interrupt_ends_the_measurement() -> None:
+def test_an_interrupt_ends_the_rehearsal() -> None:
     interrupt = Interrupt()
     interrupt.set()
     assert resolve_budget(joint_spec(), interrupt) is None

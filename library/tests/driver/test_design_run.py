@@ -1,4 +1,4 @@
-"""Whole runs of small designs, with the real simulator and real files."""
+"""Tests whole runs of small designs with the simulator and files."""
 
 import fcntl
 import json
@@ -19,17 +19,17 @@ from remy_farm.specification import load_spec
 from remy_proto.v1 import progress_pb2, spec_pb2
 
 SPEC = small_spec(signals="send_ewma, rtt_ratio", simulated_seconds=1, epochs_per_split=1, epochs=2)
-#: What must be the same, byte for byte, however the design was made.
+#: Files that must be the same, byte for byte, however the design was made.
 PUBLISHED = ("remycc.json", "remycc.dna", "pareto.csv", "spec.yaml", "provenance.json")
 
 
 class Recorder(DesignObserver):
-    """An observer that keeps everything, and may do something at every event."""
+    """An observer that records its calls, and may call a function at every event."""
 
     def __init__(
         self, at_event: Callable[[progress_pb2.ProgressEvent], None] | None = None
     ) -> None:
-        #: Steps made before, and whether the design was resumed.
+        #: Steps made by earlier runs, and whether the design was resumed.
         self.start: tuple[int, bool] | None = None
         self.reports: list[progress_pb2.JobProgress] = []
         self.events: list[progress_pb2.ProgressEvent] = []
@@ -49,7 +49,7 @@ class Recorder(DesignObserver):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, DesignResult, Recorder]:
-    """A design made in one run."""
+    """Runs a design without interruption."""
     out = tmp_path_factory.mktemp("whole") / "out"
     recorder = Recorder()
     result = DesignRun(SPEC, out, threads=2).run(recorder)
@@ -57,11 +57,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, DesignResult,
 
 
 def published(out: Path) -> dict[str, bytes]:
+    """Returns the content of the PUBLISHED files by name."""
     return {name: (out / name).read_bytes() for name in PUBLISHED}
 
 
 def timeless(out: Path) -> list[progress_pb2.ProgressEvent]:
-    """The events of progress.jsonl without what the clocks said."""
+    """Returns the events of progress.jsonl without their times."""
     events = list(read_events(out / "progress.jsonl"))
     for event in events:
         event.ClearField("wall_seconds")
@@ -72,7 +73,7 @@ def timeless(out: Path) -> list[progress_pb2.ProgressEvent]:
 Whole = tuple[Path, DesignResult, Recorder]
 
 
-def test_a_run_leaves_all_of_its_files(whole: Whole) -> None:
+def test_a_run_writes_all_of_its_files(whole: Whole) -> None:
     out, result, _ = whole
 
     assert result.reason == progress_pb2.STOP_REASON_EPOCHS
@@ -88,7 +89,7 @@ def test_a_run_leaves_all_of_its_files(whole: Whole) -> None:
     )
 
 
-def test_the_observer_sees_what_is_written(whole: Whole) -> None:
+def test_the_observer_receives_the_events_of_the_log(whole: Whole) -> None:
     out, result, recorder = whole
     events = list(read_events(out / "progress.jsonl"))
 
@@ -102,7 +103,7 @@ def test_the_observer_sees_what_is_written(whole: Whole) -> None:
     assert result.steps == events[-1].step
 
 
-def test_progress_tells_how_far_a_step_is(whole: Whole) -> None:
+def test_progress_reports_the_running_step(whole: Whole) -> None:
     _, result, recorder = whole
 
     assert {report.step for report in recorder.reports} >= set(range(1, result.steps + 1))
@@ -114,7 +115,7 @@ def test_progress_tells_how_far_a_step_is(whole: Whole) -> None:
     assert all(report.candidates_done == report.candidates for report in last.values())
 
 
-def test_interrupted_again_and_again_it_is_the_same_design(whole: Whole, tmp_path: Path) -> None:
+def test_repeated_interrupts_do_not_change_the_design(whole: Whole, tmp_path: Path) -> None:
     out = tmp_path / "out"
     runs = 0
     while True:
@@ -141,13 +142,13 @@ def test_interrupted_again_and_again_it_is_the_same_design(whole: Whole, tmp_pat
     assert result.epochs == whole[1].epochs
 
 
-def test_any_number_of_threads_makes_the_same_design(whole: Whole, tmp_path: Path) -> None:
+def test_the_design_does_not_depend_on_the_number_of_threads(whole: Whole, tmp_path: Path) -> None:
     DesignRun(SPEC, tmp_path, threads=1).run()
     assert published(tmp_path) == published(whole[0])
     assert timeless(tmp_path) == timeless(whole[0])
 
 
-def test_a_finished_design_goes_on_with_a_larger_budget(whole: Whole, tmp_path: Path) -> None:
+def test_a_finished_design_continues_with_a_larger_budget(whole: Whole, tmp_path: Path) -> None:
     for steps in (3, 4, 11):
         spec = with_budget(SPEC, max_steps=steps)
         result = DesignRun(spec, tmp_path, resume=steps > 3).run()
@@ -162,7 +163,7 @@ def test_a_finished_design_goes_on_with_a_larger_budget(whole: Whole, tmp_path: 
     assert published(tmp_path) == published(whole[0])
 
 
-def test_a_finished_design_has_nothing_to_do(whole: Whole) -> None:
+def test_resuming_a_finished_design_changes_nothing(whole: Whole) -> None:
     before = published(whole[0]), timeless(whole[0])
 
     recorder = Recorder()
@@ -174,12 +175,12 @@ def test_a_finished_design_has_nothing_to_do(whole: Whole) -> None:
     assert (published(whole[0]), timeless(whole[0])) == before
 
 
-def test_cpu_time_used_up_ends_a_design_between_two_steps(tmp_path: Path) -> None:
+def test_a_budget_of_cpu_time_stops_a_design_between_two_steps(tmp_path: Path) -> None:
     spec = with_budget(SPEC, max_cpu_seconds=1e-9)
 
     result = DesignRun(spec, tmp_path).run()
 
-    # What counts is the CPU time of evaluations, of which there is none before the first.
+    # CPU time is that of evaluations, so that the first step is always made.
     assert (result.reason, result.steps) == (progress_pb2.STOP_REASON_CPU_SECONDS, 1)
     assert result.cpu_seconds > 0
     again = DesignRun(spec, tmp_path, resume=True).run()
@@ -188,14 +189,14 @@ def test_cpu_time_used_up_ends_a_design_between_two_steps(tmp_path: Path) -> Non
     assert (longer.reason, longer.steps) == (progress_pb2.STOP_REASON_STEPS, 2)
 
 
-def test_a_directory_with_a_design_is_not_begun_again(whole: Whole) -> None:
+def test_a_directory_with_a_design_is_refused_without_resume(whole: Whole) -> None:
     before = published(whole[0])
     with pytest.raises(FileError, match="already holds a design; resume it, or choose another"):
         DesignRun(SPEC, whole[0]).run()
     assert published(whole[0]) == before
 
 
-def test_another_specification_does_not_resume(whole: Whole) -> None:
+def test_resuming_with_another_specification_is_refused(whole: Whole) -> None:
     other = spec_pb2.DesignSpec()
     other.CopyFrom(SPEC)
     other.search.seed = 99
@@ -205,7 +206,7 @@ def test_another_specification_does_not_resume(whole: Whole) -> None:
     assert published(whole[0]) == before
 
 
-def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
     DesignRun(with_budget(SPEC, max_steps=2), tmp_path).run()
     checkpoint = OutDirectory(tmp_path).checkpoint
     checkpoint.write_bytes(checkpoint.read_bytes()[:-1])
@@ -213,7 +214,7 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
         DesignRun(SPEC, tmp_path, resume=True).run()
 
 
-def test_a_directory_in_use_is_left_alone(tmp_path: Path) -> None:
+def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
     DesignRun(with_budget(SPEC, max_steps=1), tmp_path).run()
     with (tmp_path / ".lock").open() as other:
         fcntl.flock(other, fcntl.LOCK_EX)
@@ -222,13 +223,13 @@ def test_a_directory_in_use_is_left_alone(tmp_path: Path) -> None:
     assert DesignRun(SPEC, tmp_path, resume=True).run().reason is not None
 
 
-def test_an_unwritable_directory_is_named(tmp_path: Path) -> None:
+def test_an_unwritable_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(FileError, match=r"file/out: cannot be written \(not a directory\)"):
         DesignRun(SPEC, tmp_path / "file" / "out").run()
 
 
-def test_a_run_in_another_thread_leaves_signals_alone(tmp_path: Path) -> None:
+def test_a_design_can_run_outside_of_the_main_thread(tmp_path: Path) -> None:
     results: list[DesignResult] = []
     spec = with_budget(SPEC, max_steps=2)
     thread = threading.Thread(target=lambda: results.append(DesignRun(spec, tmp_path).run()))
@@ -237,21 +238,21 @@ def test_a_run_in_another_thread_leaves_signals_alone(tmp_path: Path) -> None:
     assert results[0].steps == 2
 
 
-def test_what_cpu_time_buys_is_measured_once(tmp_path: Path) -> None:
+def test_steps_of_a_budget_are_measured_once(tmp_path: Path) -> None:
     first = DesignRun(with_budget(joint_spec(), max_steps=2), tmp_path).run()
     assert first.reason == progress_pb2.STOP_REASON_STEPS
     assert not first.spec.search.joint.HasField("cpu_seconds")
 
-    richer = joint_spec()
-    richer.search.joint.cpu_seconds = 1e6
-    result = DesignRun(richer, tmp_path, resume=True).run()
+    larger = joint_spec()
+    larger.search.joint.cpu_seconds = 1e6
+    result = DesignRun(larger, tmp_path, resume=True).run()
 
     assert result.reason == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
     assert result.spec.search == first.spec.search
     assert load_spec(tmp_path / "spec.yaml") == result.spec
 
 
-def test_an_interrupt_while_the_time_is_measured_leaves_nothing(tmp_path: Path) -> None:
+def test_an_interrupted_rehearsal_leaves_only_the_lock(tmp_path: Path) -> None:
     run = DesignRun(joint_spec(), tmp_path)
     run.interrupt()
     result = run.run()

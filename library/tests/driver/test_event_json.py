@@ -1,4 +1,4 @@
-"""Progress events as lines."""
+"""Tests progress events as lines of JSON."""
 
 import json
 
@@ -38,7 +38,7 @@ def _events(draw: st.DrawFn) -> progress_pb2.ProgressEvent:
 
 
 @given(_events())
-def test_a_line_reads_back_as_the_event(event: progress_pb2.ProgressEvent) -> None:
+def test_event_round_trip(event: progress_pb2.ProgressEvent) -> None:
     line = to_line(event)
     assert line.endswith("}\n")
     assert line.count("\n") == 1
@@ -46,7 +46,7 @@ def test_a_line_reads_back_as_the_event(event: progress_pb2.ProgressEvent) -> No
     assert from_line(line.encode()) == event
 
 
-def test_numbers_are_numbers_and_zeros_are_written() -> None:
+def test_64_bit_integers_are_numbers_and_zeros_are_written() -> None:
     event = progress_pb2.ProgressEvent(
         sequence=2**60, rule_chosen=progress_pb2.RuleChosen(rule=0, uses=5)
     )
@@ -58,7 +58,7 @@ def test_numbers_are_numbers_and_zeros_are_written() -> None:
     }
 
 
-def test_enums_are_names() -> None:
+def test_enums_are_written_as_names() -> None:
     event = progress_pb2.ProgressEvent(
         design_finished=progress_pb2.DesignFinished(reason=progress_pb2.STOP_REASON_RULES)
     )

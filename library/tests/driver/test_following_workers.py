@@ -1,4 +1,4 @@
-"""Designs whose steps are as wide as there are workers, and the same designs made elsewhere."""
+"""Tests designs whose steps follow the number of worker threads, and replays of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from pathlib import Path
 
 from library.tests.designer.small_joint_spec import small_joint_spec
 from library.tests.designer.walk import specimen_keys, table_bytes
-from library.tests.driver.crowd import Crowd, following_spec, threads_before
+from library.tests.driver.changing_evaluator import (
+    ChangingEvaluator,
+    following_spec,
+    threads_before,
+)
 from remy_farm.designer import Designer
 from remy_farm.driver.run import DesignRun
 from remy_farm.specification import load_spec, parse_spec
@@ -15,19 +19,22 @@ from remy_proto.v1 import progress_pb2
 from remy_simulator import columns
 
 
-def _go_on(designer: Designer, heard: bool = True) -> list[bytes]:
-    """Makes all steps; the checkpoint before each. Who hears nothing is told of others."""
+def _finish(designer: Designer, follows: bool = True) -> list[bytes]:
+    """Makes all remaining steps and returns the checkpoint before each.
+
+    A replayed design is given another number of threads, which it must ignore.
+    """
     checkpoints = []
     while designer.finished is None:
         checkpoints.append(designer.checkpoint())
-        designer.set_worker_threads(threads_before(designer.steps) if heard else 7)
+        designer.set_worker_threads(threads_before(designer.steps) if follows else 7)
         request = designer.next_request()
         if request is not None:
             designer.receive(columns.evaluate_columns(request))
     return checkpoints
 
 
-def test_steps_are_as_wide_as_there_are_threads_and_end_where_something_is_due() -> None:
+def test_steps_have_a_network_per_thread_but_do_not_skip_the_end_of_an_epoch() -> None:
     designer, widths = Designer(following_spec()), []
     while designer.finished is None:
         designer.set_worker_threads(1000)
@@ -39,41 +46,42 @@ def test_steps_are_as_wide_as_there_are_threads_and_end_where_something_is_due()
         designer.receive(columns.evaluate_columns(request))
     assert max(widths) > 64
     assert len(widths) < 30
-    assert len(designer.epochs) == 3, "after what counts as 20, 40 and 60 steps"
+    # The schedule has 60 steps, and epochs of 20.
+    assert len(designer.epochs) == 3
     assert designer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
 
 
-def test_a_schedule_makes_the_same_design_and_so_does_every_checkpoint() -> None:
+def test_replaying_or_resuming_a_design_has_the_same_result() -> None:
     spec = following_spec()
     designer = Designer(spec)
-    checkpoints = _go_on(designer)
+    checkpoints = _finish(designer)
     followed = parse_spec(to_yaml(designer.replayable_spec))
     assert list(followed.search.worker_schedule[:6]) == [0, 1, 2, 70, 4, 40]
 
     replayed = Designer(followed)
-    _go_on(replayed, heard=False)
+    _finish(replayed, follows=False)
     assert replayed.steps == designer.steps
     assert table_bytes(replayed) == table_bytes(designer)
     assert list(replayed.epochs) == list(designer.epochs)
 
-    usual = Designer(small_joint_spec(edition=2, simulated_seconds=2, steps=60, steps_per_epoch=20))
-    _go_on(usual)
-    assert usual.steps > designer.steps
-    assert not usual.replayable_spec.search.worker_schedule
+    not_following = Designer(
+        small_joint_spec(edition=2, simulated_seconds=2, steps=60, steps_per_epoch=20)
+    )
+    _finish(not_following)
+    assert not_following.steps > designer.steps
+    assert not not_following.replayable_spec.search.worker_schedule
     for checkpoint in checkpoints[1::4]:
         resumed = Designer.resume(spec, checkpoint)
-        _go_on(resumed)
+        _finish(resumed)
         assert table_bytes(resumed) == table_bytes(designer)
         assert resumed.replayable_spec == designer.replayable_spec
     resumed = Designer.resume(followed, checkpoints[5])
-    _go_on(resumed)
+    _finish(resumed)
     assert table_bytes(resumed) == table_bytes(designer)
 
 
-def test_a_design_in_one_process_is_replayed_there(
-    tmp_path: Path,
-) -> None:
-    DesignRun(following_spec(), tmp_path / "followed", evaluator=Crowd).run()
+def test_the_specification_that_a_run_writes_replays_its_design(tmp_path: Path) -> None:
+    DesignRun(following_spec(), tmp_path / "followed", evaluator=ChangingEvaluator).run()
     spec = load_spec(tmp_path / "followed" / "spec.yaml")
     assert 200 in spec.search.worker_schedule
     table = (tmp_path / "followed" / "remycc.json").read_bytes()

@@ -1,4 +1,4 @@
-"""Signals that ask a run to leave."""
+"""Tests the signal handlers of a run."""
 
 import signal
 import threading
@@ -16,7 +16,7 @@ def test_the_first_signal_calls_the_function(number: signal.Signals) -> None:
         assert event.is_set()
 
 
-def test_the_second_signal_does_what_it_always_did() -> None:
+def test_the_second_signal_has_its_usual_effect() -> None:
     event = threading.Event()
     with signals_call(event.set):
         signal.raise_signal(signal.SIGINT)
@@ -24,7 +24,7 @@ def test_the_second_signal_does_what_it_always_did() -> None:
             signal.raise_signal(signal.SIGINT)
 
 
-def test_handlers_are_put_back() -> None:
+def test_handlers_are_restored() -> None:
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     with signals_call(threading.Event().set):
         assert signal.getsignal(signal.SIGINT) != before[0]

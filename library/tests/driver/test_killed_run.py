@@ -1,4 +1,4 @@
-"""Runs that are killed, interrupted, or out of disk space."""
+"""Tests runs that are killed, get a signal, or run out of disk space."""
 
 import itertools
 import os
@@ -18,7 +18,7 @@ _KILLS = 8
 
 
 def _start(out: Path, *arguments: str) -> subprocess.Popen[str]:
-    """A run in its own process."""
+    """Starts a run in its own process."""
     return subprocess.Popen(
         killed_with_parent(
             sys.executable, "-m", "library.tests.driver.one_run", str(out), *arguments
@@ -31,7 +31,7 @@ def _start(out: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def _read(process: subprocess.Popen[str], lines: int) -> list[str]:
-    """The next lines that a run prints; fewer if it ends."""
+    """Returns the next lines that a run prints; fewer if it ends."""
     assert process.stdout is not None
     return list(itertools.islice(process.stdout, lines))
 
@@ -43,7 +43,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_killed_at_random_moments_it_is_the_same_design(whole: Path, tmp_path: Path) -> None:
+def test_a_run_killed_at_random_moments_resumes_to_the_same_design(
+    whole: Path, tmp_path: Path
+) -> None:
     moments = random.Random(1)
     starts = []
     for _ in range(_KILLS):
@@ -64,7 +66,7 @@ def test_killed_at_random_moments_it_is_the_same_design(whole: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_a_signal_leaves_a_checkpoint(whole: Path, tmp_path: Path, name: str) -> None:
+def test_a_signal_ends_a_run_with_a_checkpoint(whole: Path, tmp_path: Path, name: str) -> None:
     process = _start(tmp_path, f"signal={name}")
     output, _ = process.communicate()
     assert process.returncode == 0
@@ -78,7 +80,7 @@ def test_a_signal_leaves_a_checkpoint(whole: Path, tmp_path: Path, name: str) ->
     assert timeless(tmp_path) == timeless(whole)
 
 
-def test_a_full_disk_leaves_what_was_there(whole: Path, tmp_path: Path) -> None:
+def test_a_run_on_a_full_disk_can_be_resumed(whole: Path, tmp_path: Path) -> None:
     output, _ = _start(tmp_path, "size=3000").communicate()
     assert "refused: " in output
     assert "cannot be written (file too large)" in output

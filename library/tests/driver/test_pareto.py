@@ -1,4 +1,4 @@
-"""pareto.csv holds each epoch's throughput and delay, measured from the validation's outcome."""
+"""Tests pareto.csv: throughput and delay of each epoch's table, from its validation."""
 
 from array import array
 from dataclasses import astuple
@@ -22,8 +22,7 @@ SPECIMENS = [
 
 
 def outcome_of(*senders: tuple[int, float]) -> evaluation_pb2.EvaluationOutcome:
-    """Simulations of one sender that was on alone for a second: packets received, and their delay
-    in ms."""
+    """Returns simulations of one sender each, on for a second: (packets received, delay in ms)."""
     seconds = array("d", [1000.0] * len(senders)).tobytes()
     received = [packets for packets, _ in senders]
     delays = array("d", [packets * delay_ms for packets, delay_ms in senders]).tobytes()
@@ -61,21 +60,22 @@ REQUEST = evaluation_pb2.EvaluationRequest(
     candidates=[evaluation_pb2.Candidate()] * 2, specimen_columns=pack_specimens(SPECIMENS)
 )
 OUTCOME = outcome_of(
-    *[(1, 900.0)] * 3,  # The table before, which is not the epoch's.
+    # The first candidate is the previous table.
+    *[(1, 900.0)] * 3,
     (500, 150.0),
     (500, 100.0),
     (0, 0.0),
 )
 
 
-def test_a_point_is_of_the_last_candidate_over_specimens_that_received_packets() -> None:
+def test_a_point_has_the_last_candidates_results_on_specimens_with_packets() -> None:
     point = pareto_point(REQUEST, OUTCOME, record())
     throughput, delay = (0.5 + 0.25) / 2, (1.5 + 2) / 2
     expected = ParetoPoint(2, 7, 5, throughput, throughput, delay, delay, -0.25, True)
     assert astuple(point) == pytest.approx(astuple(expected))
 
 
-def test_points_read_back_exactly(tmp_path: Path) -> None:
+def test_points_round_trip(tmp_path: Path) -> None:
     points = [
         ParetoPoint(0, 3, 1, 0.1 + 0.2, 1 / 3, 1.5, 2.5, -1e-17, True),
         ParetoPoint(1, 9, 8, None, None, None, None, None, False),
@@ -85,7 +85,7 @@ def test_points_read_back_exactly(tmp_path: Path) -> None:
     assert read_points(path) == points
 
 
-def test_a_resume_drops_the_points_of_steps_that_will_be_made_again(tmp_path: Path) -> None:
+def test_a_resume_drops_points_after_the_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "pareto.csv"
     log = ParetoFile(path, 0)
     for step in (10, 20, 30):
@@ -98,7 +98,7 @@ def test_a_resume_drops_the_points_of_steps_that_will_be_made_again(tmp_path: Pa
     assert [point.step for point in read_points(path)] == [10, 20]
 
 
-def test_steps_that_end_no_epoch_leave_no_point(tmp_path: Path) -> None:
+def test_a_step_within_an_epoch_adds_no_point(tmp_path: Path) -> None:
     path = tmp_path / "pareto.csv"
     log = ParetoFile(path, 0)
     log.observe(REQUEST, OUTCOME, [progress_pb2.ProgressEvent()])
@@ -107,7 +107,7 @@ def test_steps_that_end_no_epoch_leave_no_point(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "epoch,step\n", "HEAD1,2,3\n", "HEAD0,1,1,x,,,,,true\n"])
-def test_a_damaged_file_is_named(text: str, tmp_path: Path) -> None:
+def test_a_damaged_file_is_refused_and_unchanged(text: str, tmp_path: Path) -> None:
     path = tmp_path / "pareto.csv"
     path.write_text(text.replace("HEAD", to_csv([])))
     with pytest.raises(FileError, match=r"pareto\.csv: line [12] does not hold"):
@@ -115,7 +115,7 @@ def test_a_damaged_file_is_named(text: str, tmp_path: Path) -> None:
     assert path.read_text() == text.replace("HEAD", to_csv([]))
 
 
-def test_a_design_leaves_a_point_for_each_epoch(tmp_path: Path) -> None:
+def test_a_design_writes_a_point_per_epoch(tmp_path: Path) -> None:
     result = DesignRun(small_spec(simulated_seconds=1, epochs=2), tmp_path).run()
     points = read_points(OutDirectory(tmp_path).pareto)
     assert [(p.epoch, p.step, p.rules) for p in points] == [

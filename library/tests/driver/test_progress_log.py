@@ -1,4 +1,4 @@
-"""progress.jsonl through crashes."""
+"""Tests progress.jsonl after crashes and resumes."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def _write(path: Path, first: int, last: int) -> None:
     log.close()
 
 
-def test_lines_above_the_checkpoint_are_written_again(tmp_path: Path) -> None:
+def test_a_resume_replaces_lines_after_the_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "progress.jsonl"
     _write(path, 1, 9)
 
@@ -41,7 +41,7 @@ def test_lines_above_the_checkpoint_are_written_again(tmp_path: Path) -> None:
     assert list(read_events(path)) == _events(1, 12)
 
 
-def test_time_goes_on_from_the_last_line_kept(tmp_path: Path) -> None:
+def test_elapsed_time_is_that_of_the_last_remaining_line(tmp_path: Path) -> None:
     path = tmp_path / "progress.jsonl"
     _write(path, 1, 9)
 
@@ -53,11 +53,11 @@ def test_time_goes_on_from_the_last_line_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", range(0, 200, 7))
-def test_a_torn_last_line_is_dropped(tmp_path: Path, kept: int) -> None:
+def test_an_incomplete_last_line_is_dropped(tmp_path: Path, kept: int) -> None:
     path = tmp_path / "progress.jsonl"
     _write(path, 1, 3)
-    torn = to_line(_event(4)).encode()[:kept]
-    path.write_bytes(path.read_bytes() + torn)
+    incomplete = to_line(_event(4)).encode()[:kept]
+    path.write_bytes(path.read_bytes() + incomplete)
 
     _write(path, 4, 5)
 
@@ -73,7 +73,7 @@ def test_a_new_design_starts_an_empty_file(tmp_path: Path) -> None:
     assert list(read_events(path)) == _events(1, 2)
 
 
-def test_missing_lines_are_named(tmp_path: Path) -> None:
+def test_a_file_that_ends_before_the_checkpoint_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "progress.jsonl"
     _write(path, 1, 3)
 
@@ -83,7 +83,7 @@ def test_missing_lines_are_named(tmp_path: Path) -> None:
     assert list(read_events(path)) == _events(1, 3)
 
 
-def test_a_file_that_was_removed_starts_anew(tmp_path: Path) -> None:
+def test_a_removed_file_is_created_again(tmp_path: Path) -> None:
     path = tmp_path / "progress.jsonl"
 
     _write(path, 5, 6)
@@ -91,7 +91,7 @@ def test_a_file_that_was_removed_starts_anew(tmp_path: Path) -> None:
     assert list(read_events(path)) == _events(5, 6)
 
 
-def test_damage_below_the_checkpoint_is_named(tmp_path: Path) -> None:
+def test_a_damaged_line_before_the_checkpoint_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "progress.jsonl"
     _write(path, 1, 3)
     path.write_bytes(b"noise\n" + path.read_bytes())
@@ -100,14 +100,14 @@ def test_damage_below_the_checkpoint_is_named(tmp_path: Path) -> None:
         ProgressLog(path, 3)
 
 
-def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_errors_name_the_file_that_cannot_be_opened(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"tmp.*: cannot be written \(is a directory\)"):
         ProgressLog(tmp_path, 0)
     with pytest.raises(FileError, match=r"none\.jsonl: cannot be read \(no such file"):
         list(read_events(tmp_path / "none.jsonl"))
 
 
-def test_a_full_disk_is_named() -> None:
+def test_a_full_disk_is_an_error() -> None:
     log = ProgressLog(Path("/dev/full"), 0)
     with pytest.raises(FileError, match=r"/dev/full: cannot be written \(no space left on device"):
         log.append(_events(1, 1))

@@ -1,4 +1,4 @@
-"""A run with several steps under way at once: the same design, and nothing left when it ends."""
+"""Tests runs with several steps in flight: same design, and no evaluation left at the end."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ _IN_FLIGHT = 4
 _SPEC = small_joint_spec(edition=3, simulated_seconds=2, steps_in_flight=_IN_FLIGHT)
 
 
-async def _go_on(_number: int) -> None:
+async def _do_nothing(_number: int) -> None:
     pass
 
 
 class WatchedEvaluator(ThreadPoolEvaluator):
-    """Awaits `before` with the number of each request, from 1."""
+    """An evaluator that counts its requests, and awaits `before` with the number of each."""
 
-    def __init__(self, before: Callable[[int], Awaitable[None]] = _go_on) -> None:
+    def __init__(self, before: Callable[[int], Awaitable[None]] = _do_nothing) -> None:
         super().__init__(1)
         self._before = before
         self.requests = 0
-        self.under_way = 0
-        self.most_under_way = 0
-        self.withdrawn = 0
+        self.running = 0
+        self.max_running = 0
+        self.cancelled = 0
 
     async def evaluate(
         self,
@@ -55,16 +55,16 @@ class WatchedEvaluator(ThreadPoolEvaluator):
         on_progress: OnProgress | None = None,
     ) -> Evaluation:
         self.requests += 1
-        self.under_way += 1
-        self.most_under_way = max(self.most_under_way, self.under_way)
+        self.running += 1
+        self.max_running = max(self.max_running, self.running)
         try:
             await self._before(self.requests)
             return await self._evaluate(share, request, on_progress)
         except asyncio.CancelledError:
-            self.withdrawn += 1
+            self.cancelled += 1
             raise
         finally:
-            self.under_way -= 1
+            self.running -= 1
 
     async def _evaluate(self, share: Share, *asked: Any) -> Evaluation:
         return await super().evaluate(share, *asked)
@@ -74,7 +74,7 @@ def _table(out: Path) -> bytes:
     return (out / "remycc.json").read_bytes()
 
 
-def test_a_design_is_the_same_whoever_evaluates_it(tmp_path: Path) -> None:
+def test_the_design_does_not_depend_on_the_evaluator(tmp_path: Path) -> None:
     evaluator: list[WatchedEvaluator] = []
 
     def watched() -> WatchedEvaluator:
@@ -83,24 +83,24 @@ def test_a_design_is_the_same_whoever_evaluates_it(tmp_path: Path) -> None:
 
     result = DesignRun(_SPEC, tmp_path / "watched", evaluator=watched).run()
     assert result.reason == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
-    # While an epoch's validation is evaluated, as many steps are.
-    assert evaluator[0].most_under_way == _IN_FLIGHT + 1
-    assert evaluator[0].withdrawn == 0
+    # During a validation, the next steps are in flight too.
+    assert evaluator[0].max_running == _IN_FLIGHT + 1
+    assert evaluator[0].cancelled == 0
     assert evaluator[0].requests == result.steps
 
-    one_after_another = Walk(_SPEC, evaluate_columns)
-    assert one_after_another.designer.table == result.table
+    sequential = Walk(_SPEC, evaluate_columns)
+    assert sequential.designer.table == result.table
     DesignRun(_SPEC, tmp_path / "threads", threads=2).run()
     assert _table(tmp_path / "threads") == _table(tmp_path / "watched")
 
 
 @pytest.mark.parametrize("at", [1, 2, 4, 6, 11, 18])
-def test_an_interrupted_run_withdraws_all_that_is_under_way(tmp_path: Path, at: int) -> None:
+def test_an_interrupted_run_cancels_all_evaluations(tmp_path: Path, at: int) -> None:
     async def interrupt(number: int) -> None:
         if number == at:
             run.interrupt()
-            # An evaluation that had ended by the time the run looks would be made a step; one of a
-            # run that does not look ends at last, so that the test fails.
+            # Keeps the evaluation running until the run reacts. If it never does, the evaluation
+            # ends all the same, and the test fails.
             await asyncio.sleep(10)
 
     DesignRun(_SPEC, tmp_path / "whole").run()
@@ -109,13 +109,13 @@ def test_an_interrupted_run_withdraws_all_that_is_under_way(tmp_path: Path, at: 
     interrupted = run.run()
     assert interrupted.reason is None
     assert interrupted.steps < at
-    assert evaluator.withdrawn > 0
-    assert evaluator.under_way == 0
+    assert evaluator.cancelled > 0
+    assert evaluator.running == 0
     DesignRun(_SPEC, tmp_path / "parts", resume=True).run()
     assert _table(tmp_path / "parts") == _table(tmp_path / "whole")
 
 
-def test_a_step_that_fails_ahead_of_its_turn_fails_the_run_in_its_turn(tmp_path: Path) -> None:
+def test_a_failed_step_in_flight_fails_the_run_after_the_steps_before_it(tmp_path: Path) -> None:
     async def give_up(number: int) -> None:
         if number == 5:
             raise TaskQuarantined("a task killed 3 workers and was given up")
@@ -124,14 +124,14 @@ def test_a_step_that_fails_ahead_of_its_turn_fails_the_run_in_its_turn(tmp_path:
     run = DesignRun(_SPEC, tmp_path / "out", evaluator=lambda: evaluator, checkpoint_seconds=0)
     with pytest.raises(TaskQuarantined, match="given up"):
         run.run()
-    assert evaluator.under_way == 0
-    kept = DesignRun(with_budget(_SPEC, max_steps=0), tmp_path / "out", resume=True)
+    assert evaluator.running == 0
+    stored = DesignRun(with_budget(_SPEC, max_steps=0), tmp_path / "out", resume=True)
     # The validation of the first table, and three steps of the first epoch.
-    assert kept.run().steps == 4
+    assert stored.run().steps == 4
 
 
 class SendingEvaluator(WatchedEvaluator):
-    """Its evaluations, but for validations, send 300 packets each and never end."""
+    """An evaluator whose evaluations of steps send 300 packets each and never end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -150,7 +150,7 @@ class SendingEvaluator(WatchedEvaluator):
 
 
 class NullSink:
-    """A sink that keeps nothing, and its run's control."""
+    """A sink that persists nothing, and the control of its run."""
 
     spec = _SPEC
 
@@ -175,7 +175,7 @@ class NullSink:
 
 
 async def _send_within(limit: int) -> bool:
-    """Whether all steps in flight may send what they do."""
+    """Runs steps in flight with a packet limit. Returns whether the run was suspended normally."""
     evaluator = SendingEvaluator()
 
     def directive() -> Directive:
@@ -187,12 +187,12 @@ async def _send_within(limit: int) -> bool:
     try:
         await loop.run(session, control)
     finally:
-        assert evaluator.under_way == 0
+        assert evaluator.running == 0
         await evaluator.close()
     return control.is_suspended
 
 
-def test_all_steps_in_flight_are_together_within_the_limit_of_packets() -> None:
+def test_the_packet_limit_applies_to_all_steps_in_flight_together() -> None:
     assert asyncio.run(_send_within(300 * _IN_FLIGHT))
     with pytest.raises(PacketLimitReached, match=rf"packets; {300 * _IN_FLIGHT - 1} are left"):
         asyncio.run(_send_within(300 * _IN_FLIGHT - 1))
@@ -207,18 +207,18 @@ async def _cancelled(at: int) -> Designer:
     control = NullSink(directive, asyncio.Event())
     session = DesignSession(Designer(_SPEC), _SPEC, Stopwatch(Elapsed()))
     await RunLoop(evaluator, control, lambda: Share("job")).run(session, control)
-    assert evaluator.under_way == 0
+    assert evaluator.running == 0
     await evaluator.close()
     return session.designer
 
 
 @pytest.mark.parametrize("at", [2, 6, 7, 12, 20])
-def test_a_cancelled_design_closes_with_what_it_asks_for_then(at: int) -> None:
-    """And counts nothing of what was under way."""
+def test_a_cancelled_design_is_that_of_a_sequential_run(at: int) -> None:
+    """The steps in flight do not count, and the closing evaluation is made."""
     cancelled = asyncio.run(_cancelled(at))
-    one_after_another = Designer(_SPEC)
-    make_steps(one_after_another, evaluate_columns, cancelled.steps)
-    one_after_another.stop(progress_pb2.STOP_REASON_CANCELLED)
-    finish(one_after_another, evaluate_columns)
-    assert cancelled.table == one_after_another.table
-    assert cancelled.evaluations == one_after_another.evaluations
+    sequential = Designer(_SPEC)
+    make_steps(sequential, evaluate_columns, cancelled.steps)
+    sequential.stop(progress_pb2.STOP_REASON_CANCELLED)
+    finish(sequential, evaluate_columns)
+    assert cancelled.table == sequential.table
+    assert cancelled.evaluations == sequential.evaluations

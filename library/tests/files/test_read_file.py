@@ -1,4 +1,4 @@
-"""A file is read up to a limit."""
+"""Tests reading files and pipes up to a limit."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def test_an_endless_file_is_refused() -> None:
     ("name", "reason"),
     [("absent", "no such file or directory"), ("folder", "is a directory")],
 )
-def test_what_cannot_be_read_is_named(tmp_path: Path, name: str, reason: str) -> None:
+def test_the_error_names_the_file_and_the_reason(tmp_path: Path, name: str, reason: str) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(FileError) as caught:
         read_file(tmp_path / name, limit=10)
     assert str(caught.value) == f"{tmp_path / name}: cannot be read ({reason})"
 
 
-def test_a_pipe_is_read_once_its_writer_comes(tmp_path: Path) -> None:
+def test_a_pipe_is_read_when_a_writer_opens_it(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     content = bytes(range(256)) * 1000
@@ -47,7 +47,7 @@ def test_a_pipe_is_read_once_its_writer_comes(tmp_path: Path) -> None:
         assert writer.result() == len(content)
 
 
-def test_a_pipe_is_read_whose_writer_takes_its_time(tmp_path: Path) -> None:
+def test_a_pipe_with_a_slow_writer_is_read(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
 
@@ -62,7 +62,7 @@ def test_a_pipe_is_read_whose_writer_takes_its_time(tmp_path: Path) -> None:
         writer.result()
 
 
-def test_a_pipe_that_nobody_writes_to_is_no_file(tmp_path: Path) -> None:
+def test_a_pipe_without_a_writer_is_refused(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(FileError) as caught:

@@ -1,4 +1,4 @@
-"""A file is complete or as it was, whatever goes wrong while it is written."""
+"""Tests that files are written atomically: complete, or unchanged after an error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from remy_farm.files import FileError, write_file
 
-# Writes A and B in turn, each 1 MiB of one letter, until it is killed.
+# Writes 1 MiB of A and 1 MiB of B alternately until it is killed.
 _ENDLESS_WRITER = """
 import sys
 from remy_farm.files import write_file
@@ -22,7 +22,7 @@ while True:
         write_file(sys.argv[1], letter * (1 << 20))
 """
 
-# A process that may not write files beyond 1 kB: what a full disk looks like from within.
+# Has a limit of 1 kB for files, which has the effect of a full disk.
 _WRITER_WITHOUT_SPACE = """
 import resource, sys
 from remy_farm.files import FileError, write_file
@@ -43,7 +43,7 @@ def test_content_is_written_and_replaced(tmp_path: Path) -> None:
     assert _names(tmp_path) == ["table.json"]
 
 
-def test_permissions_are_what_the_umask_leaves(tmp_path: Path) -> None:
+def test_permissions_follow_the_umask(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
         write_file(tmp_path / "table.json", b"")
@@ -52,7 +52,7 @@ def test_permissions_are_what_the_umask_leaves(tmp_path: Path) -> None:
     assert (tmp_path / "table.json").stat().st_mode & 0o777 == 0o640
 
 
-def test_a_name_of_the_greatest_length_is_written(tmp_path: Path) -> None:
+def test_a_file_with_a_name_of_maximum_length_is_written(tmp_path: Path) -> None:
     target = tmp_path / ("x" * 255)
     write_file(target, b"content")
     assert target.read_bytes() == b"content"
@@ -67,7 +67,7 @@ def test_a_name_of_the_greatest_length_is_written(tmp_path: Path) -> None:
         ("x" * 256, "file name too long"),
     ],
 )
-def test_what_cannot_be_written_is_named_and_leaves_nothing(
+def test_a_failed_write_names_the_file_and_leaves_no_other_file(
     tmp_path: Path, name: str, reason: str
 ) -> None:
     (tmp_path / "file").write_bytes(b"")
@@ -78,7 +78,7 @@ def test_what_cannot_be_written_is_named_and_leaves_nothing(
     assert _names(tmp_path) == ["file", "folder"]
 
 
-def test_a_disk_without_space_leaves_the_old_content_and_nothing_else(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_old_content_and_no_other_file(tmp_path: Path) -> None:
     target = tmp_path / "table.json"
     target.write_text("old")
     result = subprocess.run(

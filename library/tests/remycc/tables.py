@@ -1,4 +1,4 @@
-"""Rule tables for tests."""
+"""Rule tables for tests: published ones, one written by hand, and random ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from remy_farm.remycc import RemyCC
 from remy_proto.v1 import rule_table_pb2
 from remy_simulator import RuleTable
 
-# Where no folder is named there is none: nothing is below a file.
+# Without REMY_REFERENCE_DIR this is a path below a file, which never exists.
 REFERENCE = Path(os.environ.get("REMY_REFERENCE_DIR") or os.devnull, "remyccs")
 _ABSENT = "REMY_REFERENCE_DIR names no folder whose subfolder remyccs holds published RemyCCs"
 
@@ -20,7 +20,7 @@ needs_reference = pytest.mark.skipif(not any(REFERENCE.glob("*.dna")), reason=_A
 
 
 def published() -> list[object]:
-    """The published RemyCCs as parameters of a test; one that skips if they are not here."""
+    """Returns the published RemyCCs as test parameters; a single skipped one if absent."""
     paths = sorted(REFERENCE.glob("*.dna"))
     if paths:
         return [pytest.param(path, id=path.stem) for path in paths]
@@ -28,10 +28,11 @@ def published() -> list[object]:
 
 
 def six_scale_free_rules() -> RuleTable:
-    """Written by hand for learnability-100x: a start, then 0.9 of the measured interval.
+    """Returns a hand-written table: a start rule, and rules that pace at 0.9 of the interval.
 
-    Both EWMAs begin at 0, so that rec_ewma is 1 - (7/8)^k of the interval after k of them: rules by
-    age, divided after 5, 10, 20 and 40 intervals, make up for it. Windows settle at 110 %.
+    Both EWMAs start at 0, so that rec_ewma is 1 - (7/8)^k of the interval after k intervals. The
+    rules correct for this by age, with thresholds at 5, 10, 20 and 40 intervals. Windows converge
+    to 110 % of the path.
     """
 
     def ratio(age: int) -> float:
@@ -55,7 +56,7 @@ def six_scale_free_rules() -> RuleTable:
 def remyccs(
     draw: st.DrawFn, *, integral: bool = False, rules: int = rule_table_pb2.RULES_ABSOLUTE
 ) -> RemyCC:
-    """RemyCCs of one to four signals after up to four splits; whole increments if `integral`."""
+    """Draws RemyCCs of one to four signals with up to four splits; `integral`: whole increments."""
     axes = st.integers(0, 3)
     signals = sorted(draw(st.sets(axes, min_size=1)))
     increments = st.integers(-10, 256).map(float) if integral else st.floats(-10, 256)

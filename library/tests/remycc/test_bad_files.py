@@ -1,4 +1,4 @@
-"""A file that holds no RemyCC is refused with one sentence, however hostile it is."""
+"""Tests that a file that is not a RemyCC is refused with one sentence, however hostile it is."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _NOT_TABLES = {
 
 
 @pytest.mark.parametrize("data", _NOT_TABLES, ids=lambda data: repr(data[:20]))
-def test_what_is_not_the_json_form_of_a_table(tmp_path: Path, data: bytes) -> None:
+def test_a_file_that_is_not_a_tables_json_is_refused(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "table.json"
     assert _refusal(path, data) == f"{path} {_NOT_TABLES[data]}"
 
@@ -87,7 +87,7 @@ def test_what_is_not_the_json_form_of_a_table(tmp_path: Path, data: bytes) -> No
     ],
     ids=lambda value: repr(value[-40:]),
 )
-def test_tables_that_are_not_sound(tmp_path: Path, data: bytes, part: str) -> None:
+def test_an_invalid_table_is_refused(tmp_path: Path, data: bytes, part: str) -> None:
     sentence = _refusal(tmp_path / "table.json", data)
     prefix = f"{tmp_path / 'table.json'} is not a valid JSON rule table: "
     assert sentence.startswith(prefix)
@@ -95,13 +95,13 @@ def test_tables_that_are_not_sound(tmp_path: Path, data: bytes, part: str) -> No
 
 
 @pytest.mark.parametrize("data", [b"", b"\x0a", b"not a table", b"\x12\x00" * 8])
-def test_what_is_not_a_dna_file(tmp_path: Path, data: bytes) -> None:
+def test_a_file_that_is_not_a_dna_file_is_refused(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "table.dna"
     assert _refusal(path, data).startswith(f"{path} is not a valid .dna rule table: ")
 
 
 @pytest.mark.parametrize("suffix", [".json", ".dna"])
-def test_a_truncated_file_is_refused_wherever_it_ends(tmp_path: Path, suffix: str) -> None:
+def test_a_truncated_file_is_refused_at_any_length(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"table{suffix}"
     write_remycc(path, RemyCC(_TABLE))
     data = path.read_bytes().rstrip()
@@ -112,7 +112,7 @@ def test_a_truncated_file_is_refused_wherever_it_ends(tmp_path: Path, suffix: st
 
 
 @pytest.mark.parametrize("suffix", [".json", ".dna"])
-def test_a_damaged_file_is_refused_or_sound(tmp_path: Path, suffix: str) -> None:
+def test_a_damaged_file_is_refused_or_a_valid_table(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"table{suffix}"
     write_remycc(path, RemyCC(_TABLE, b"\x22\x00"))
     data = path.read_bytes()
@@ -132,7 +132,7 @@ def test_a_damaged_file_is_refused_or_sound(tmp_path: Path, suffix: str) -> None
     assert 0 < refused < 300
 
 
-def test_a_file_that_is_absent_or_too_large_is_named(tmp_path: Path) -> None:
+def test_a_missing_or_too_large_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"absent\.dna: cannot be read \(no such file"):
         read_remycc(tmp_path / "absent.dna")
     with (tmp_path / "large.dna").open("wb") as file:
@@ -141,7 +141,7 @@ def test_a_file_that_is_absent_or_too_large_is_named(tmp_path: Path) -> None:
         read_remycc(tmp_path / "large.dna")
 
 
-def test_a_name_that_says_nothing_is_not_written(tmp_path: Path) -> None:
+def test_a_name_with_another_extension_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "table.txt"
     with pytest.raises(RemyCCError) as caught:
         write_remycc(path, RemyCC(_TABLE))

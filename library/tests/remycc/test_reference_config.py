@@ -1,4 +1,4 @@
-"""What the reference tool is told about a table's design."""
+"""Tests the configuration that .dna files hold for the reference tool."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_networks_of_a_general_purpose_design() -> None:
     )
 
 
-def test_a_finite_buffer_and_a_load_by_bytes() -> None:
+def test_the_configuration_has_a_finite_buffer_and_no_on_time_of_flows_by_bytes() -> None:
     config = _config("datacenter")
     assert config.buffer_size == _range(1000, 1000)
     assert not config.HasField("mean_on_duration")

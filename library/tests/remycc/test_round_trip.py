@@ -1,4 +1,4 @@
-"""Converting a RemyCC there and back loses nothing."""
+"""Tests that writing and reading a RemyCC loses nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from remy_farm.remycc import RemyCC, read_remycc, write_remycc
 from remy_proto.v1 import rule_table_pb2
 from remy_simulator import RuleTable
 
-# Each example overwrites the files of the one before.
+# Examples may share a folder, because each overwrites the files of the previous one.
 _same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -22,7 +22,7 @@ _either_kind = remyccs() | remyccs(rules=rule_table_pb2.RULES_SCALE_FREE_REMEMBE
 
 @_same_folder
 @given(remycc=_either_kind)
-def test_json_holds_every_table_exactly(tmp_path: Path, remycc: RemyCC) -> None:
+def test_json_round_trip(tmp_path: Path, remycc: RemyCC) -> None:
     path = tmp_path / "table.json"
     write_remycc(path, remycc)
     assert read_remycc(path) == remycc
@@ -33,9 +33,7 @@ def test_json_holds_every_table_exactly(tmp_path: Path, remycc: RemyCC) -> None:
 
 @_same_folder
 @given(remycc=remyccs(integral=True))
-def test_dna_holds_every_table_with_whole_increments_exactly(
-    tmp_path: Path, remycc: RemyCC
-) -> None:
+def test_dna_round_trip_of_tables_with_whole_increments(tmp_path: Path, remycc: RemyCC) -> None:
     path = tmp_path / "table.dna"
     write_remycc(path, remycc)
     assert read_remycc(path) == remycc
@@ -43,19 +41,19 @@ def test_dna_holds_every_table_with_whole_increments_exactly(
 
 @_same_folder
 @given(remycc=_either_kind)
-def test_messages_hold_every_table_exactly(remycc: RemyCC) -> None:
+def test_message_round_trip(remycc: RemyCC) -> None:
     assert RemyCC.from_message(remycc.to_message()) == remycc
 
 
 @pytest.mark.parametrize("path", published())
-def test_published_tables_survive_both_forms(tmp_path: Path, path: Path) -> None:
+def test_published_tables_round_trip_in_both_formats(tmp_path: Path, path: Path) -> None:
     remycc = read_remycc(path)
     write_remycc(tmp_path / "table.json", remycc)
     write_remycc(tmp_path / "table.dna", read_remycc(tmp_path / "table.json"))
     assert read_remycc(tmp_path / "table.dna") == remycc
 
 
-def test_the_json_form_is_made_to_be_read(tmp_path: Path) -> None:
+def test_json_is_indented_and_sorted_with_exact_numbers(tmp_path: Path) -> None:
     table = RuleTable([0], [([], (1.0, -0.0, 0.1 + 0.2))]).split(0, [(0, 2.5)])
     write_remycc(tmp_path / "table.json", RemyCC(table))
     text = (tmp_path / "table.json").read_text(encoding="utf-8")
@@ -81,7 +79,7 @@ def test_the_json_form_is_made_to_be_read(tmp_path: Path) -> None:
     assert '"window_increment": -0.0' in text
 
 
-def test_the_suffix_says_which_form_is_written_and_read(tmp_path: Path) -> None:
+def test_the_extension_selects_the_format(tmp_path: Path) -> None:
     remycc = RemyCC(RuleTable([2], [([], (1.0, 1.0, 3.0))]))
     for name in ("table.JSON", "table.Dna"):
         write_remycc(tmp_path / name, remycc)
@@ -90,8 +88,8 @@ def test_the_suffix_says_which_form_is_written_and_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["table.json", "table.dna"])
-def test_a_file_of_another_name_is_read_by_its_content(tmp_path: Path, name: str) -> None:
-    """The reference tool's files end in the number of an epoch."""
+def test_the_content_selects_the_format_of_other_extensions(tmp_path: Path, name: str) -> None:
+    """Names of the reference tool's files end in the number of an epoch."""
     remycc = RemyCC(RuleTable([2], [([], (1.0, 1.0, 3.0))]))
     write_remycc(tmp_path / name, remycc)
     (tmp_path / name).rename(tmp_path / "table.7")

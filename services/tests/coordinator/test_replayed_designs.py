@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from library.tests.designer.small_joint_spec import small_joint_spec
-from library.tests.driver.crowd import Crowd, following_spec
+from library.tests.driver.changing_evaluator import ChangingEvaluator, following_spec
 from remy_farm.driver.run import DesignRun
 from remy_farm.specification import load_spec
 from remy_proto.v1 import job_pb2
@@ -13,7 +13,7 @@ from services.tests.coordinator.running_server import RunningServer, settings_fo
 
 
 def test_a_recorded_worker_schedule_is_replayed(tmp_path: Path) -> None:
-    DesignRun(following_spec(), tmp_path / "followed", evaluator=Crowd).run()
+    DesignRun(following_spec(), tmp_path / "followed", evaluator=ChangingEvaluator).run()
     spec = load_spec(tmp_path / "followed" / "spec.yaml")
     with RunningServer(settings_for(tmp_path)) as server:
         client = server.client()

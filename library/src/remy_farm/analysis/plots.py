@@ -93,7 +93,7 @@ def draw_score(history: History) -> Figure:
     axes.grid(visible=False, axis="x")
     _draw_steps(axes, history.steps)
     _draw_epochs(axes, history.epochs)
-    _mark_sizes(axes, history.splits, "^", "a rule is divided")
+    _mark_sizes(axes, history.splits, "^", "a rule is split")
     _mark_sizes(axes, history.merges, "v", "rules are merged")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
     label_axes(axes, title="Score over the steps of the design", x="step", y="score")

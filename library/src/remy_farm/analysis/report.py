@@ -222,7 +222,7 @@ def _sections(content: ReportContent, score_png: bytes, delay_png: bytes) -> Ite
     yield f"<h1>{wording.escape(content.name)}</h1>"
     yield wording.paragraph(_verdict(content), style="lead")
     yield wording.figures(_figures(content))
-    yield "<h2>What it gained</h2>"
+    yield "<h2>Gain</h2>"
     yield wording.figure(
         delay_png,
         description=_throughput_delay_description(content),
@@ -232,14 +232,14 @@ def _sections(content: ReportContent, score_png: bytes, delay_png: bytes) -> Ite
             "are one standard deviation, large dots medians. Up and to the right is better."
         ),
     )
-    yield "<h2>How the search went</h2>"
+    yield "<h2>Course of the search</h2>"
     yield wording.figure(
         score_png,
         description=_score_description(content),
         caption=(
             "Grey: the table while one rule is improved, on specimens that differ from rule to "
             "rule. Blue: each epoch's table on the validation specimens, with standard errors; "
-            "an open dot was rolled back. Triangles: a rule was divided, or (upside "
+            "an open dot was rolled back. Triangles: a rule was split, or (upside "
             "down) rules were merged."
         ),
     )
@@ -309,11 +309,11 @@ def _score_description(content: ReportContent) -> str:
     history = content.history
     if not history.steps:
         return "Plot of the score over steps; no step was scored."
-    begin, end = history.steps[0], history.steps[-1]
+    first, last = history.steps[0], history.steps[-1]
     return (
-        f"Line plot of the score over steps: {number(begin.score)} at step {begin.step}, "
-        f"{number(end.score)} at step {end.step}, with {plural(len(history.epochs), 'epoch')} and "
-        f"{plural(len(history.splits), 'split')}."
+        f"Line plot of the score over steps: {number(first.score)} at step {first.step}, "
+        f"{number(last.score)} at step {last.step}, with {plural(len(history.epochs), 'epoch')} "
+        f"and {plural(len(history.splits), 'split')}."
     )
 
 

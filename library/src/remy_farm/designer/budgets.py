@@ -86,8 +86,8 @@ def steps_within(
     if min(step_costs) <= 0:
         raise ValueError(f"a step costs {min(step_costs)}; costs must be positive")
     # With more specimens than they were tuned for, one step replaces several of the settings.
-    most = budget / min(step_costs) * max(specimen_factor(search), 1.0)
-    low, high = 1, max(1, min(_MAXIMUM_STEPS, int(most)))
+    upper_limit = budget / min(step_costs) * max(specimen_factor(search), 1.0)
+    low, high = 1, max(1, min(_MAXIMUM_STEPS, int(upper_limit)))
     while low < high:
         middle = (low + high + 1) // 2
         if expected_cost(search, middle, step_costs, edition=edition) <= budget:
@@ -162,10 +162,10 @@ class Rehearsal:
         joint.steps_per_epoch = joint.steps
         joint.ClearField("tuned_for_specimens")
         self._designer = Designer(plan)
-        asked = search.joint
-        self._counts_packets = asked.HasField("simulated_packets")
+        budgets = search.joint
+        self._counts_packets = budgets.HasField("simulated_packets")
         # In packets, or in seconds of CPU time.
-        budget = asked.simulated_packets if self._counts_packets else asked.cpu_seconds
+        budget = budgets.simulated_packets if self._counts_packets else budgets.cpu_seconds
         # Tables that are designed together share the budget equally.
         self._tables = len(designs(spec))
         self._budget = budget / self._tables

@@ -65,7 +65,7 @@ def _strategy(spec: spec_pb2.DesignSpec, given: RuleTable | None) -> Strategy[An
     return TeamStrategy(spec, search)
 
 
-# The record: steps, epochs, simulations and events, which are counted beside the search's state
+# The record: counters of steps, epochs, simulations and events, which every search has
 
 
 def record_outcome(record: checkpoint_pb2.Checkpoint, outcome: Outcome) -> int:
@@ -267,7 +267,7 @@ class Designer:
         if not follows or self._request is not None or self._record.HasField("closing"):
             return
         if schedule and schedule[-2] == self.steps:
-            # The step was begun before, with another number of threads, and is begun again.
+            # The step was requested before, with another number of threads, and is requested again.
             del schedule[-2:]
         if (schedule[-1] if schedule else None) != threads:
             schedule.extend((self.steps, threads))

@@ -73,7 +73,7 @@ def test_a_race_with_a_missing_candidate_is_refused() -> None:
     def edit(state: checkpoint_pb2.PatternSearchState) -> None:
         state.race.runners[0].candidate = 10
 
-    with pytest.raises(CheckpointError, match=r"more than the \d+ actions"):
+    with pytest.raises(CheckpointError, match=r"more than the \d+ possible actions"):
         Designer.resume(_SPEC, _edited(_IMPROVE, edit))
 
 

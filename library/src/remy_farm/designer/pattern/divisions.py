@@ -138,9 +138,9 @@ def on_trial(
     for trial in trials:
         thresholds.setdefault(trial.split.rule, {}).update(trial.split.thresholds)
     splits = [Split(rule, sorted(thresholds[rule].items())) for rule in sorted(thresholds)]
-    divided = trial_table(table, splits)
+    shared = trial_table(table, splits)
     parts = {
         split.rule: range(first, first + (1 << len(split.thresholds)))
         for split, first in zip(splits, first_parts(splits), strict=True)
     }
-    return divided, [trial.candidate(divided, parts[trial.split.rule]) for trial in trials]
+    return shared, [trial.candidate(shared, parts[trial.split.rule]) for trial in trials]

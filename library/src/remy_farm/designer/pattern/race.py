@@ -35,13 +35,13 @@ def neighbours(space: ActionSpace, action: Action, step: float) -> list[Action]:
 
     Leaves out duplicates, and actions that the bounds keep at `action`.
     """
-    found: list[Action] = []
+    actions: list[Action] = []
     for direction in _DIRECTIONS:
         for distance in (step, -step):
             neighbour = moved(space, action, direction, distance)
-            if neighbour != action and neighbour not in found:
-                found.append(neighbour)
-    return found
+            if neighbour != action and neighbour not in actions:
+                actions.append(neighbour)
+    return actions
 
 
 def moved(space: ActionSpace, action: Action, direction: Direction, distance: float) -> Action:

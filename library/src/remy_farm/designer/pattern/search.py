@@ -1,4 +1,9 @@
-"""The pattern search: small tables, polished and divided rule by rule."""
+"""The pattern search's strategy: its state and its steps.
+
+In each epoch every used rule has a turn. During a turn, compass steps from the rule's action
+compete with it in races. An epoch ends with a validation; now and then splits are put on trial in a
+race.
+"""
 
 from __future__ import annotations
 
@@ -39,29 +44,29 @@ from remy_simulator.messages import Action, action_message
 
 @dataclass(frozen=True, kw_only=True)
 class PatternState(ValidatedState):
-    """The state between two steps."""
+    """The pattern search's state between two steps."""
 
     message = checkpoint_pb2.PatternSearchState
 
-    #: The table being polished.
+    #: The table being improved.
     current: PatternTable
     #: Steps made.
     step: int = 0
-    #: How far the next compass step of each of the best table's rules goes.
+    #: Length of the next compass step of each rule of the best table.
     best_steps: tuple[float, ...] = ()
-    #: Rules to be polished in this epoch, the one under way first.
+    #: Rules still to be improved in this epoch, starting with the current one.
     queue: tuple[int, ...] = ()
-    #: Races run for that rule in this epoch.
+    #: Races of the current rule in this epoch.
     visit_races: int = 0
-    #: Races begun in this epoch; names their streams.
+    #: Races started in this epoch. The number names their random streams.
     races: int = 0
-    #: The race under way.
+    #: The current race.
     race: Race = field(default_factory=Race)
-    #: What it is between, while rules are being divided on trial.
+    #: Candidates of the current race if it is between splits on trial.
     splits: tuple[TrialSplit, ...] = ()
-    #: Epochs since a rule was last divided.
+    #: Epochs since the last split.
     epochs_since_split: int = 0
-    #: Rules that this epoch has changed, in the order of their turns.
+    #: Rules whose action this epoch has changed, in the order of the changes.
     changed_rules: tuple[int, ...] = ()
 
     @property
@@ -83,7 +88,7 @@ class PatternState(ValidatedState):
 
     @classmethod
     def from_message(cls, message: checkpoint_pb2.PatternSearchState) -> PatternState:
-        """The inverse. Raises CheckpointError for what `to_message` never writes."""
+        """Reads what `to_message` wrote. Raises CheckpointError for anything else."""
         current = PatternTable.from_message(message.current)
         best = Validated.from_message(message.best) if message.HasField("best") else None
         state = cls(
@@ -105,43 +110,43 @@ class PatternState(ValidatedState):
         runs = bool(self.race.runners)
         match self.purpose:
             case progress_pb2.STEP_PURPOSE_IMPROVE:
-                can_go_on = bool(self.queue) and runs
+                is_possible = bool(self.queue) and runs
             case progress_pb2.STEP_PURPOSE_TRY_SPLITS:
                 numbers = [runner.candidate for runner in self.race.runners]
-                can_go_on = runs and max(numbers) < len(self.splits)
+                is_possible = runs and max(numbers) < len(self.splits)
             case _:
-                can_go_on = self.purpose in PatternStrategy.steps
-        begins = self.purpose == progress_pb2.STEP_PURPOSE_VALIDATE
+                is_possible = self.purpose in PatternStrategy.steps
+        is_first = self.purpose == progress_pb2.STEP_PURPOSE_VALIDATE
         return (
-            can_go_on
+            is_possible
             and all(rule < rules for rule in self.queue)
-            and (self.best is not None or begins)
+            and (self.best is not None or is_first)
         )
 
 
-# A rule's turn: its races, one after another
+# The turn of a rule, which consists of races
 
-# A rule ends its turn with steps too small to gain anything. What the others did since may have
-# changed that: the next turn begins with steps this many times as long.
+# A rule's turn ends when its steps are too short to gain. Since then other rules may have changed,
+# so its next turn starts with longer steps, by this factor.
 _REOPENED = 2.0
-# No step is longer: two of them change an intersend time tenfold.
+# Maximum length of a step, in coordinates; two such steps change an intersend time tenfold.
 _LONGEST_STEP = 1.2
-# No rule may keep the others from their turns.
+# Maximum number of races in a turn, so that every rule gets its turn.
 _RACES_PER_VISIT = 8
 
 
-def _begin_visit(strategy: PatternStrategy, state: PatternState) -> PatternState:
-    """Turns to the first rule of the queue; with none left the epoch ends."""
+def _start_visit(strategy: PatternStrategy, state: PatternState) -> PatternState:
+    """Starts the turn of the first rule in the queue; ends the epoch if the queue is empty."""
     if not state.queue:
         return replace(state, purpose=progress_pb2.STEP_PURPOSE_VALIDATE, race=Race())
     rule = state.queue[0]
     step = min(state.current.steps[rule] * _REOPENED, strategy.search.first_step)
     state = replace(state, current=state.current.with_step(rule, step), visit_races=0)
-    return _begin_race(strategy, state)
+    return _start_race(strategy, state)
 
 
-def _begin_race(strategy: PatternStrategy, state: PatternState) -> PatternState:
-    """The next race for the rule whose turn it is."""
+def _start_race(strategy: PatternStrategy, state: PatternState) -> PatternState:
+    """Starts the next race of the current rule."""
     return replace(
         state,
         purpose=progress_pb2.STEP_PURPOSE_IMPROVE,
@@ -152,7 +157,7 @@ def _begin_race(strategy: PatternStrategy, state: PatternState) -> PatternState:
 
 
 def _candidate_actions(strategy: PatternStrategy, state: PatternState) -> list[Action]:
-    """What the race is between."""
+    """Returns the candidates of the race: the compass steps of the current rule."""
     rule, current = state.queue[0], state.current
     return neighbours(strategy.space, current.table.action(rule), current.steps[rule])
 
@@ -160,8 +165,11 @@ def _candidate_actions(strategy: PatternStrategy, state: PatternState) -> list[A
 def _after_race(
     strategy: PatternStrategy, state: PatternState, action: Action | None
 ) -> PatternState:
-    """Takes over the winner's action, if any, and goes on: with longer steps after a success, with
-    shorter ones after a failure, until they are too short."""
+    """Adopts the winner's action, if there is one, and starts the next race or turn.
+
+    Steps become twice as long after a success and half as long after a failure. The turn ends when
+    they are too short.
+    """
     rule, current = state.queue[0], state.current
     if action is None:
         current = current.with_step(rule, current.steps[rule] / 2)
@@ -174,13 +182,12 @@ def _after_race(
     state = replace(state, current=current)
     is_done = current.steps[rule] < strategy.search.minimum_step
     if is_done or state.visit_races >= _RACES_PER_VISIT:
-        return _begin_visit(strategy, replace(state, queue=state.queue[1:]))
-    return _begin_race(strategy, state)
+        return _start_visit(strategy, replace(state, queue=state.queue[1:]))
+    return _start_race(strategy, state)
 
 
 class CountUses(UsageStep["PatternStrategy", PatternState]):
-    """An epoch begins: each used rule will have one turn, the most-used first. What nothing uses
-    stays."""
+    """Starts an epoch: queues all used rules, the most-used first."""
 
     purpose = progress_pb2.STEP_PURPOSE_COUNT_USES
     recording = RECORDING_USES
@@ -189,24 +196,23 @@ class CountUses(UsageStep["PatternStrategy", PatternState]):
         self, strategy: PatternStrategy, state: PatternState, outcome: Outcome
     ) -> tuple[PatternState]:
         queue = tuple(rules_by_use(outcome.rule_uses))
-        return (_begin_visit(strategy, replace(state, queue=queue)),)
+        return (_start_visit(strategy, replace(state, queue=queue)),)
 
 
 class RaceRound(Step["PatternStrategy", PatternState]):
-    """A round of the race under way, on fresh specimens: the unchanged table and those candidates
-    that still run."""
+    """One round of the current race: the unchanged table and the remaining candidates."""
 
     @abstractmethod
     def candidates(
         self, strategy: PatternStrategy, state: PatternState
     ) -> tuple[RuleTable, list[evaluation_pb2.Candidate]]:
-        """The table, and all that the race began with as changes of it."""
+        """Returns the table, and all candidates that the race started with."""
 
     @abstractmethod
     def race_over(
         self, strategy: PatternStrategy, state: PatternState
     ) -> tuple[PatternState] | tuple[PatternState, progress_pb2.ProgressEvent]:
-        """Where the search stands after the race, and what was taken over if anything was."""
+        """Returns the state after the race, and an event if there is a winner."""
 
     def request(self, strategy: PatternStrategy, state: PatternState) -> Request:
         table, candidates = self.candidates(strategy, state)
@@ -234,8 +240,10 @@ class RaceRound(Step["PatternStrategy", PatternState]):
 
 
 class Polish(RaceRound):
-    """Between an action and the compass steps around it: the winner takes the place of the present
-    action."""
+    """A round of a race between the compass steps around a rule's action.
+
+    The winner replaces the action.
+    """
 
     purpose = progress_pb2.STEP_PURPOSE_IMPROVE
 
@@ -245,8 +253,8 @@ class Polish(RaceRound):
     def candidates(
         self, strategy: PatternStrategy, state: PatternState
     ) -> tuple[RuleTable, list[evaluation_pb2.Candidate]]:
-        found = _candidate_actions(strategy, state)
-        return state.current.table, [actions.changed([(state.queue[0], one)]) for one in found]
+        rule, candidates = state.queue[0], _candidate_actions(strategy, state)
+        return state.current.table, [actions.changed([(rule, action)]) for action in candidates]
 
     def race_over(
         self, strategy: PatternStrategy, state: PatternState
@@ -265,13 +273,12 @@ class Polish(RaceRound):
         return _after_race(strategy, state, action), event
 
 
-# The most-used rules are divided on trial.
+# How many of the most-used rules are put on trial.
 _RULES_ON_TRIAL = 3
 
 
 class ProposeSplits(UsageStep["PatternStrategy", PatternState]):
-    """Each of the most-used rules comes to trial on each signal, at the median of the memory values
-    that triggered it."""
+    """Puts splits on trial: of the most-used rules, on each signal, at the median memory value."""
 
     purpose = progress_pb2.STEP_PURPOSE_SPLIT
     recording = RECORDING_SHARES
@@ -297,8 +304,10 @@ class ProposeSplits(UsageStep["PatternStrategy", PatternState]):
 
 
 class TrySplits(RaceRound):
-    """Between divisions: the table grows by one rule, or not at all where no division gains more
-    than luck would."""
+    """A round of a race between splits on trial.
+
+    The leader's split is made if its gain is positive. A split on one signal adds one rule.
+    """
 
     purpose = progress_pb2.STEP_PURPOSE_TRY_SPLITS
 
@@ -322,8 +331,10 @@ class TrySplits(RaceRound):
 
 
 class ValidateTable(Validate["PatternStrategy", PatternState]):
-    """Ends an epoch: a table that does not beat the best one is rolled back to it, divisions and
-    all, and it may be time to divide a rule."""
+    """Ends an epoch, and decides whether splits are put on trial next.
+
+    A table that does not beat the best one is rolled back to it, including its splits.
+    """
 
     next_purpose = progress_pb2.STEP_PURPOSE_COUNT_USES
 
@@ -338,14 +349,14 @@ class ValidateTable(Validate["PatternStrategy", PatternState]):
         search = strategy.search
         is_slow = record.comparison.gain.mean < search.growth_threshold
         is_due = is_slow or after.epochs_since_split >= search.epochs_per_split
-        most = strategy.spec.search.maximum_rules or search.maximum_rules
-        if is_due and after.working_table.rule_count < most:
+        limit = strategy.spec.search.maximum_rules or search.maximum_rules
+        if is_due and after.working_table.rule_count < limit:
             return replace(after, purpose=progress_pb2.STEP_PURPOSE_SPLIT)
         return after
 
 
 class PatternStrategy(ValidatingStrategy[PatternState]):
-    """Small tables by raced compass steps."""
+    """The pattern search: improves one rule at a time by compass steps, for small tables."""
 
     field = "pattern"
     state = PatternState
@@ -373,7 +384,7 @@ class PatternStrategy(ValidatingStrategy[PatternState]):
             actions = len(_candidate_actions(self, state))
             if any(runner.candidate >= actions for runner in state.race.runners):
                 raise CheckpointError(
-                    f"the checkpoint holds a race between more than the {actions} actions there are"
+                    f"the checkpoint holds a race between more than the {actions} possible actions"
                 )
         return state
 

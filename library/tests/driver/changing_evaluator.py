@@ -1,4 +1,4 @@
-"""A crowd of threads that comes and goes, and a design whose steps are as wide as it."""
+"""A shared evaluator that reports a changing number of threads, and a design that follows it."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ from remy_farm.evaluation.interface import (
 from remy_farm.evaluation.local import ThreadPoolEvaluator
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 
-#: Threads that are there before each step, as long as they last.
-_CROWD = (1, 1, 70, 70, 40, 1, 0, 200, 200, 33)
+#: Number of threads before each step; the last number stays.
+_THREADS = (1, 1, 70, 70, 40, 1, 0, 200, 200, 33)
 
 
 def following_spec() -> spec_pb2.DesignSpec:
+    """Returns a specification whose steps follow the number of worker threads."""
     spec = small_joint_spec(edition=2, simulated_seconds=2, steps=60, steps_per_epoch=20)
     spec.search.follow_workers = True
     return spec
 
 
 def threads_before(step: int) -> int:
-    return _CROWD[min(step, len(_CROWD) - 1)]
+    """Returns the number of threads before a step."""
+    return _THREADS[min(step, len(_THREADS) - 1)]
 
 
-class Crowd:
-    """A SharedEvaluator of one thread that says that there are others."""
+class ChangingEvaluator:
+    """A SharedEvaluator on one thread that reports the threads of `threads_before`."""
 
     def __init__(self) -> None:
         self._inner = ThreadPoolEvaluator(1)
