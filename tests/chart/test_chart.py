@@ -24,7 +24,7 @@ from remy_services.kubernetes.manifest import (
 )
 from remy_services.kubernetes.observed import INTERRUPTED, UNSEEN
 from remy_workers.command import command as worker_command
-from remy_workers.settings import ExitCode, settings_of
+from remy_workers.settings import ExitCode, parse_settings
 from remy_workers.worker import RETRY
 from tests.chart.rendering import CHART, EVERYTHING, Rendered, helm, needs_helm, refusal, render
 
@@ -399,7 +399,7 @@ class TestWorkerJobs:
         for name, value in from_downward_api(pod["containers"][0]).items():
             monkeypatch.setenv(name, value)
         with worker_command.make_context("worker", ["--coordinator=here:1", "--insecure"]) as told:
-            assert settings_of(told.params).threads == threads
+            assert parse_settings(told.params).threads == threads
         assert threads_of({"spec": {"template": {"spec": pod}}}) == threads
 
     def test_chart_leaves_the_job_variable_to_the_launcher(self) -> None:

@@ -465,9 +465,9 @@ def test_cross_site_requests_are_refused(server: PageServer, running: job_pb2.Jo
 @pytest.mark.parametrize(
     ("path", "why"),
     [
-        ("/api/compare?job=one", "1 jobs were named; 2 to 16 may be"),
-        ("/live", "0 tables were named; 1 to 16 may be"),
-        ("/live?" + "&".join(["table=one"] * 17), "17 tables were named; 1 to 16 may be"),
+        ("/api/compare?job=one", "1 jobs were given; 2 to 16 are allowed"),
+        ("/live", "0 tables were given; 1 to 16 are allowed"),
+        ("/live?" + "&".join(["table=one"] * 17), "17 tables were given; 1 to 16 are allowed"),
     ],
 )
 def test_too_many_compared_jobs_are_refused(server: PageServer, path: str, why: str) -> None:

@@ -23,7 +23,7 @@ def coordinator() -> None:
 def worker(parent: str) -> None:
     with (
         tracing.traces("remy-farm-worker", instance_id="w1"),
-        tracing.span_beneath(parent, "task", job_id="j1", lease_id=9),
+        tracing.child_span(parent, "task", job_id="j1", lease_id=9),
     ):
         pass
 

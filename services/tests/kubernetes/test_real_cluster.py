@@ -353,7 +353,7 @@ def test_watches_recover_from_an_api_server_outage(
         async with running(RunningLauncher(client_of_own, design())) as now:
             await now.until(lambda: len(now.pods()) == 2)
             own_control_plane.stop_api_server()
-            await now.until(lambda: now.has_sentence("the number of workers is not known"))
+            await now.until(lambda: now.has_sentence("the number of workers is unknown"))
             now.set_designs(design(), design("0002"))
             await asyncio.to_thread(own_control_plane.start_api_server)
             await now.until(lambda: len(now.pods()) == 4)
