@@ -24,7 +24,7 @@ def _nodes(*cpus: float, **resources: float) -> list[dict[str, float]]:
 
 
 def _answer(watch: ClusterWatch, known: frozenset[str], now: float = 0.0) -> None:
-    watch.answered(own_node_is_alive=True, known=known, running=_OURS, now=now)
+    watch.record_poll(own_node_is_alive=True, known=known, running=_OURS, now=now)
 
 
 def test_one_actor_per_cpu_is_started() -> None:
@@ -104,18 +104,18 @@ def test_known_actor_resets_the_count_of_misses() -> None:
 def test_cluster_without_actors_is_kept() -> None:
     watch = ClusterWatch(60, 0)
     for now in range(5):
-        watch.answered(own_node_is_alive=True, known=frozenset(), running=frozenset(), now=now)
+        watch.record_poll(own_node_is_alive=True, known=frozenset(), running=frozenset(), now=now)
 
 
 def test_cluster_is_lost_with_the_drivers_own_node() -> None:
     with pytest.raises(ClusterLost, match="the node of this driver has left the cluster"):
-        ClusterWatch(60, 0).answered(own_node_is_alive=False, known=_OURS, running=_OURS, now=1)
+        ClusterWatch(60, 0).record_poll(own_node_is_alive=False, known=_OURS, running=_OURS, now=1)
 
 
 def test_cluster_is_lost_after_a_time_without_response() -> None:
     watch = ClusterWatch(60, 0)
-    watch.silent(59)
+    watch.record_timeout(59)
     _answer(watch, _OURS, now=59.5)
-    watch.silent(119)
+    watch.record_timeout(119)
     with pytest.raises(ClusterLost, match="the cluster has not responded for 60 s"):
-        watch.silent(119.5)
+        watch.record_timeout(119.5)

@@ -233,7 +233,7 @@ def test_log_lines_wait_for_a_coordinator_that_accepts_them() -> None:
     assert _unsent(first) == ["credit"]
     queue.detach()
     queue.attach(second, 1)
-    queue.tell_lines()
+    queue.enable_log_lines()
     queue.log(log_line(3.0, "warning", "x" * 5000))
     told = [each.log_line for each in second.drain() if each.HasField("log_line")]
     assert [each.text[:9] for each in told] == ["early", "not taken", "x" * 9]
@@ -243,7 +243,7 @@ def test_log_lines_wait_for_a_coordinator_that_accepts_them() -> None:
 def test_unsent_log_lines_are_sent_on_the_next_stream() -> None:
     queue, first, second = TaskQueue(), SendQueue(), SendQueue()
     queue.attach(first, 1)
-    queue.tell_lines()
+    queue.enable_log_lines()
     queue.log(log_line(1.0, "info", "unsent"))
     queue.detach()
     queue.attach(second, 1)
@@ -251,7 +251,7 @@ def test_unsent_log_lines_are_sent_on_the_next_stream() -> None:
     third = SendQueue()
     queue.detach()
     queue.attach(third, 1)
-    queue.tell_lines()
+    queue.enable_log_lines()
     assert "log_line" in _unsent(third)
 
 

@@ -59,7 +59,7 @@ def span(name: str, **attributes: str | int | float) -> Iterator[trace.Span]:
 
 
 @contextmanager
-def span_beneath(parent: str, name: str, **attributes: str | int | float) -> Iterator[trace.Span]:
+def child_span(parent: str, name: str, **attributes: str | int | float) -> Iterator[trace.Span]:
     """Opens a child span of another process's span, given by its `trace_parent`.
 
     Nothing is traced if `parent` is empty.

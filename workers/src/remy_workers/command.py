@@ -157,14 +157,14 @@ def _run(options: dict[str, Any]) -> int:
         shut_down_on_interruption,
         shut_down_on_signals,
     )
-    from remy_workers.settings import ExitCode, settings_of
+    from remy_workers.settings import ExitCode, parse_settings
     from remy_workers.telemetry import WorkerMetrics, served
     from remy_workers.worker import Worker
 
     shutdown = Shutdown()
     shut_down_on_signals(shutdown)
     try:
-        settings = settings_of(options)
+        settings = parse_settings(options)
         set_up_logs(options["log_level"], worker_id=settings.worker_id)
         metrics = WorkerMetrics(settings.threads)
         with contextlib.ExitStack() as stack:

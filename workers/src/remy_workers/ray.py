@@ -47,7 +47,7 @@ _RESOURCE_AMOUNT = 0.001
 _POLL_SECONDS = 1.0
 _RESPONSE_SECONDS = 10.0
 # Consecutive polls without any known actor; a single poll may miss actors that are starting.
-_MISSES_IN_A_ROW = 3
+_POLLS_BEFORE_LOST = 3
 
 _T = TypeVar("_T")
 
@@ -137,13 +137,13 @@ class ClusterWatch:
         self._answered_at = now
         self._forgotten = 0
 
-    def silent(self, now: float) -> None:
+    def record_timeout(self, now: float) -> None:
         """Records a query without a response. Raises ClusterLost after too long a time."""
         seconds = now - self._answered_at
         if seconds >= self._patience_seconds:
             raise ClusterLost(f"the cluster has not responded for {seconds:.0f} s")
 
-    def answered(
+    def record_poll(
         self, *, own_node_is_alive: bool, known: frozenset[str], running: frozenset[str], now: float
     ) -> None:
         """Records a response: the actors that the cluster knows, and those that should be running.
@@ -154,7 +154,7 @@ class ClusterWatch:
         if not own_node_is_alive:
             raise ClusterLost("the node of this driver has left the cluster")
         self._forgotten = self._forgotten + 1 if running and not running & known else 0
-        if self._forgotten >= _MISSES_IN_A_ROW:
+        if self._forgotten >= _POLLS_BEFORE_LOST:
             raise ClusterLost("the head restarted and lost all actors")
 
 
@@ -168,7 +168,7 @@ class ActorPool:
     launch: dict[str, Any]
     _handles: dict[str, Any] = field(default_factory=dict)
     _running: set[str] = field(default_factory=set)
-    _lives: dict[asyncio.Task[ExitCode], str] = field(default_factory=dict)
+    _actor_tasks: dict[asyncio.Task[ExitCode], str] = field(default_factory=dict)
     _refused: int = 0
 
     async def run(self) -> ExitCode:
@@ -185,16 +185,16 @@ class ActorPool:
             for name in itertools.islice(names, await self._missing()):
                 with contextlib.suppress(Exception):
                     self._handles[name] = await _in_time(actor_class.options(name=name).remote)
-                    self._lives[asyncio.create_task(self._live(name))] = name
-            if self._lives:
-                await asyncio.wait(self._lives, timeout=_POLL_SECONDS)
+                    self._actor_tasks[asyncio.create_task(self._run_actor(name))] = name
+            if self._actor_tasks:
+                await asyncio.wait(self._actor_tasks, timeout=_POLL_SECONDS)
             else:
                 await asyncio.sleep(_POLL_SECONDS)
             code = self._collect()
             if code is not ExitCode.DONE and not self._running:
                 return code
 
-    async def _live(self, name: str) -> ExitCode:
+    async def _run_actor(self, name: str) -> ExitCode:
         """Waits until an actor is scheduled and until it ends; returns its exit code."""
         handle = self._handles[name]
         try:
@@ -216,35 +216,35 @@ class ActorPool:
             free = await _in_time(_RAY.available_resources)
         except Exception:
             # Ray raises many kinds of exceptions here.
-            self.watch.silent(time.monotonic())
+            self.watch.record_timeout(time.monotonic())
             return 0
-        self.watch.answered(
+        self.watch.record_poll(
             own_node_is_alive=ray.get_runtime_context().get_node_id() in nodes,
             known=frozenset(known),
             running=frozenset(self._running),
             now=time.monotonic(),
         )
-        pending = [name for name in self._lives.values() if name not in self._running]
+        pending = [name for name in self._actor_tasks.values() if name not in self._running]
         missing = self.sizing.missing(
             [node["Resources"] for node in nodes.values()],
             # Count rejected actors as started, since their replacements would be rejected as well.
-            started=len(self._lives) + self._refused,
+            started=len(self._actor_tasks) + self._refused,
             pending=len(pending),
             free_cpus=free.get("CPU", 0.0),
         )
-        for life, name in self._lives.items():
+        for task, name in self._actor_tasks.items():
             if name in pending[: max(-missing, 0)]:
-                life.cancel()
+                task.cancel()
         return max(missing, 0)
 
     def _collect(self) -> ExitCode:
         """Removes ended actors; returns DONE unless the coordinator rejected one."""
         refusal = ExitCode.DONE
-        for life in [life for life in self._lives if life.done()]:
-            name = self._lives.pop(life)
+        for task in [task for task in self._actor_tasks if task.done()]:
+            name = self._actor_tasks.pop(task)
             with contextlib.suppress(Exception):
                 ray.kill(self._handles.pop(name))
-            code = ExitCode.DONE if life.cancelled() else life.result()
+            code = ExitCode.DONE if task.cancelled() else task.result()
             if code is not ExitCode.DONE:
                 _log.error("an actor has given up", worker_id=name, code=code.name)
                 self._refused += 1
@@ -288,7 +288,7 @@ def connect(address: str) -> str:
         raise ClusterLost(f"{address}: {_first_line(error)}") from error
 
 
-def drive(settings: dict[str, Any]) -> ExitCode:
+def run_driver(settings: dict[str, Any]) -> ExitCode:
     """Runs a pool of actors with the settings of the coordinator; returns why it ended."""
     try:
         own_address = connect(settings["address"])
@@ -322,7 +322,7 @@ def main() -> None:
 
     threading.Thread(target=end_with_input, daemon=True).start()
     # Do not wait for Ray's threads or for threads that wait for its responses.
-    os._exit(drive(settings))
+    os._exit(run_driver(settings))
 
 
 if __name__ == "__main__":

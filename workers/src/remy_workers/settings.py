@@ -73,7 +73,7 @@ def unique_worker_id() -> str:
     return f"{socket.gethostname()}-{secrets.token_hex(4)}"
 
 
-def settings_of(options: Mapping[str, Any]) -> WorkerSettings:
+def parse_settings(options: Mapping[str, Any]) -> WorkerSettings:
     """Builds the settings from the options of the command. Raises SettingsError."""
     coordinator = parse_coordinator(options["coordinator"])
     files = TlsFiles(

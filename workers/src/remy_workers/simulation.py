@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 
 from remy_proto.completion import complete
 from remy_proto.v1 import evaluation_pb2, worker_service_pb2
-from remy_rpc.tracing import span_beneath
+from remy_rpc.tracing import child_span
 from remy_simulator import Cancelled, InvalidRequest, PreparedRequest
 from remy_simulator.columns import specimen_count
 from remy_simulator.traces import RecordedTrace, TraceCache
@@ -176,7 +176,7 @@ def start_simulation_threads(
 def _simulate_next(queue: TaskQueue, metrics: WorkerMetrics) -> None:
     task = queue.get()
     metrics.task_started()
-    with span_beneath(
+    with child_span(
         task.trace_parent,
         "task",
         job_id=task.job_id,

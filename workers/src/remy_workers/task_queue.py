@@ -162,7 +162,7 @@ class TaskQueue:
             self._waiting.clear()
             return list(self._running.values())
 
-    def tell_lines(self) -> None:
+    def enable_log_lines(self) -> None:
         """Sends the kept log lines, and later ones as they come."""
         with self._changed:
             self._sends_lines = True

@@ -138,7 +138,7 @@ class Session:
                 self._heartbeat.seconds = response.welcome.heartbeat_seconds
                 self._metrics.connected()
                 if response.welcome.takes_log_lines:
-                    self._queue.tell_lines()
+                    self._queue.enable_log_lines()
                 _log.info("connected", coordinator=str(self._settings.coordinator))
             case "nothing_left":
                 self._shutdown.request(IDLE)
