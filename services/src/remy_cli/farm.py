@@ -34,7 +34,7 @@ _ENDED_BEFORE = (job_pb2.JOB_STATE_CANCELLED, job_pb2.JOB_STATE_FAILED)
 
 
 @dataclass(frozen=True)
-class Farm:
+class FarmRunner:
     """A coordinator that simulates for a command on its workers."""
 
     given: SettingsSource
@@ -126,7 +126,7 @@ def _watch_job(
 
 
 def pass_farm(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds --coordinator and its related options, and passes a Farm as argument `farm`.
+    """Adds --coordinator and its related options, and passes a FarmRunner as argument `farm`.
 
     Without --coordinator, `farm` is None and the command simulates on this machine.
     """
@@ -134,7 +134,7 @@ def pass_farm(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def run(*, patience_seconds: float, priority: int, **values: Any) -> Any:
         given = pop_connection_options(values)
-        farm = Farm(given, patience_seconds, priority) if given.coordinator else None
+        farm = FarmRunner(given, patience_seconds, priority) if given.coordinator else None
         with service_errors_exit():
             return function(farm=farm, **values)
 
@@ -148,7 +148,11 @@ def pass_farm(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def simulate_missing(
-    farm: Farm | None, name: str, batches: Iterable[CellBatch], runner: CellRunner, progress: Meter
+    farm: FarmRunner | None,
+    name: str,
+    batches: Iterable[CellBatch],
+    runner: CellRunner,
+    progress: Meter,
 ) -> None:
     """Simulates the cells that the store lacks on the farm; does nothing if `farm` is None."""
     parts = [] if farm is None else runner.parts_for_farm(batches)

@@ -23,7 +23,7 @@ from remy_cli.common import (
     quiet_option,
     threads_option,
 )
-from remy_cli.farm import Farm, pass_farm, simulate_missing
+from remy_cli.farm import FarmRunner, pass_farm, simulate_missing
 from remy_cli.views import progress_meter
 from remy_farm.analysis import duration, plural
 from remy_farm.files import FileError, make_folder, write_file
@@ -83,7 +83,7 @@ def reproduce_command(
     other: str | None,
     evidence: str | None,
     threads: int,
-    farm: Farm | None,
+    farm: FarmRunner | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -280,7 +280,7 @@ def league_command(
     selected: tuple[str, ...],
     alone: bool,
     threads: int,
-    farm: Farm | None,
+    farm: FarmRunner | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
