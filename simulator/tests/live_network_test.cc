@@ -12,7 +12,7 @@
 namespace remy {
 namespace {
 
-// Cubic senders that are on until they are switched off, on a link of 1 packet a ms.
+// CUBIC senders that are on until they are switched off, on a link of 1 packet per ms.
 NetworkDescription cubic_senders(std::uint32_t senders) {
   NetworkDescription network;
   LinkDescription link;
@@ -36,7 +36,7 @@ std::uint64_t received_by(LiveNetwork& network, double until_ms) {
 
 class LiveNetworks : public testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(LiveNetworks, StepsChangeNothing) {
+TEST_P(LiveNetworks, ResultsDoNotDependOnSteps) {
   RandomNetwork random(GetParam());
   const NetworkDescription network = random.network();
   const CompiledTable table(random.random().table(Rules::kAbsolute));
@@ -58,7 +58,7 @@ TEST_P(LiveNetworks, StepsChangeNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Random, LiveNetworks, testing::Range<std::uint64_t>(0, 40));
 
-TEST(LiveNetwork, RateIsOfThePacketsThatWaitToo) {
+TEST(LiveNetwork, RateChangeAppliesToWaitingPackets) {
   const NetworkDescription network = cubic_senders(1);
   const auto live = make_live_network(network, {}, 1, nullptr);
   live->hold(0, true);
@@ -67,12 +67,12 @@ TEST(LiveNetwork, RateIsOfThePacketsThatWaitToo) {
   LinkDescription slower = network.links[0];
   slower.rate_packets_per_ms = 0.25;
   live->change_link(0, slower);
-  // What is beyond the link still arrives at the old rate, for an RTT.
+  // Packets beyond the link still arrive at the old rate for an RTT.
   const std::uint64_t at_6_1_s = received_by(*live, 6100);
   EXPECT_NEAR(static_cast<double>(received_by(*live, 7100) - at_6_1_s), 250, 2);
 }
 
-TEST(LiveNetwork, ShorterWireBringsWhatIsInIt) {
+TEST(LiveNetwork, ShorterDelayDeliversPacketsInTransit) {
   const NetworkDescription network = cubic_senders(1);
   const auto live = make_live_network(network, {}, 1, nullptr);
   live->hold(0, true);
@@ -80,13 +80,13 @@ TEST(LiveNetwork, ShorterWireBringsWhatIsInIt) {
   LinkDescription shorter = network.links[0];
   shorter.delay_ms = 20;
   live->change_link(0, shorter);
-  // Of the hundred packets beyond the link eighty arrive at once.
+  // Of the hundred packets beyond the link, eighty arrive at once.
   EXPECT_NEAR(static_cast<double>(received_by(*live, 6000) - before), 80, 2);
   live->run_until(6010);
   EXPECT_GE(live->sender(0).rtt_ms, 20);
 }
 
-TEST(LiveNetwork, SmallerBufferDropsWhatNoLongerFits) {
+TEST(LiveNetwork, SmallerBufferDropsPacketsThatNoLongerFit) {
   const NetworkDescription network = cubic_senders(2);
   const auto live = make_live_network(network, {}, 1, nullptr);
   live->hold(0, true);
@@ -101,14 +101,14 @@ TEST(LiveNetwork, SmallerBufferDropsWhatNoLongerFits) {
   live->change_link(0, smaller);
   EXPECT_EQ(live->link(0).waiting_packets, 30U);
   EXPECT_EQ(live->link(0).dropped - before.dropped, before.waiting_packets - 30);
-  // Nothing is forgotten.
+  // Counts are kept.
   live->hold(0, false);
   live->hold(1, false);
   live->run_until(now_ms + 60'000);
   EXPECT_EQ(live->sender(0).in_flight + live->sender(1).in_flight, 0U);
 }
 
-TEST(LiveNetwork, LossBeginsAndEnds) {
+TEST(LiveNetwork, LossCanBeSwitchedOnAndOff) {
   const NetworkDescription network = cubic_senders(1);
   const auto live = make_live_network(network, {}, 1, nullptr);
   live->hold(0, true);
@@ -121,13 +121,13 @@ TEST(LiveNetwork, LossBeginsAndEnds) {
   const std::uint64_t lost = live->link(0).lost;
   EXPECT_GT(lost, 0U);
   live->change_link(0, network.links[0]);
-  live->run_until(10'200);  // what had been sent before
+  live->run_until(10'200);  // packets sent before the change
   const std::uint64_t lost_after = live->link(0).lost;
   live->run_until(20'000);
   EXPECT_EQ(live->link(0).lost, lost_after);
 }
 
-TEST(LiveNetwork, SendersAreHeldAndReleased) {
+TEST(LiveNetwork, SendersCanBeHeldAndReleased) {
   const NetworkDescription network = cubic_senders(1);
   const auto live = make_live_network(network, {}, 1, nullptr);
   live->hold(0, false);
@@ -146,7 +146,7 @@ TEST(LiveNetwork, SendersAreHeldAndReleased) {
   EXPECT_TRUE(was_on_again);
 }
 
-TEST(LiveNetwork, OmniscientSendersCannotBeWatched) {
+TEST(LiveNetwork, RejectsOmniscientSenders) {
   NetworkDescription network = cubic_senders(1);
   network.senders[0].protocol.name = "omniscient";
   EXPECT_THROW(make_live_network(network, {}, 1, nullptr), std::invalid_argument);

@@ -16,7 +16,7 @@
 
 namespace remy {
 
-// What a link has beside a rate, a delay and a loss, for a failure's message.
+// Describes a link's properties other than rate, delay and loss, for failure messages.
 inline std::string describe_kind(const LinkDescription& link) {
   std::string text;
   if (link.trace) {
@@ -31,7 +31,7 @@ inline std::string describe_kind(const LinkDescription& link) {
   return text;
 }
 
-// The network that a specimen is, of RemyCCs in the datagram endpoint.
+// The general network equal to a specimen of RemyCCs on datagrams.
 inline NetworkDescription as_network(const Specimen& specimen) {
   NetworkDescription network;
   network.key = specimen.key;
@@ -55,7 +55,7 @@ inline NetworkDescription as_network(const Specimen& specimen) {
   return network;
 }
 
-// Small random networks of senders of all kinds, a function of the seed. They run table 0, if any.
+// Small random networks with senders of all kinds, determined by the seed. RemyCCs run table 0.
 class RandomNetwork {
  public:
   explicit RandomNetwork(std::uint64_t seed) : random_(seed ^ 0x6e7700), kinds_(seed ^ 0x6b696e) {}
@@ -67,7 +67,7 @@ class RandomNetwork {
     network.key = random_.integer(0, 1'000'000);
     network.packet_bytes = random_.chance(0.5) ? 1500 : random_.integer(100, 3000);
     network.ack_bytes = random_.chance(0.3) ? 0 : random_.integer(1, 100);
-    // XCP runs on its own routers alone.
+    // XCP needs XCP routers on all links.
     const bool is_xcp = random_.chance(0.15);
     for (std::uint32_t links = random_.integer(1, 4); links > 0; --links) {
       network.links.push_back(link(is_xcp));
@@ -155,7 +155,7 @@ class RandomNetwork {
     }
   }
 
-  // Whatever a link can have beside a rate, a delay and a loss.
+  // Adds random properties other than rate, delay and loss.
   void vary(LinkDescription& link) {
     if (kinds_.chance(0.5)) {
       TraceDescription& trace = link.trace.emplace();
@@ -290,7 +290,7 @@ class RandomNetwork {
   }
 
   RandomCase random_;
-  RandomCase kinds_;  // of what is special about links
+  RandomCase kinds_;  // random numbers for the kinds of links
 };
 
 }  // namespace remy

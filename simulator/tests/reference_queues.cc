@@ -43,19 +43,19 @@ class ReferenceQueue : public Queue {
 
   void put(std::uint32_t flow, Segment segment, double now_ms) {
     segment.queued_ms = now_ms;
-    joined(segment);
+    count_enqueued(segment);
     flows_[flow].push_back(segment);
   }
   Segment take_head(std::uint32_t flow) {
     const Segment segment = flows_[flow].front();
     flows_[flow].pop_front();
-    left(segment);
+    count_dequeued(segment);
     return segment;
   }
   Segment take_tail(std::uint32_t flow) {
     const Segment segment = flows_[flow].back();
     flows_[flow].pop_back();
-    left(segment);
+    count_dequeued(segment);
     return segment;
   }
   std::uint32_t longest_flow() const {

@@ -14,7 +14,7 @@ void CoDelQueue::accept(const Segment& segment, double now_ms, DropListener& dro
   Segment& kept = waiting_.push_without_growing();
   kept = segment;
   kept.queued_ms = now_ms;
-  joined(segment);
+  count_enqueued(segment);
 }
 
 // The queue is full, or its ring must grow.

@@ -159,7 +159,7 @@ class CoDelQueue final : public Queue {
         return nullptr;
       }
       Segment& segment = queue.waiting_.pop();
-      queue.left(segment);
+      queue.count_dequeued(segment);
       return &segment;
     }
     bool is_short() const { return queue.bytes() <= queue.largest_bytes_; }

@@ -12,7 +12,7 @@ void DropTail::accept(const Segment& segment, double now_ms, DropListener& drops
   kept = segment;
   kept.queued_ms = now_ms;
   is_link_idle_ = false;
-  joined(segment);
+  count_enqueued(segment);
 }
 
 Segment* DropTail::depart(double, DropListener&) {
@@ -21,7 +21,7 @@ Segment* DropTail::depart(double, DropListener&) {
     return nullptr;
   }
   Segment& departing = waiting_.pop();
-  left(departing);
+  count_dequeued(departing);
   return &departing;
 }
 

@@ -8,12 +8,12 @@ void FairQueue::accept(const Segment& segment, double now_ms, DropListener& drop
   const std::uint32_t number = bins_.number_of(segment);
   if (packets() >= limit_packets_) {
     const Segment dropped = bins_.pop_back(bins_.with_most_packets());
-    left(dropped);
+    count_dequeued(dropped);
     drops.dropped(dropped, now_ms);
   }
   Bins::Bin& bin = bins_[number];
   bins_.push(bin, segment, now_ms);
-  joined(segment);
+  count_enqueued(segment);
   if (!bin.is_active) {
     bin.is_active = true;
     active_.push(number);
@@ -47,7 +47,7 @@ Segment* FairQueue::depart(double, DropListener&) {
       continue;
     }
     Segment& departing = bins_.pop(bin);
-    left(departing);
+    count_dequeued(departing);
     if (round_ == FairRound::kBytes) {
       bin.deficit_bytes -= departing.bytes;
     } else {

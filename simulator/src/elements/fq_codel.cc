@@ -10,7 +10,7 @@ void FqCoDelQueue::accept(const Segment& segment, double now_ms, DropListener& d
   const std::uint32_t number = bins_.number_of(segment);
   Bins::Bin& bin = bins_[number];
   bins_.push(bin, segment, now_ms);
-  joined(segment);
+  count_enqueued(segment);
   // RFC 8290, section 4.1: a queue on neither list is appended to the new flows, with one quantum.
   if (!bin.is_active) {
     bin.is_active = true;
@@ -31,7 +31,7 @@ void FqCoDelQueue::drop_from_largest(double now_ms, DropListener& drops) {
   for (auto left_to_drop = std::min<std::uint64_t>(half, parameters_.drop_batch_packets);
        left_to_drop > 0; --left_to_drop) {
     const Segment& dropped = bins_.pop(largest);
-    left(dropped);
+    count_dequeued(dropped);
     drops.dropped(dropped, now_ms);
   }
 }

@@ -41,7 +41,7 @@ class FqCoDelQueue final : public Queue {
         return nullptr;
       }
       Segment& segment = queue.bins_.pop(bin);
-      queue.left(segment);
+      queue.count_dequeued(segment);
       return &segment;
     }
     bool is_short() const { return bin.bytes <= queue.largest_bytes_; }

@@ -37,11 +37,11 @@ class Queue {
   std::size_t bytes() const { return bytes_; }
 
  protected:
-  void joined(const Segment& segment) {
+  void count_enqueued(const Segment& segment) {
     ++packets_;
     bytes_ += segment.bytes;
   }
-  void left(const Segment& segment) {
+  void count_dequeued(const Segment& segment) {
     --packets_;
     bytes_ -= segment.bytes;
   }

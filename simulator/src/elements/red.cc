@@ -78,7 +78,7 @@ void RedQueue::accept(const Segment& segment, double now_ms, DropListener& drops
   kept.queued_ms = now_ms;
   kept.is_marked = segment.is_marked || is_marked;
   is_link_idle_ = false;
-  joined(segment);
+  count_enqueued(segment);
 }
 
 Segment* RedQueue::depart(double now_ms, DropListener&) {
@@ -88,7 +88,7 @@ Segment* RedQueue::depart(double now_ms, DropListener&) {
     return nullptr;
   }
   Segment& departing = waiting_.pop();
-  left(departing);
+  count_dequeued(departing);
   return &departing;
 }
 

@@ -10,12 +10,12 @@ void SfqCoDelQueue::accept(const Segment& segment, double now_ms, DropListener& 
   // to.
   if (packets() >= limit_packets_) {
     const Segment dropped = bins_.pop_back(bins_.with_most_packets());
-    left(dropped);
+    count_dequeued(dropped);
     drops.dropped(dropped, now_ms);
   }
   Bins::Bin& bin = bins_[number];
   bins_.push(bin, segment, now_ms);
-  joined(segment);
+  count_enqueued(segment);
   // A bin that joins the schedule is served after other new ones and before the old ones.
   if (!bin.is_scheduled) {
     bin.is_scheduled = true;

@@ -39,7 +39,7 @@ class SfqCoDelQueue final : public Queue {
         return nullptr;
       }
       Segment& segment = queue.bins_.pop(bin);
-      queue.left(segment);
+      queue.count_dequeued(segment);
       return &segment;
     }
     // The backlog of all bins together is at most one packet, or this bin is empty.

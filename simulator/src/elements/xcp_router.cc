@@ -34,7 +34,7 @@ void XcpRouter::accept(const Segment& segment, double now_ms, DropListener& drop
   Segment& kept = waiting_.push();
   kept = segment;
   kept.queued_ms = now_ms;
-  joined(segment);
+  count_enqueued(segment);
 }
 
 Segment* XcpRouter::depart(double, DropListener&) {
@@ -42,7 +42,7 @@ Segment* XcpRouter::depart(double, DropListener&) {
     return nullptr;
   }
   Segment& departing = waiting_.pop();
-  left(departing);
+  count_dequeued(departing);
   min_queue_packets_ = std::min(min_queue_packets_, queue_packets());
   if (!departing.is_ack) {
     write_feedback(departing);

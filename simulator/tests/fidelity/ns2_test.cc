@@ -32,7 +32,7 @@ double deviation(const std::vector<double>& values) {
   return std::sqrt(sum / static_cast<double>(values.size() - 1));
 }
 
-// One link there and one back, as ns-2's dumbbells are: ACKs of 50 bytes.
+// One forward and one return link, as in ns-2's dumbbells, with ACKs of 50 bytes.
 NetworkDescription dumbbell(double link_mbps, double rtt_ms, std::optional<std::uint32_t> buffer,
                             double packet_bytes, const Choice& queue) {
   NetworkDescription network;
@@ -56,14 +56,14 @@ SenderDescription sender(const Choice& transport, const Traffic& traffic) {
   return sender;
 }
 
-// Fidelity is measured where the studies' figures are, as it takes a minute.
+// Skipped without the studies' figures, as it takes a minute.
 constexpr const char* kNoReference = "REMY_REFERENCE_DIR names no folder with the studies' figures";
 const char* reference_folder() { return std::getenv("REMY_REFERENCE_DIR"); }
 
 constexpr double kSimulatedMs = 100'000;
 
-// A row of figures beside SIGCOMM 2013's Figure 4: eight senders at 15 Mbit/s and 150 ms, 1000
-// packets; flows of 1 MB of payload on average, 0.5 s between them (hbatmit/ns2.35, branch remy,
+// A comparison row for SIGCOMM 2013, Figure 4: eight senders at 15 Mbit/s and 150 ms with 1000
+// packets of buffer; flows of 1 MB of payload on average, 0.5 s apart (hbatmit/ns2.35, branch remy,
 // tcl/ex/congctrl: newreno, cubic, cubiccodel-avg1Moff.5; per sender and run, 128 runs).
 struct Row {
   Choice protocol;
@@ -78,8 +78,8 @@ struct Row {
 
 class Sigcomm2013 : public testing::TestWithParam<Row> {};
 
-// In packets of 1210 bytes of payload, 1260 on the wire.
-TEST_P(Sigcomm2013, Ns2HasTheSameThroughputAndDelay) {
+// Packets have 1210 bytes of payload, 1260 on the wire.
+TEST_P(Sigcomm2013, MatchesThroughputAndDelayOfNs2) {
   constexpr double kWireBytes = 1260;
   constexpr double kMeanBytes = 1e6 * kWireBytes / 1210;
   constexpr std::uint64_t kRuns = 128;
@@ -164,8 +164,8 @@ struct Point {
   double delay_ms = 0;
 };
 
-// x and what else the file's name says. A drop-tail queue of ns-2 drops what would be the last
-// packet of its limit.
+// x and the other parameters in the file's name. A drop-tail queue of ns-2 drops the packet that
+// would reach its limit.
 Point with_x(Point point, const std::string& file, double x) {
   if (file == "fig2-link-rate.csv") {
     point.link_mbps = x;
@@ -184,7 +184,7 @@ Point with_x(Point point, const std::string& file, double x) {
   return point;
 }
 
-// Every so many of the points where a RemyCC ran.
+// Every nth of the points with a RemyCC.
 std::vector<Point> points(const std::string& reference, const std::string& file, int step) {
   std::ifstream in(reference + "/learnability/" + file);
   std::vector<Point> points;
@@ -204,7 +204,7 @@ std::vector<Point> points(const std::string& reference, const std::string& file,
   return points;
 }
 
-// Mean over senders and runs of what each got in order while it was on.
+// Mean over senders and runs of the in-order throughput while on.
 double measured_mbps(const Point& point, const CompiledTable& table, std::uint64_t runs) {
   std::vector<double> mbps;
   for (std::uint64_t run = 0; run < runs; ++run) {
@@ -223,8 +223,9 @@ double measured_mbps(const Point& point, const CompiledTable& table, std::uint64
   return mean(mbps);
 }
 
-// Also where buffers overflow. Beyond a tenth come points where little is handed on in order, and
-// two of the table for 10 to 280 ms, whose thresholds tell how sums of times are rounded.
+// Includes points with overflowing buffers. Deviations above a tenth are at points with little
+// in-order delivery, and at two points of the table for 10 to 280 ms, whose thresholds distinguish
+// how sums of times are rounded.
 TEST(Learnability, RemyCCsInTheNs2BodyHaveTheCurvesOfFigures2To4) {
   const char* const reference = reference_folder();
   if (reference == nullptr) {
@@ -238,7 +239,7 @@ TEST(Learnability, RemyCCsInTheNs2BodyHaveTheCurvesOfFigures2To4) {
                                    {"fig4-rtt.csv", 12}}) {
     for (const Point& point : points(reference, file, step)) {
       if (point.link_mbps > 100) {
-        continue;  // minutes
+        continue;  // takes minutes
       }
       auto table = tables.find(point.table);
       if (table == tables.end()) {
