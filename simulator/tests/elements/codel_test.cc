@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "elements/driven_queue.h"
+#include "elements/queue_harness.h"
 
 namespace remy {
 namespace {
@@ -48,7 +48,7 @@ class HeldBacklog {
     return drops[drops.size() - 1].now_ms - drops[drops.size() - 2].now_ms;
   }
 
-  DrivenQueue driven;
+  QueueHarness driven;
 
  private:
   bool is_ecn_capable_;
@@ -107,7 +107,7 @@ TEST_P(CoDelOfEitherRule, StartsWithCountOneWhenTheLastDropIsLongAgo) {
 // On this link a packet's transmission takes longer than the target.
 TEST_P(CoDelOfEitherRule, NeverDropsTheLastPacket) {
   for (const std::uint32_t left : {1, 2}) {
-    DrivenQueue driven({"codel", GetParam(), {}}, {});
+    QueueHarness driven({"codel", GetParam(), {}}, {});
     driven.accept_many(left, 0);
     for (; driven.now_ms < 2000; driven.now_ms += 20) {
       driven.accept(0);
@@ -175,7 +175,7 @@ TEST(CoDel, MarksEcnCapablePacketsAtTheTimesOfDrops) {
 }
 
 TEST(CoDel, DropsArrivalsAtAFullBuffer) {
-  DrivenQueue driven({"codel", "", {}}, {.buffer_packets = 3});
+  QueueHarness driven({"codel", "", {}}, {.buffer_packets = 3});
   driven.accept_many(5, 0);
   EXPECT_EQ(driven.queue().packets(), 3);
   EXPECT_EQ(driven.dropped().size(), 2);

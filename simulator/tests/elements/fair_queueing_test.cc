@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "elements/driven_queue.h"
+#include "elements/queue_harness.h"
 
 namespace remy {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 using Senders = std::vector<std::uint32_t>;
 
 TEST(FairQueueing, DrrKeepsTheDeficitForAPacketThatDoesNotFit) {
-  DrivenQueue driven({"fair-queueing", "drr", {{"quantum_bytes", 500}}}, {});
+  QueueHarness driven({"fair-queueing", "drr", {{"quantum_bytes", 500}}}, {});
   driven.accept_many(4, 0, 700);
   driven.accept_many(9, 1, 200);
   // Rounds: flow 0 keeps 500, flow 1 sends two of 200 (100 left); flow 0 sends one of 700 (300
@@ -21,7 +21,7 @@ TEST(FairQueueing, DrrKeepsTheDeficitForAPacketThatDoesNotFit) {
 }
 
 TEST(FairQueueing, DrrSharesBytes) {
-  DrivenQueue driven({"fair-queueing", "drr", {}}, {.buffer_packets = 500});
+  QueueHarness driven({"fair-queueing", "drr", {}}, {.buffer_packets = 500});
   const std::vector<std::uint32_t> bytes = {1500, 40, 1000, 1500};
   std::vector<double> served(bytes.size());
   for (int step = 0; step < 100'000; ++step) {
@@ -35,7 +35,7 @@ TEST(FairQueueing, DrrSharesBytes) {
 }
 
 TEST(FairQueueing, ForgetsTheDeficitOfAnIdleFlow) {
-  DrivenQueue driven({"fair-queueing", "drr", {{"quantum_bytes", 3000}}}, {});
+  QueueHarness driven({"fair-queueing", "drr", {{"quantum_bytes", 3000}}}, {});
   driven.accept(0);
   EXPECT_EQ(driven.senders_of_next(2), (Senders{0}));
   driven.accept_many(4, 0);
@@ -44,7 +44,7 @@ TEST(FairQueueing, ForgetsTheDeficitOfAnIdleFlow) {
 }
 
 TEST(FairQueueing, SfqServesFlowsInTurnByPackets) {
-  DrivenQueue driven({"fair-queueing", "sfq", {}}, {});
+  QueueHarness driven({"fair-queueing", "sfq", {}}, {});
   driven.accept_many(3, 0, 1500);
   driven.accept_many(3, 1, 40);
   EXPECT_EQ(driven.senders_of_next(6), (Senders{0, 1, 0, 1, 0, 1}));
@@ -52,7 +52,7 @@ TEST(FairQueueing, SfqServesFlowsInTurnByPackets) {
 
 TEST(FairQueueing, DropsFromTheLongestQueue) {
   for (const char* const variant : {"drr", "sfq"}) {
-    DrivenQueue driven({"fair-queueing", variant, {}}, {.buffer_packets = 10});
+    QueueHarness driven({"fair-queueing", variant, {}}, {.buffer_packets = 10});
     driven.accept_many(9, 0);
     driven.accept_many(5, 1);
     EXPECT_EQ(senders_of(driven.dropped()), (Senders{0, 0, 0, 0}));
@@ -62,7 +62,7 @@ TEST(FairQueueing, DropsFromTheLongestQueue) {
 }
 
 TEST(FairQueueing, DoesNotDropForDelay) {
-  DrivenQueue driven({"fair-queueing", "", {}}, {});
+  QueueHarness driven({"fair-queueing", "", {}}, {});
   driven.accept_many(1000, 0);
   for (; driven.now_ms < 1e5; driven.now_ms += 100) {
     driven.depart();

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "elements/driven_queue.h"
+#include "elements/queue_harness.h"
 
 namespace remy {
 namespace {
@@ -15,7 +15,7 @@ using Senders = std::vector<std::uint32_t>;
 const Choice kPacketQuantum{"fq-codel", "", {{"quantum_bytes", 1500}}};
 
 TEST(FqCoDel, ServesANewFlowOneQuantumBeforeOldOnes) {
-  DrivenQueue driven(kPacketQuantum, {});
+  QueueHarness driven(kPacketQuantum, {});
   driven.accept_many(10, 0);
   driven.accept_many(10, 1);
   // Both flows have been served and are old.
@@ -26,7 +26,7 @@ TEST(FqCoDel, ServesANewFlowOneQuantumBeforeOldOnes) {
 }
 
 TEST(FqCoDel, HasAQuantumOfTwoPacketsOf1500BytesAsLinuxDoes) {
-  DrivenQueue driven({"fq-codel", "", {}}, {});
+  QueueHarness driven({"fq-codel", "", {}}, {});
   driven.accept_many(10, 0);
   driven.accept_many(10, 1);
   // After the first packet a quantum of 1514 bytes leaves a credit of 14, so a second packet is
@@ -35,7 +35,7 @@ TEST(FqCoDel, HasAQuantumOfTwoPacketsOf1500BytesAsLinuxDoes) {
 }
 
 TEST(FqCoDel, ServesNewFlowsInOrderOfArrival) {
-  DrivenQueue driven(kPacketQuantum, {});
+  QueueHarness driven(kPacketQuantum, {});
   driven.accept_many(2, 5);
   driven.accept_many(2, 3);
   driven.accept_many(2, 4);
@@ -44,7 +44,7 @@ TEST(FqCoDel, ServesNewFlowsInOrderOfArrival) {
 
 // RFC 8290, section 4.2: otherwise a flow could become new again and again.
 TEST(FqCoDel, MovesAnEmptyNewFlowToTheOldFlowsFirst) {
-  DrivenQueue driven({"fq-codel", "", {{"quantum_bytes", 4500}}}, {});
+  QueueHarness driven({"fq-codel", "", {{"quantum_bytes", 4500}}}, {});
   driven.accept_many(10, 0);
   EXPECT_EQ(driven.senders_of_next(4), (Senders{0, 0, 0, 0}));
   driven.accept(1);
@@ -55,7 +55,7 @@ TEST(FqCoDel, MovesAnEmptyNewFlowToTheOldFlowsFirst) {
 }
 
 TEST(FqCoDel, SparseFlowsDoNotWaitForOthersQueues) {
-  DrivenQueue driven(kPacketQuantum, {});
+  QueueHarness driven(kPacketQuantum, {});
   double worst_ms = 0;
   std::uint32_t next = 0;
   for (int step = 0; step < 20'000; ++step, driven.now_ms += 1) {
@@ -76,7 +76,7 @@ TEST(FqCoDel, SparseFlowsDoNotWaitForOthersQueues) {
 
 TEST(FqCoDel, DropsHalfOfTheLargestFlowFromItsHeadUpToABatch) {
   for (const auto& [limit, expected] : {std::pair{100U, 50U}, {1000U, 64U}}) {
-    DrivenQueue driven(kPacketQuantum, {.buffer_packets = limit});
+    QueueHarness driven(kPacketQuantum, {.buffer_packets = limit});
     driven.accept_many(10, 1, 100);
     driven.accept_many(limit - 10, 0);
     EXPECT_TRUE(driven.dropped().empty());
@@ -90,26 +90,26 @@ TEST(FqCoDel, DropsHalfOfTheLargestFlowFromItsHeadUpToABatch) {
 }
 
 TEST(FqCoDel, LargestFlowIsByBytesNotPackets) {
-  DrivenQueue driven(kPacketQuantum, {.buffer_packets = 50});
+  QueueHarness driven(kPacketQuantum, {.buffer_packets = 50});
   driven.accept_many(40, 0, 50);
   driven.accept_many(11, 1, 1500);
   EXPECT_EQ(senders_of(driven.dropped()), Senders(6, 1));
 }
 
 TEST(FqCoDel, BatchAndLimitAreParameters) {
-  DrivenQueue driven({"fq-codel", "", {{"limit_packets", 30}, {"drop_batch_packets", 4}}},
-                     {.buffer_packets = 1000});
+  QueueHarness driven({"fq-codel", "", {{"limit_packets", 30}, {"drop_batch_packets", 4}}},
+                      {.buffer_packets = 1000});
   driven.accept_many(31, 0);
   EXPECT_EQ(driven.dropped().size(), 4);
-  DrivenQueue usual({"fq-codel", "", {}}, {});
-  usual.accept_many(10240, 0);
-  EXPECT_TRUE(usual.dropped().empty());
-  usual.accept(0);
-  EXPECT_EQ(usual.dropped().size(), 64);
+  QueueHarness default_queue({"fq-codel", "", {}}, {});
+  default_queue.accept_many(10240, 0);
+  EXPECT_TRUE(default_queue.dropped().empty());
+  default_queue.accept(0);
+  EXPECT_EQ(default_queue.dropped().size(), 64);
 }
 
 TEST(FqCoDel, SharesBytesEquallyWhateverFlowsSend) {
-  DrivenQueue driven({"fq-codel", "", {}}, {});
+  QueueHarness driven({"fq-codel", "", {}}, {});
   const std::vector<std::uint32_t> bytes = {1500, 1500, 1500, 700, 700, 300, 1500, 40};
   std::vector<double> served(bytes.size());
   for (int step = 0; step < 50'000; ++step) {
@@ -127,7 +127,7 @@ TEST(FqCoDel, SharesBytesEquallyWhateverFlowsSend) {
 }
 
 TEST(FqCoDel, HasACoDelPerFlow) {
-  DrivenQueue driven(kPacketQuantum, {});
+  QueueHarness driven(kPacketQuantum, {});
   // Packets of one flow wait for 20 ms, of the other hardly, at 0.1 ms per packet.
   for (; driven.now_ms < 1000; driven.now_ms += 0.2) {
     while (driven.queue().packets() < 100) {
@@ -143,7 +143,7 @@ TEST(FqCoDel, HasACoDelPerFlow) {
 }
 
 TEST(FqCoDel, SeparatesAcksFromData) {
-  DrivenQueue driven(kPacketQuantum, {});
+  QueueHarness driven(kPacketQuantum, {});
   driven.accept_many(3, 0);
   Segment ack;
   ack.bytes = 40;
@@ -154,7 +154,7 @@ TEST(FqCoDel, SeparatesAcksFromData) {
 }
 
 TEST(FqCoDel, FlowsShareQueuesIfThereAreTooFew) {
-  DrivenQueue driven({"fq-codel", "", {{"flows", 4}, {"quantum_bytes", 1500}}}, {});
+  QueueHarness driven({"fq-codel", "", {{"flows", 4}, {"quantum_bytes", 1500}}}, {});
   driven.accept_many(2, 0);
   driven.accept_many(2, 1);
   driven.accept_many(2, 2);

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "elements/driven_queue.h"
+#include "elements/queue_harness.h"
 #include "random_cases.h"
 #include "reference_queues.h"
 
@@ -49,16 +49,16 @@ TEST(Queues, ErrorMessagesAreOneSentence) {
   EXPECT_EQ(message_of([] { find_queue_discipline("fifo"); }),
             "there is no queue \"fifo\"; there are: codel, drop-tail, fair-queueing, fq-codel, "
             "red, sfq-codel, threshold-marking, xcp");
-  EXPECT_EQ(message_of([] { DrivenQueue({"codel", "linux", {}}, {}); }),
+  EXPECT_EQ(message_of([] { QueueHarness({"codel", "linux", {}}, {}); }),
             "queue codel has no variant \"linux\"; there are: rfc8289, ns2");
-  EXPECT_EQ(message_of([] { DrivenQueue({"codel", "", {{"target_ms", 0}}}, {}); }),
+  EXPECT_EQ(message_of([] { QueueHarness({"codel", "", {{"target_ms", 0}}}, {}); }),
             "queue codel: target_ms must be from 0.001 to 100000, not 0");
-  EXPECT_EQ(message_of([] { DrivenQueue({"sfq-codel", "", {}}, {.buffer_packets = 0}); }),
+  EXPECT_EQ(message_of([] { QueueHarness({"sfq-codel", "", {}}, {.buffer_packets = 0}); }),
             "queue sfq-codel needs a buffer of at least 1 packet, not 0");
 }
 
-void expect_same(const std::vector<DrivenQueue::Event>& one,
-                 const std::vector<DrivenQueue::Event>& other) {
+void expect_same(const std::vector<QueueHarness::Event>& one,
+                 const std::vector<QueueHarness::Event>& other) {
   ASSERT_EQ(one.size(), other.size());
   for (std::size_t i = 0; i < one.size(); ++i) {
     const Segment& a = one[i].segment;
@@ -111,8 +111,8 @@ TEST_P(EveryQueue, HandlesEachSegmentOnceInFlowOrderLikeItsReference) {
   setting.key = GetParam();
   const Choice chosen = choice(random);
   SCOPED_TRACE(chosen.name + " " + chosen.variant);
-  DrivenQueue driven(chosen, setting);
-  DrivenQueue slow(reference_queue(chosen, setting));
+  QueueHarness driven(chosen, setting);
+  QueueHarness reference(reference_queue(chosen, setting));
 
   // Transmission numbers of the segments in the queue.
   std::map<std::uint64_t, Segment> waiting;
@@ -149,7 +149,7 @@ TEST_P(EveryQueue, HandlesEachSegmentOnceInFlowOrderLikeItsReference) {
   };
   const auto depart = [&] {
     const auto segment = driven.depart();
-    slow.depart();
+    reference.depart();
     ASSERT_EQ(segment.has_value(), driven.queue().packets() + 1 ==
                                        waiting.size() - (driven.dropped().size() - drops_seen));
     if (segment) {
@@ -169,9 +169,9 @@ TEST_P(EveryQueue, HandlesEachSegmentOnceInFlowOrderLikeItsReference) {
     while (driven.queue().next_ms() <= driven.now_ms) {
       driven.queue().tick(driven.now_ms);
     }
-    slow.now_ms = driven.now_ms;
-    while (slow.queue().next_ms() <= slow.now_ms) {
-      slow.queue().tick(slow.now_ms);
+    reference.now_ms = driven.now_ms;
+    while (reference.queue().next_ms() <= reference.now_ms) {
+      reference.queue().tick(reference.now_ms);
     }
     for (std::uint32_t bunch = random.chance(load / 3) ? random.integer(1, 5) : 0; bunch > 0;
          --bunch) {
@@ -187,7 +187,7 @@ TEST_P(EveryQueue, HandlesEachSegmentOnceInFlowOrderLikeItsReference) {
       segment.transmission_number = accepted;
       waiting[accepted++] = segment;
       driven.accept(segment);
-      slow.accept(segment);
+      reference.accept(segment);
       check();
     }
     if (random.chance(0.5)) {
@@ -202,8 +202,8 @@ TEST_P(EveryQueue, HandlesEachSegmentOnceInFlowOrderLikeItsReference) {
   }
   EXPECT_EQ(accepted, driven.departed().size() + driven.dropped().size());
   EXPECT_FALSE(driven.depart().has_value());
-  expect_same(driven.departed(), slow.departed());
-  expect_same(driven.dropped(), slow.dropped());
+  expect_same(driven.departed(), reference.departed());
+  expect_same(driven.dropped(), reference.dropped());
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, EveryQueue, testing::Range<std::uint64_t>(0, 300));

@@ -4,13 +4,13 @@
 
 #include <cmath>
 
-#include "elements/driven_queue.h"
+#include "elements/queue_harness.h"
 
 namespace remy {
 namespace {
 
 TEST(ThresholdMarking, MarksArrivalsIfKPacketsWait) {
-  DrivenQueue driven({"threshold-marking", "", {{"threshold_packets", 20}}}, {});
+  QueueHarness driven({"threshold-marking", "", {{"threshold_packets", 20}}}, {});
   for (int i = 0; i < 30; ++i) {
     driven.accept(0, 1500, true);
   }
@@ -23,17 +23,18 @@ TEST(ThresholdMarking, MarksArrivalsIfKPacketsWait) {
 }
 
 TEST(ThresholdMarking, DropsPacketsThatAreNotEcnCapable) {
-  DrivenQueue driven({"threshold-marking", "", {{"threshold_packets", 20}}}, {});
+  QueueHarness driven({"threshold-marking", "", {{"threshold_packets", 20}}}, {});
   driven.accept_many(30, 0);
   EXPECT_EQ(driven.queue().packets(), 20);
   EXPECT_EQ(driven.dropped().size(), 10);
 }
 
 TEST(ThresholdMarking, EqualsRedWithBothThresholdsAtKAndWeightOne) {
-  DrivenQueue threshold({"threshold-marking", "", {{"threshold_packets", 2}}}, {});
-  DrivenQueue red({"red", "", {{"minimum_packets", 2}, {"maximum_packets", 2}, {"weight", 1}}}, {});
+  QueueHarness threshold({"threshold-marking", "", {{"threshold_packets", 2}}}, {});
+  QueueHarness red({"red", "", {{"minimum_packets", 2}, {"maximum_packets", 2}, {"weight", 1}}},
+                   {});
   for (std::uint64_t i = 0; i < 2000; ++i) {
-    for (DrivenQueue* const driven : {&threshold, &red}) {
+    for (QueueHarness* const driven : {&threshold, &red}) {
       driven->now_ms = static_cast<double>(i);
       for (std::uint64_t come = i * i % 7; come > 0; --come) {
         driven->accept(0, 1500, i % 3 > 0);
@@ -50,7 +51,7 @@ TEST(ThresholdMarking, EqualsRedWithBothThresholdsAtKAndWeightOne) {
 }
 
 TEST(ThresholdMarking, KeepsExistingMarks) {
-  DrivenQueue driven({"threshold-marking", "", {}}, {});
+  QueueHarness driven({"threshold-marking", "", {}}, {});
   Segment segment;
   segment.bytes = 1500;
   segment.is_ecn_capable = true;
@@ -83,7 +84,7 @@ TEST(Red, AveragesTheQueueOverArrivals) {
 
 // The marking rate of arrivals at a queue of constant length.
 double marked_share(const Choice& choice, std::size_t waiting) {
-  DrivenQueue driven(choice, {.buffer_packets = 10'000, .key = 7});
+  QueueHarness driven(choice, {.buffer_packets = 10'000, .key = 7});
   while (driven.queue().packets() < waiting) {
     driven.accept(0, 1500, true);
   }
@@ -122,7 +123,7 @@ TEST(Red, GentleVariantReachesOneAtTwiceTheMaximum) {
 }
 
 TEST(Red, IsADropTailQueueAtTheLimit) {
-  DrivenQueue driven({"red", "", {}}, {.buffer_packets = 3});
+  QueueHarness driven({"red", "", {}}, {.buffer_packets = 3});
   for (int i = 0; i < 5; ++i) {
     driven.accept(0, 1500, true);
   }
@@ -130,7 +131,7 @@ TEST(Red, IsADropTailQueueAtTheLimit) {
 }
 
 TEST(Red, RejectsReversedThresholds) {
-  EXPECT_THROW(DrivenQueue(red("", 20, 10, 0.1), {}), std::invalid_argument);
+  EXPECT_THROW(QueueHarness(red("", 20, 10, 0.1), {}), std::invalid_argument);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "elements/driven_queue.h"
+#include "elements/queue_harness.h"
 
 namespace remy {
 namespace {
@@ -16,14 +16,14 @@ using Senders = std::vector<std::uint32_t>;
 const Choice kSfqCoDel{"sfq-codel", "", {}};
 
 TEST(SfqCoDel, ServesBinsInTurnByPacketsOfAnySize) {
-  DrivenQueue driven(kSfqCoDel, {});
+  QueueHarness driven(kSfqCoDel, {});
   driven.accept_many(5, 0, 1500);
   driven.accept_many(5, 1, 40);
   EXPECT_EQ(driven.senders_of_next(6), (Senders{0, 1, 0, 1, 0, 1}));
 }
 
 TEST(SfqCoDel, ServesANewBinAfterOtherNewOnesAndBeforeOldOnes) {
-  DrivenQueue driven(kSfqCoDel, {});
+  QueueHarness driven(kSfqCoDel, {});
   driven.accept_many(5, 0);
   driven.accept_many(5, 1);
   driven.senders_of_next(2);
@@ -34,7 +34,7 @@ TEST(SfqCoDel, ServesANewBinAfterOtherNewOnesAndBeforeOldOnes) {
 }
 
 TEST(SfqCoDel, KeepsABinOnTheScheduleUntilItIsEmptyAtItsTurn) {
-  DrivenQueue driven(kSfqCoDel, {});
+  QueueHarness driven(kSfqCoDel, {});
   driven.accept_many(9, 0);
   driven.accept(1);
   EXPECT_EQ(driven.senders_of_next(2), (Senders{0, 1}));
@@ -48,7 +48,7 @@ TEST(SfqCoDel, KeepsABinOnTheScheduleUntilItIsEmptyAtItsTurn) {
 }
 
 TEST(SfqCoDel, DropsTheLastPacketOfTheLongestBinForAnyArrival) {
-  DrivenQueue driven(kSfqCoDel, {.buffer_packets = 10});
+  QueueHarness driven(kSfqCoDel, {.buffer_packets = 10});
   driven.accept_many(6, 0, 40);
   driven.accept_many(4, 1, 1500);
   driven.accept(2);
@@ -60,7 +60,7 @@ TEST(SfqCoDel, DropsTheLastPacketOfTheLongestBinForAnyArrival) {
 }
 
 TEST(SfqCoDel, HasNoLimitOfItsOwn) {
-  DrivenQueue driven(kSfqCoDel, {});
+  QueueHarness driven(kSfqCoDel, {});
   driven.accept_many(20'000, 0);
   EXPECT_TRUE(driven.dropped().empty());
 }
@@ -96,7 +96,7 @@ class TwoBins {
     return times;
   }
 
-  DrivenQueue driven{kSfqCoDel, {}};
+  QueueHarness driven{kSfqCoDel, {}};
 
  private:
   std::size_t counts_[2] = {};
@@ -129,7 +129,7 @@ TEST(SfqCoDel, ReentersWithCountMinusTwo) {
 
 TEST(SfqCoDel, NeverDropsTheLastPacketOfABin) {
   // One packet in each of 50 bins, for a second.
-  DrivenQueue driven(kSfqCoDel, {});
+  QueueHarness driven(kSfqCoDel, {});
   for (std::uint32_t sender = 0; sender < 50; ++sender) {
     driven.accept(sender);
   }
@@ -145,7 +145,7 @@ TEST(SfqCoDel, NeverDropsTheLastPacketOfABin) {
 // own bytes, keeps its last packet; sfqCoDel drops it.
 TEST(SfqCoDel, ComparesTheBytesOfAllBinsTogether) {
   const auto drops_with = [](const Choice& choice, std::uint32_t others) {
-    DrivenQueue driven(choice, {});
+    QueueHarness driven(choice, {});
     // On a slow link two packets wait in bin 0 and some in bin 1.
     driven.accept_many(2, 0);
     driven.accept_many(others, 1);
@@ -165,7 +165,7 @@ TEST(SfqCoDel, ComparesTheBytesOfAllBinsTogether) {
 }
 
 TEST(SfqCoDel, SharesPacketsEqually) {
-  DrivenQueue driven(kSfqCoDel, {.buffer_packets = 1000});
+  QueueHarness driven(kSfqCoDel, {.buffer_packets = 1000});
   std::vector<double> served(8);
   for (int step = 0; step < 20'000; ++step) {
     driven.now_ms += 1;
@@ -180,8 +180,8 @@ TEST(SfqCoDel, SharesPacketsEqually) {
 }
 
 TEST(SfqCoDel, DoesNotMark) {
-  EXPECT_THROW(DrivenQueue({"sfq-codel", "", {{"ecn", 1}}}, {}), std::invalid_argument);
-  DrivenQueue driven(kSfqCoDel, {});
+  EXPECT_THROW(QueueHarness({"sfq-codel", "", {{"ecn", 1}}}, {}), std::invalid_argument);
+  QueueHarness driven(kSfqCoDel, {});
   for (int i = 0; i < 200; ++i) {
     driven.accept(0, 1500, true);
   }

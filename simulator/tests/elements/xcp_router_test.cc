@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "elements/driven_queue.h"
+#include "elements/queue_harness.h"
 
 namespace remy {
 namespace {
@@ -20,9 +20,9 @@ Segment packet(double window_packets, double rtt_ms, double wanted_packets = 1e6
 }
 
 // Drives a router and its timers.
-class DrivenRouter : public DrivenQueue {
+class RouterHarness : public QueueHarness {
  public:
-  explicit DrivenRouter(const Choice& choice = kXcp) : DrivenQueue(choice, QueueSetting{}) {}
+  explicit RouterHarness(const Choice& choice = kXcp) : QueueHarness(choice, QueueSetting{}) {}
 
   void advance(double until_ms) {
     while (queue().next_ms() <= until_ms) {
@@ -38,7 +38,7 @@ class DrivenRouter : public DrivenQueue {
 };
 
 TEST(XcpRouter, GrantsNothingInTheFirstControlInterval) {
-  DrivenRouter router;
+  RouterHarness router;
   EXPECT_EQ(router.queue().next_ms(), Queue::kNever);
   EXPECT_EQ(router.feedback_of(packet(10, 100)), 0);
   EXPECT_EQ(router.queue().next_ms(), 50);
@@ -47,7 +47,7 @@ TEST(XcpRouter, GrantsNothingInTheFirstControlInterval) {
 // One control interval of 50 ms at half the rate: 25 packets of two senders, with windows of 5 and
 // RTTs of 50 and 100 ms.
 TEST(XcpRouter, AllocatesAFractionOfTheSpareBandwidth) {
-  DrivenRouter router;
+  RouterHarness router;
   const auto send_an_interval = [&] {
     double change = 0;
     for (int i = 0; i < 25; ++i) {
@@ -68,7 +68,7 @@ TEST(XcpRouter, AllocatesAFractionOfTheSpareBandwidth) {
 }
 
 TEST(XcpRouter, GivesFlowsEqualFeedbackAndTakesInProportionToTheirRates) {
-  DrivenRouter router;
+  RouterHarness router;
   // Both senders have the same rate, but one has twice the window. The link is full without a
   // persistent queue, so only the shuffled tenth moves.
   for (int i = 0; i < 50; ++i) {
@@ -88,7 +88,7 @@ TEST(XcpRouter, GivesFlowsEqualFeedbackAndTakesInProportionToTheirRates) {
 }
 
 TEST(XcpRouter, DrainsAPersistentQueue) {
-  DrivenRouter router;
+  RouterHarness router;
   for (int i = 0; i < 20; ++i) {
     router.accept(packet(50, 50));
   }
@@ -104,7 +104,7 @@ TEST(XcpRouter, DrainsAPersistentQueue) {
 }
 
 TEST(XcpRouter, GrantsAtMostWhatOtherRoutersAndTheSenderAllow) {
-  DrivenRouter router;
+  RouterHarness router;
   for (int i = 0; i < 50; ++i) {
     router.feedback_of(packet(5, 50));
     router.advance(router.now_ms + 2);
@@ -116,7 +116,7 @@ TEST(XcpRouter, GrantsAtMostWhatOtherRoutersAndTheSenderAllow) {
 
 TEST(XcpRouter, LeavesAcksUnchangedAndCountsThemAsTraffic) {
   for (const bool has_acks : {false, true}) {
-    DrivenRouter router;
+    RouterHarness router;
     double granted = 0;
     for (int i = 0; i < 100; ++i) {
       granted = router.feedback_of(packet(5, 50));
@@ -134,7 +134,7 @@ TEST(XcpRouter, LeavesAcksUnchangedAndCountsThemAsTraffic) {
 }
 
 TEST(XcpRouter, SendersWithoutAnRttGetNoFeedbackAndCountAsTraffic) {
-  DrivenRouter router;
+  RouterHarness router;
   for (int i = 0; i < 100; ++i) {
     EXPECT_EQ(router.feedback_of(packet(5, 0)), 0);
     router.advance(router.now_ms + 1);
@@ -142,7 +142,7 @@ TEST(XcpRouter, SendersWithoutAnRttGetNoFeedbackAndCountAsTraffic) {
 }
 
 TEST(XcpRouter, StopsItsTimersWithoutArrivals) {
-  DrivenRouter router;
+  RouterHarness router;
   router.feedback_of(packet(5, 50));
   router.advance(500);
   EXPECT_EQ(router.queue().next_ms(), Queue::kNever);
@@ -155,7 +155,7 @@ TEST(XcpRouter, StopsItsTimersWithoutArrivals) {
 
 TEST(XcpRouter, LimitsItsIntervalToBetweenAMillisecondAndASecond) {
   for (const auto& [rtt_ms, interval_ms] : {std::pair{0.01, 1.0}, {1e4, 1000.0}}) {
-    DrivenRouter router;
+    RouterHarness router;
     for (int i = 0; i < 50; ++i) {
       router.feedback_of(packet(5, rtt_ms));
       router.advance(router.now_ms + 1);

@@ -25,7 +25,7 @@ class AckClock {
   void set_one_way_ms(double one_way_ms) { one_way_ms_ = one_way_ms; }
   void set_in_recovery(bool in_recovery) { in_recovery_ = in_recovery; }
 
-  // Acknowledges packets after the fraction of an RTT that they are of the window.
+  // Advances time by `packets` / window of an RTT, then acknowledges the packets.
   void acknowledge(std::uint64_t packets = 1, std::uint64_t marked = 0) {
     now_ms_ += rtt_ms_ * static_cast<double>(packets) / std::max(window(), 1.0);
     acknowledge_now(packets, marked);

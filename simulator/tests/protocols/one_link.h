@@ -138,13 +138,13 @@ class OneLinkRun {
   // Processes the next event; false if there is none before end_ms.
   bool step(double end_ms) {
     double next_ms = end_ms;
-    std::size_t who = flows_.size();
-    enum { kStart, kAck, kTimeout, kTick, kSend } what = kStart;
+    std::size_t flow_index = flows_.size();
+    enum { kStart, kAck, kTimeout, kTick, kSend } next_event = kStart;
     for (std::size_t i = 0; i < flows_.size(); ++i) {
       const Flow& flow = flows_[i];
-      const auto consider = [&](double ms, decltype(what) event) {
+      const auto consider = [&](double ms, decltype(next_event) event) {
         if (ms < next_ms) {
-          next_ms = ms, who = i, what = event;
+          next_ms = ms, flow_index = i, next_event = event;
         }
       };
       if (!flow.is_on) {
@@ -160,12 +160,12 @@ class OneLinkRun {
         consider(std::max(now_ms_, flow.next_send_ms), kSend);
       }
     }
-    if (who == flows_.size()) {
+    if (flow_index == flows_.size()) {
       return false;
     }
     now_ms_ = next_ms;
-    Flow& flow = flows_[who];
-    switch (what) {
+    Flow& flow = flows_[flow_index];
+    switch (next_event) {
       case kStart:
         flow.is_on = true;
         flow.next_send_ms = flow.delivered_ms = flow.first_sent_ms = now_ms_;
@@ -185,7 +185,7 @@ class OneLinkRun {
         break;
     }
     if (observer) {
-      observer(who);
+      observer(flow_index);
     }
     return true;
   }
@@ -252,15 +252,15 @@ class OneLinkRun {
   void acknowledge(Flow& flow) {
     const Arrival arrival = flow.acks.front();
     flow.acks.pop_front();
-    const auto found =
+    const auto packet_it =
         std::ranges::lower_bound(flow.outstanding, arrival.serial, {}, &Packet::serial);
-    if (found == flow.outstanding.end() || found->serial != arrival.serial) {
+    if (packet_it == flow.outstanding.end() || packet_it->serial != arrival.serial) {
       return;  // considered lost at a timeout
     }
-    const DeliverySnapshot state = found->state;
-    const std::uint64_t sequence = found->sequence;
+    const DeliverySnapshot state = packet_it->state;
+    const std::uint64_t sequence = packet_it->sequence;
     const std::uint64_t prior = flow.outstanding.size();
-    flow.outstanding.erase(found);
+    flow.outstanding.erase(packet_it);
     while (!flow.outstanding.empty() &&
            flow.outstanding.front().serial + kReordering <= arrival.serial) {
       lose(flow);
@@ -304,11 +304,11 @@ class OneLinkRun {
 
   // Returns by how many packets the cumulative ACK advances.
   static std::uint64_t advance(Flow& flow, std::uint64_t sequence) {
-    const auto place = static_cast<std::size_t>(sequence - flow.cumulative);
-    if (place >= flow.received.size()) {
-      flow.received.resize(place + 1);
+    const auto offset = static_cast<std::size_t>(sequence - flow.cumulative);
+    if (offset >= flow.received.size()) {
+      flow.received.resize(offset + 1);
     }
-    flow.received[place] = true;
+    flow.received[offset] = true;
     const std::uint64_t before = flow.cumulative;
     for (; !flow.received.empty() && flow.received.front(); ++flow.cumulative) {
       flow.received.pop_front();

@@ -13,19 +13,19 @@
 namespace remy {
 
 // Drives a queue from a test, and records drops and departures with their times.
-class DrivenQueue : private DropListener {
+class QueueHarness : private DropListener {
  public:
   struct Event {
     double now_ms;
     Segment segment;
   };
 
-  DrivenQueue(const Choice& choice, const QueueSetting& setting) {
+  QueueHarness(const Choice& choice, const QueueSetting& setting) {
     const QueueDiscipline& discipline = find_queue_discipline(choice.name);
     queue_ = discipline.make(Chosen("queue", discipline.variants, choice), setting);
   }
 
-  explicit DrivenQueue(std::unique_ptr<Queue> queue) : queue_(std::move(queue)) {}
+  explicit QueueHarness(std::unique_ptr<Queue> queue) : queue_(std::move(queue)) {}
 
   Queue& queue() { return *queue_; }
   const std::vector<Event>& dropped() const { return dropped_; }
@@ -81,9 +81,9 @@ class DrivenQueue : private DropListener {
 };
 
 // Returns the senders of the events' segments.
-inline std::vector<std::uint32_t> senders_of(const std::vector<DrivenQueue::Event>& events) {
+inline std::vector<std::uint32_t> senders_of(const std::vector<QueueHarness::Event>& events) {
   std::vector<std::uint32_t> senders;
-  for (const DrivenQueue::Event& event : events) {
+  for (const QueueHarness::Event& event : events) {
     senders.push_back(event.segment.sender);
   }
   return senders;
