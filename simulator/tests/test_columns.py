@@ -351,7 +351,7 @@ def test_columns_that_do_not_fit_are_refused() -> None:
     groups = len(packed.specimen_columns.sender_counts)
     assert "not a multiple of 8" in refusal(keys=b"123")
     assert "differ in length" in refusal(rtts_ms=b"12345678")
-    assert "of kind 9" in refusal(kind=[9] * 5)
+    assert "kind 9" in refusal(kind=[9] * 5)
     assert "fewer sender counts" in refusal(sender_counts=[1])
     assert "more sender counts" in refusal(sender_counts=[1] * 20)
     assert "larger than 4294967295" in refusal(buffers=[2**40] * 5)
