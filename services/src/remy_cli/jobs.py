@@ -162,7 +162,7 @@ _FORMATS = {".json": messages.REMY_CC_FORMAT_JSON, ".dna": messages.REMY_CC_FORM
 def fetch_command(
     client: DesignClient, job: str, epoch: int | None, table: str | None, out: str, as_json: bool
 ) -> None:
-    """Write a job's RemyCC to a file, complete or not at all."""
+    """Save a job's RemyCC to a file, which is written atomically."""
     file_format = _FORMATS.get(Path(out).suffix.lower())
     if file_format is None:
         raise click.UsageError(f"{out} must be a name that ends in .json or .dna")
