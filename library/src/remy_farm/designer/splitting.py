@@ -30,9 +30,9 @@ class Split:
         """Returns the split of a rule at the thresholds of a message."""
         return cls(rule, [(axis_of(each.signal), each.value) for each in thresholds])
 
-    def to_message(self) -> checkpoint_pb2.TrialDivision:
+    def to_message(self) -> checkpoint_pb2.SplitOnTrial:
         """Returns the checkpoint's message of a split on trial."""
-        return checkpoint_pb2.TrialDivision(rule=self.rule, thresholds=self._thresholds())
+        return checkpoint_pb2.SplitOnTrial(rule=self.rule, thresholds=self._thresholds())
 
     def event(self, after: RuleTable) -> progress_pb2.ProgressEvent:
         """Returns the event of this split; `after` is the table after it."""

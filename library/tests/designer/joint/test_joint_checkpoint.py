@@ -114,7 +114,7 @@ def test_a_table_in_flight_with_another_number_of_rules_is_refused() -> None:
     other = sealing.unseal(_DATA).joint.best.table
     assert len(other.nodes) != len(sealing.unseal(_DATA).joint.climb.table.nodes)
     with pytest.raises(CheckpointError, match="table in flight with"):
-        Designer.resume(_SPEC, _edited(lambda state: state.climb.delayed.append(other)))
+        Designer.resume(_SPEC, _edited(lambda state: state.climb.tables_in_flight.append(other)))
 
 
 def test_too_few_coordinates_for_the_table_are_refused() -> None:

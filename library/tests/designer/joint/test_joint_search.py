@@ -310,7 +310,7 @@ def test_an_extended_climb_continues_with_short_steps_and_publishes_nothing_wors
     schedule = Schedule(spec(40).search)
     shortest = schedule.settings(39).step_size
     climb = _state(designer.checkpoint()).climb
-    assert climb.completed == 40
+    assert climb.completed_steps == 40
     best = designer.epochs[-1].comparison
     longer = Designer.resume(spec(160), designer.checkpoint())
     longer.reconsider()
@@ -326,4 +326,4 @@ def test_an_extended_climb_continues_with_short_steps_and_publishes_nothing_wors
     published = best.after if best.accepted else best.before
     assert all(record.comparison.before.mean >= published.mean for record in later)
     assert longer.table.rule_count >= designer.table.rule_count
-    assert _state(longer.checkpoint()).climb.completed == 160
+    assert _state(longer.checkpoint()).climb.completed_steps == 160

@@ -62,7 +62,7 @@ def test_trials_do_not_change_actions(trials: Trials, memory: list[float]) -> No
 @given(_trials())
 def test_message_round_trip_keeps_every_bit(trials: Trials) -> None:
     wire = [message.SerializeToString() for message in (trial.to_message() for trial in trials)]
-    back = [checkpoint_pb2.TrialDivision.FromString(data) for data in wire]
+    back = [checkpoint_pb2.SplitOnTrial.FromString(data) for data in wire]
     assert restored_trials(back, _table()) == trials
 
 
@@ -80,7 +80,7 @@ def test_message_round_trip_keeps_every_bit(trials: Trials) -> None:
     ids=["no rule", "outside", "unspecified", "not a signal", "order", "twice", "no threshold"],
 )
 def test_impossible_trials_are_refused(trials: Trials, words: str) -> None:
-    messages = [checkpoint_pb2.TrialDivision(rule=trial.rule) for trial in trials]
+    messages = [checkpoint_pb2.SplitOnTrial(rule=trial.rule) for trial in trials]
     for message, trial in zip(messages, trials, strict=True):
         for axis, value in trial.thresholds:
             # The number of a signal is that of its axis plus one.

@@ -58,7 +58,7 @@ def test_checkpoint_round_trip(purpose: progress_pb2.StepPurpose) -> None:
         (_IMPROVE, lambda state: state.ClearField("race")),
         (_TRY_SPLITS, lambda state: state.ClearField("race")),
         (_TRY_SPLITS, lambda state: state.ClearField("splits")),
-        (_TRY_SPLITS, lambda state: setattr(state.race.runners[0], "candidate", 10_000)),
+        (_TRY_SPLITS, lambda state: setattr(state.race.candidates[0], "number", 10_000)),
     ],
 )
 def test_a_step_that_the_search_never_makes_is_refused(
@@ -71,7 +71,7 @@ def test_a_step_that_the_search_never_makes_is_refused(
 
 def test_a_race_with_a_missing_candidate_is_refused() -> None:
     def edit(state: checkpoint_pb2.PatternSearchState) -> None:
-        state.race.runners[0].candidate = 10
+        state.race.candidates[0].number = 10
 
     with pytest.raises(CheckpointError, match=r"more than the \d+ possible actions"):
         Designer.resume(_SPEC, _edited(_IMPROVE, edit))

@@ -15,18 +15,18 @@ _SEARCH = spec_pb2.PatternSearch(race_specimens=64)
 def _run(gains: list[float], spread: float, seed: int) -> tuple[Race, list[tuple[int, int]]]:
     """Runs a race between candidates with these true gains.
 
-    Returns the race, and (runners, specimens) of each round.
+    Returns the race, and (candidates, specimens) of each round.
     """
     draws = random.Random(seed)
-    race = Race.between(len(gains))
+    race = Race.of(len(gains))
     rounds = []
     while not race.is_over(_SEARCH):
         count = race.next_specimens(_SEARCH)
-        rounds.append((len(race.runners), count))
+        rounds.append((len(race.candidates), count))
         base = [draws.gauss(0, 1) for _ in range(count)]
         rows = [base] + [
-            [score + draws.gauss(gains[runner.candidate], spread) for score in base]
-            for runner in race.runners
+            [score + draws.gauss(gains[candidate.number], spread) for score in base]
+            for candidate in race.candidates
         ]
         race = race.after_round(rows)
     return race, rounds
@@ -38,19 +38,19 @@ def test_rounds_double_and_at_most_half_of_the_runners_stay(seed: int) -> None:
     specimens = [count for _, count in rounds]
     assert specimens == [4, 4, 8, 16, 32][: len(rounds)]
     assert race.specimens == sum(specimens)
-    for (runners, _), (remaining, _) in itertools.pairwise(rounds):
-        assert remaining <= (runners + 1) // 2
+    for (candidates, _), (remaining, _) in itertools.pairwise(rounds):
+        assert remaining <= (candidates + 1) // 2
 
 
 def test_the_last_round_is_cut_to_the_specimen_limit() -> None:
     search = spec_pb2.PatternSearch(race_specimens=11)
-    race = Race.between(2)
+    race = Race.of(2)
     counts = []
     while not race.is_over(search):
         counts.append(race.next_specimens(search))
         noise = [1.0, -1.0] * counts[-1]
         scores = noise[: counts[-1]]
-        race = race.after_round([[0.0] * counts[-1]] + [scores] * len(race.runners))
+        race = race.after_round([[0.0] * counts[-1]] + [scores] * len(race.candidates))
     assert counts == [4, 4, 3]
     assert race.winner() is None
 
@@ -60,7 +60,7 @@ def test_the_best_candidate_wins_by_its_paired_gain() -> None:
     race, _ = _run([-0.01, 0.03, 0.01, -0.02], 0.01, seed=1)
     winner = race.winner()
     assert winner is not None
-    assert winner.candidate == 1
+    assert winner.number == 1
     assert winner.gain is not None
     assert abs(winner.gain.mean - 0.03) < 0.01
 
@@ -74,7 +74,7 @@ def test_a_clear_winner_needs_no_more_rounds() -> None:
 def test_losers_are_dropped_after_the_first_round() -> None:
     race, rounds = _run([-1.0] * 10, 0.1, seed=1)
     assert rounds == [(10, 4)]
-    assert race.runners == ()
+    assert race.candidates == ()
     assert race.leader() is race.winner() is None
 
 
@@ -88,19 +88,19 @@ def test_noise_alone_seldom_wins() -> None:
 
 
 def test_a_specimen_without_a_score_for_one_candidate_is_ignored_for_all() -> None:
-    race = Race.between(2).after_round(
+    race = Race.of(2).after_round(
         [[0.0, 0.0, 0.0, 0.0], [1.0, None, 1.0, 2.0], [1.0, 9.0, 1.5, 1.0]]
     )
-    by_number = {runner.candidate: runner.differences for runner in race.runners}
+    by_number = {candidate.number: candidate.differences for candidate in race.candidates}
     assert by_number == {0: (1.0, 1.0, 2.0)}
     assert race.specimens == 4
 
 
 def test_without_scores_no_candidate_is_dropped_and_none_wins() -> None:
-    race = Race.between(3)
+    race = Race.of(3)
     while not race.is_over(_SEARCH):
         race = race.after_round([[None] * race.next_specimens(_SEARCH)] * 4)
-    assert len(race.runners) == 3
+    assert len(race.candidates) == 3
     assert race.specimens == 64
     assert race.winner() is None
 

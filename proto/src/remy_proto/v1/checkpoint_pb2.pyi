@@ -110,7 +110,7 @@ class PaperSearchState(_message.Message):
     def __init__(self, purpose: _Optional[_Union[_progress_pb2.StepPurpose, str]] = ..., epoch: _Optional[int] = ..., epoch_table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., changes: _Optional[_Union[_evaluation_pb2.ActionChanges, _Mapping]] = ..., rule_epochs: _Optional[_Iterable[int]] = ..., rule: _Optional[int] = ..., visits: _Optional[int] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ...) -> None: ...
 
 class Climb(_message.Message):
-    __slots__ = ("table", "coordinates", "average", "rule_slopes", "rule_squares", "region_slopes", "region_squares", "steps", "last_split", "rule_samples", "region_samples", "resting", "completed", "delayed")
+    __slots__ = ("table", "coordinates", "average", "rule_slopes", "rule_squares", "region_slopes", "region_squares", "steps", "last_split", "rule_samples", "region_samples", "stalled_steps", "completed_steps", "tables_in_flight")
     TABLE_FIELD_NUMBER: _ClassVar[int]
     COORDINATES_FIELD_NUMBER: _ClassVar[int]
     AVERAGE_FIELD_NUMBER: _ClassVar[int]
@@ -122,9 +122,9 @@ class Climb(_message.Message):
     LAST_SPLIT_FIELD_NUMBER: _ClassVar[int]
     RULE_SAMPLES_FIELD_NUMBER: _ClassVar[int]
     REGION_SAMPLES_FIELD_NUMBER: _ClassVar[int]
-    RESTING_FIELD_NUMBER: _ClassVar[int]
-    COMPLETED_FIELD_NUMBER: _ClassVar[int]
-    DELAYED_FIELD_NUMBER: _ClassVar[int]
+    STALLED_STEPS_FIELD_NUMBER: _ClassVar[int]
+    COMPLETED_STEPS_FIELD_NUMBER: _ClassVar[int]
+    TABLES_IN_FLIGHT_FIELD_NUMBER: _ClassVar[int]
     table: _rule_table_pb2.RuleTable
     coordinates: _containers.RepeatedScalarFieldContainer[float]
     average: _containers.RepeatedScalarFieldContainer[float]
@@ -136,10 +136,10 @@ class Climb(_message.Message):
     last_split: int
     rule_samples: _containers.RepeatedScalarFieldContainer[int]
     region_samples: _containers.RepeatedScalarFieldContainer[int]
-    resting: int
-    completed: int
-    delayed: _containers.RepeatedCompositeFieldContainer[_rule_table_pb2.RuleTable]
-    def __init__(self, table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., coordinates: _Optional[_Iterable[float]] = ..., average: _Optional[_Iterable[float]] = ..., rule_slopes: _Optional[_Iterable[float]] = ..., rule_squares: _Optional[_Iterable[float]] = ..., region_slopes: _Optional[_Iterable[float]] = ..., region_squares: _Optional[_Iterable[float]] = ..., steps: _Optional[int] = ..., last_split: _Optional[int] = ..., rule_samples: _Optional[_Iterable[int]] = ..., region_samples: _Optional[_Iterable[int]] = ..., resting: _Optional[int] = ..., completed: _Optional[int] = ..., delayed: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ...) -> None: ...
+    stalled_steps: int
+    completed_steps: int
+    tables_in_flight: _containers.RepeatedCompositeFieldContainer[_rule_table_pb2.RuleTable]
+    def __init__(self, table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., coordinates: _Optional[_Iterable[float]] = ..., average: _Optional[_Iterable[float]] = ..., rule_slopes: _Optional[_Iterable[float]] = ..., rule_squares: _Optional[_Iterable[float]] = ..., region_slopes: _Optional[_Iterable[float]] = ..., region_squares: _Optional[_Iterable[float]] = ..., steps: _Optional[int] = ..., last_split: _Optional[int] = ..., rule_samples: _Optional[_Iterable[int]] = ..., region_samples: _Optional[_Iterable[int]] = ..., stalled_steps: _Optional[int] = ..., completed_steps: _Optional[int] = ..., tables_in_flight: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ...) -> None: ...
 
 class ValidatedTable(_message.Message):
     __slots__ = ("table", "scores")
@@ -170,10 +170,10 @@ class JointSearchState(_message.Message):
     best_start_score: float
     evaluations: int
     simulated_packets: int
-    trials: _containers.RepeatedCompositeFieldContainer[TrialDivision]
-    def __init__(self, purpose: _Optional[_Union[_progress_pb2.StepPurpose, str]] = ..., epoch: _Optional[int] = ..., best: _Optional[_Union[ValidatedTable, _Mapping]] = ..., start: _Optional[int] = ..., climb: _Optional[_Union[Climb, _Mapping]] = ..., best_start: _Optional[_Union[Climb, _Mapping]] = ..., best_start_score: _Optional[float] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., trials: _Optional[_Iterable[_Union[TrialDivision, _Mapping]]] = ...) -> None: ...
+    trials: _containers.RepeatedCompositeFieldContainer[SplitOnTrial]
+    def __init__(self, purpose: _Optional[_Union[_progress_pb2.StepPurpose, str]] = ..., epoch: _Optional[int] = ..., best: _Optional[_Union[ValidatedTable, _Mapping]] = ..., start: _Optional[int] = ..., climb: _Optional[_Union[Climb, _Mapping]] = ..., best_start: _Optional[_Union[Climb, _Mapping]] = ..., best_start_score: _Optional[float] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., trials: _Optional[_Iterable[_Union[SplitOnTrial, _Mapping]]] = ...) -> None: ...
 
-class TrialDivision(_message.Message):
+class SplitOnTrial(_message.Message):
     __slots__ = ("rule", "thresholds")
     RULE_FIELD_NUMBER: _ClassVar[int]
     THRESHOLDS_FIELD_NUMBER: _ClassVar[int]
@@ -189,21 +189,21 @@ class PatternTable(_message.Message):
     steps: _containers.RepeatedScalarFieldContainer[float]
     def __init__(self, table: _Optional[_Union[_rule_table_pb2.RuleTable, _Mapping]] = ..., steps: _Optional[_Iterable[float]] = ...) -> None: ...
 
-class Runner(_message.Message):
-    __slots__ = ("candidate", "differences")
-    CANDIDATE_FIELD_NUMBER: _ClassVar[int]
+class RaceCandidate(_message.Message):
+    __slots__ = ("number", "differences")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
     DIFFERENCES_FIELD_NUMBER: _ClassVar[int]
-    candidate: int
+    number: int
     differences: _containers.RepeatedScalarFieldContainer[float]
-    def __init__(self, candidate: _Optional[int] = ..., differences: _Optional[_Iterable[float]] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., differences: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class Race(_message.Message):
-    __slots__ = ("specimens", "runners")
+    __slots__ = ("specimens", "candidates")
     SPECIMENS_FIELD_NUMBER: _ClassVar[int]
-    RUNNERS_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATES_FIELD_NUMBER: _ClassVar[int]
     specimens: int
-    runners: _containers.RepeatedCompositeFieldContainer[Runner]
-    def __init__(self, specimens: _Optional[int] = ..., runners: _Optional[_Iterable[_Union[Runner, _Mapping]]] = ...) -> None: ...
+    candidates: _containers.RepeatedCompositeFieldContainer[RaceCandidate]
+    def __init__(self, specimens: _Optional[int] = ..., candidates: _Optional[_Iterable[_Union[RaceCandidate, _Mapping]]] = ...) -> None: ...
 
 class TrialSplit(_message.Message):
     __slots__ = ("rule", "threshold", "below", "above")

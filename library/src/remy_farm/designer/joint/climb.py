@@ -255,9 +255,9 @@ class Climb:
             last_split=self.last_split,
             rule_samples=map(int, self.rule_slopes.samples.ravel()),
             region_samples=map(int, self.region_slopes.samples.ravel()),
-            resting=self.stalled_steps or None,
-            completed=self.completed_steps or None,
-            delayed=map(from_native, self.tables_in_flight),
+            stalled_steps=self.stalled_steps or None,
+            completed_steps=self.completed_steps or None,
+            tables_in_flight=map(from_native, self.tables_in_flight),
         )
 
     @classmethod
@@ -266,7 +266,7 @@ class Climb:
         table = restored_table(message.table)
         regions = Regions.of(table)
         rules, inner_nodes = table.rule_count, len(regions.ranges)
-        in_flight = tuple(map(restored_table, message.delayed))
+        in_flight = tuple(map(restored_table, message.tables_in_flight))
         for each in in_flight:
             if each.rule_count != rules:
                 raise CheckpointError(
@@ -290,8 +290,8 @@ class Climb:
             average=_rows(message.average, rules),
             steps=message.steps,
             last_split=message.last_split,
-            stalled_steps=message.resting,
-            completed_steps=message.completed,
+            stalled_steps=message.stalled_steps,
+            completed_steps=message.completed_steps,
             tables_in_flight=in_flight,
         )
 

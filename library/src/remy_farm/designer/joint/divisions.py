@@ -45,7 +45,7 @@ def trials_of_most_used(table: RuleTable, outcome: evaluation_pb2.EvaluationOutc
     return tuple(trial for trial in trials if trial.thresholds)
 
 
-def restored_trials(messages: Iterable[checkpoint_pb2.TrialDivision], table: RuleTable) -> Trials:
+def restored_trials(messages: Iterable[checkpoint_pb2.SplitOnTrial], table: RuleTable) -> Trials:
     """Reads the trials in a checkpoint. Raises CheckpointError unless `table` can be split so."""
     trials = tuple(Split.of(message.rule, message.thresholds) for message in messages)
     rules = [trial.rule for trial in trials]

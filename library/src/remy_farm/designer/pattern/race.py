@@ -82,13 +82,13 @@ _CLEAR_SPECIMENS = 16
 
 
 @dataclass(frozen=True)
-class Runner(CheckpointValue):
+class RaceCandidate(CheckpointValue):
     """A candidate that is still in the race."""
 
-    message = checkpoint_pb2.Runner
+    message = checkpoint_pb2.RaceCandidate
 
     #: Number of the candidate in the race.
-    candidate: int
+    number: int
     #: Score minus the unchanged table's, on each specimen on which all candidates have a score.
     differences: tuple[float, ...] = ()
 
@@ -116,12 +116,12 @@ class Race(CheckpointValue):
     #: Specimens so far.
     specimens: int = 0
     #: The remaining candidates.
-    runners: tuple[Runner, ...] = ()
+    candidates: tuple[RaceCandidate, ...] = ()
 
     @classmethod
-    def between(cls, candidates: int) -> Race:
+    def of(cls, candidates: int) -> Race:
         """Returns a race between `candidates` candidates, before its first round."""
-        return cls(runners=tuple(Runner(number) for number in range(candidates)))
+        return cls(candidates=tuple(RaceCandidate(number) for number in range(candidates)))
 
     def next_specimens(self, search: spec_pb2.PatternSearch) -> int:
         """Returns the number of specimens of the next round."""
@@ -131,25 +131,25 @@ class Race(CheckpointValue):
     def after_round(self, scores: Sequence[Sequence[float | None]]) -> Race:
         """Returns the race after a round.
 
-        `scores` holds scores by specimen: one row for the unchanged table, then one per runner.
+        `scores` holds scores by specimen: one row for the unchanged table, then one per candidate.
         """
         unchanged, *rows = scoring.paired(scores)
-        runners = tuple(
+        candidates = tuple(
             replace(
-                runner,
+                candidate,
                 differences=(
-                    *runner.differences,
+                    *candidate.differences,
                     *(new - old for old, new in zip(unchanged, row, strict=True)),
                 ),
             )
-            for runner, row in zip(self.runners, rows, strict=True)
+            for candidate, row in zip(self.candidates, rows, strict=True)
         )
-        return Race(self.specimens + len(scores[0]), _remaining(runners))
+        return Race(self.specimens + len(scores[0]), _remaining(candidates))
 
-    def leader(self) -> Runner | None:
-        """Returns the first runner with the largest gain; None if no runner has a gain."""
-        with_gain = [(runner.gain, runner) for runner in self.runners]
-        gains = [(gain.mean, runner) for gain, runner in with_gain if gain is not None]
+    def leader(self) -> RaceCandidate | None:
+        """Returns the first candidate with the largest gain; None if no candidate has a gain."""
+        with_gain = [(candidate.gain, candidate) for candidate in self.candidates]
+        gains = [(gain.mean, candidate) for gain, candidate in with_gain if gain is not None]
         return max(gains, key=lambda pair: pair[0])[1] if gains else None
 
     def is_over(self, search: spec_pb2.PatternSearch) -> bool:
@@ -160,9 +160,9 @@ class Race(CheckpointValue):
             and self.specimens >= _CLEAR_SPECIMENS
             and leader.has_gained(_CLEAR_MARGIN)
         )
-        return not self.runners or is_clear or self.specimens >= search.race_specimens
+        return not self.candidates or is_clear or self.specimens >= search.race_specimens
 
-    def winner(self) -> Runner | None:
+    def winner(self) -> RaceCandidate | None:
         """Returns the leader of a finished race if its gain is significant; None otherwise."""
         leader = self.leader()
         return leader if leader is not None and leader.has_gained(_MARGIN) else None
@@ -170,25 +170,30 @@ class Race(CheckpointValue):
     @classmethod
     def from_message(cls, message: checkpoint_pb2.Race) -> Race:
         """Reads what `to_message` wrote."""
-        runners = tuple(Runner(**scalar_fields(runner)) for runner in message.runners)
-        return cls(message.specimens, runners)
+        candidates = tuple(
+            RaceCandidate(**scalar_fields(candidate)) for candidate in message.candidates
+        )
+        return cls(message.specimens, candidates)
 
 
-def _remaining(runners: Sequence[Runner]) -> tuple[Runner, ...]:
-    """Returns the runners that stay in the race: at most the better half, in order of their gain.
+def _remaining(candidates: Sequence[RaceCandidate]) -> tuple[RaceCandidate, ...]:
+    """Returns the candidates that stay in the race: at most the better half, ordered by gain.
 
-    A runner stays if its gain, plus `_DROP_MARGIN` standard errors, reaches the leader's and zero.
+    A candidate stays if its gain, plus `_DROP_MARGIN` standard errors, reaches the leader's gain
+    and zero.
     """
-    gains = [runner.gain for runner in runners]
+    gains = [candidate.gain for candidate in candidates]
     if any(gain is None or not gain.HasField("standard_error") for gain in gains):
-        return tuple(runners)
-    measured = [(gain, runner) for gain, runner in zip(gains, runners, strict=True) if gain]
+        return tuple(candidates)
+    measured = [
+        (gain, candidate) for gain, candidate in zip(gains, candidates, strict=True) if gain
+    ]
     target = max([0.0, *(gain.mean for gain, _ in measured)])
-    candidates = [
-        (gain.mean, runner)
-        for gain, runner in measured
+    staying = [
+        (gain.mean, candidate)
+        for gain, candidate in measured
         if gain.mean + _DROP_MARGIN * gain.standard_error >= target
     ]
-    candidates.sort(key=lambda pair: -pair[0])
-    half = (len(runners) + 1) // 2
-    return tuple(runner for _, runner in candidates[:half])
+    staying.sort(key=lambda pair: -pair[0])
+    half = (len(candidates) + 1) // 2
+    return tuple(candidate for _, candidate in staying[:half])

@@ -107,12 +107,12 @@ class PatternState(ValidatedState):
 
     def _is_sound(self) -> bool:
         rules = self.current.table.rule_count
-        runs = bool(self.race.runners)
+        runs = bool(self.race.candidates)
         match self.purpose:
             case progress_pb2.STEP_PURPOSE_IMPROVE:
                 is_possible = bool(self.queue) and runs
             case progress_pb2.STEP_PURPOSE_TRY_SPLITS:
-                numbers = [runner.candidate for runner in self.race.runners]
+                numbers = [candidate.number for candidate in self.race.candidates]
                 is_possible = runs and max(numbers) < len(self.splits)
             case _:
                 is_possible = self.purpose in PatternStrategy.steps
@@ -150,7 +150,7 @@ def _start_race(strategy: PatternStrategy, state: PatternState) -> PatternState:
     return replace(
         state,
         purpose=progress_pb2.STEP_PURPOSE_IMPROVE,
-        race=Race.between(len(_candidate_actions(strategy, state))),
+        race=Race.of(len(_candidate_actions(strategy, state))),
         races=state.races + 1,
         visit_races=state.visit_races + 1,
     )
@@ -222,7 +222,7 @@ class RaceRound(Step["PatternStrategy", PatternState]):
             *self.path(state),
             race.specimens,
             table=table,
-            candidates=[actions.unchanged(), *(candidates[one.candidate] for one in race.runners)],
+            candidates=[actions.unchanged(), *(candidates[one.number] for one in race.candidates)],
             specimens=race.next_specimens(strategy.search),
         )
 
@@ -262,7 +262,7 @@ class Polish(RaceRound):
         winner = state.race.winner()
         if winner is None:
             return (_after_race(strategy, state, None),)
-        rule, action = state.queue[0], _candidate_actions(strategy, state)[winner.candidate]
+        rule, action = state.queue[0], _candidate_actions(strategy, state)[winner.number]
         improved = progress_pb2.RuleImproved(
             rule=rule,
             before=action_message(state.current.table.action(rule)),
@@ -299,7 +299,7 @@ class ProposeSplits(UsageStep["PatternStrategy", PatternState]):
         )
         if not splits:
             return (replace(state, purpose=progress_pb2.STEP_PURPOSE_COUNT_USES),)
-        purpose, race = progress_pb2.STEP_PURPOSE_TRY_SPLITS, Race.between(len(splits))
+        purpose, race = progress_pb2.STEP_PURPOSE_TRY_SPLITS, Race.of(len(splits))
         return (replace(state, purpose=purpose, splits=splits, race=race),)
 
 
@@ -324,7 +324,7 @@ class TrySplits(RaceRound):
         winner = state.race.leader()
         if winner is None or not winner.has_gained(0.0):
             return (after,)
-        trial = state.splits[winner.candidate]
+        trial = state.splits[winner.number]
         current = trial.applied(state.current, strategy.search.first_step)
         after = replace(after, current=current, epochs_since_split=0)
         return after, trial.split.event(current.table)
@@ -382,7 +382,7 @@ class PatternStrategy(ValidatingStrategy[PatternState]):
         state = super().restore_state(message)
         if state.purpose == progress_pb2.STEP_PURPOSE_IMPROVE:
             actions = len(_candidate_actions(self, state))
-            if any(runner.candidate >= actions for runner in state.race.runners):
+            if any(candidate.number >= actions for candidate in state.race.candidates):
                 raise CheckpointError(
                     f"the checkpoint holds a race between more than the {actions} possible actions"
                 )
