@@ -48,7 +48,9 @@ FAST = ("elements", "network", "senders", "transports")
 #: are rarely used on the page.
 SLOW = {
     *("clock", "description", "flow_lengths", "link_conditions", "link_description"),
-    *("omniscient", "opportunities", "queues", "traffic", "transport"),
+    *("live_simulation", "loss_recovery", "network", "newreno_recovery", "ns2_recovery"),
+    *("omniscient", "opportunities", "queues", "results", "tcp", "topology", "traffic"),
+    *("traffic_switch", "transport"),
     *("fair_queueing", "fq_codel", "link_driver", "ns2_endpoint", "red", "xcp_router"),
 }
 

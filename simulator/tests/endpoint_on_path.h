@@ -12,8 +12,8 @@
 
 namespace remy {
 
-// An endpoint alone on a path: a link of a rate with room for some packets before it, and a delay
-// both ways. Tests say which transmissions and which ACKs are lost.
+// Runs one endpoint on a path: a link with a finite buffer, and half the RTT in each direction. A
+// test says which transmissions and which ACKs are lost.
 class EndpointOnPath final : public PacketSink {
  public:
   static constexpr double kNever = Endpoint::kNever;
@@ -25,10 +25,10 @@ class EndpointOnPath final : public PacketSink {
   std::size_t buffer_packets = 1'000'000;
   std::function<bool(const Segment&)> loses;
   std::function<bool(const Segment&, const AckContent&)> loses_ack;
-  // Later than others, by this: it may be overtaken.
+  // Extra delay of a transmission, which others may overtake.
   std::function<double(const Segment&)> delays_ms;
 
-  bool keeps_record = true;  // of what was sent, and when
+  bool keeps_record = true;  // fills sent and sent_ms
   std::vector<Segment> sent;
   std::vector<double> sent_ms;
   std::uint64_t dropped = 0;
@@ -38,10 +38,10 @@ class EndpointOnPath final : public PacketSink {
     endpoint_.switch_on(packets, now_ms, *this);
   }
 
-  // False if nothing will happen any more.
+  // Handles the next event until `until_ms`. Returns false if there is none.
   bool step(double until_ms = kNever) {
     const auto data =
-        delays_ms ? std::ranges::min_element(data_, {}, &Flying::arrives_ms) : data_.begin();
+        delays_ms ? std::ranges::min_element(data_, {}, &InFlight::arrives_ms) : data_.begin();
     const double data_ms = data == data_.end() ? kNever : data->arrives_ms;
     const double ack_ms = acks_.empty() ? kNever : acks_.front().arrives_ms;
     const double next =
@@ -74,7 +74,7 @@ class EndpointOnPath final : public PacketSink {
     while (step(until_ms)) {
     }
   }
-  // Until all packets of the on period are acknowledged, or a time.
+  // Runs until all packets of the on period are acknowledged, or until a time.
   void run_to_the_end(double until_ms) {
     while (!endpoint_.is_done() && step(until_ms)) {
     }
@@ -104,7 +104,7 @@ class EndpointOnPath final : public PacketSink {
   }
 
  private:
-  struct Flying {
+  struct InFlight {
     double arrives_ms;
     Segment segment;
   };
@@ -123,7 +123,7 @@ class EndpointOnPath final : public PacketSink {
   Endpoint& endpoint_;
   double rtt_ms_;
   double busy_until_ms_ = 0;
-  std::deque<Flying> data_;
+  std::deque<InFlight> data_;
   std::deque<Returning> acks_;
 };
 

@@ -23,7 +23,7 @@ std::string describe(const NetworkDescription& network) {
   return text;
 }
 
-// Every sample has finite numbers in bounds; times only grow.
+// Checks that the numbers of each sample are finite and in bounds, and that times increase.
 class BoundsChecker : public Recorder {
  public:
   void sample(double now_ms, std::span<const SenderSample> senders,
@@ -46,7 +46,7 @@ class BoundsChecker : public Recorder {
 
 class AnyNetwork : public testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(AnyNetwork, LosesNoCountOfItsPackets) {
+TEST_P(AnyNetwork, AccountsForEveryPacket) {
   RandomNetwork random(GetParam());
   const CompiledTable table = random.random().table();
   const NetworkDescription network = random.network();
@@ -86,7 +86,7 @@ TEST_P(AnyNetwork, LosesNoCountOfItsPackets) {
   EXPECT_EQ(left, ended);
 }
 
-TEST_P(AnyNetwork, IsTheSameTwice) {
+TEST_P(AnyNetwork, IsDeterministic) {
   RandomNetwork random(GetParam());
   const CompiledTable table = random.random().table();
   const NetworkDescription network = random.network();
@@ -100,7 +100,7 @@ TEST_P(AnyNetwork, IsTheSameTwice) {
 
 // Whatever the rules, where a few packets may wait: those of scale-free tables are in units of the
 // pace that they measure, which is their own where nothing else is slower.
-TEST_P(AnyNetwork, KeepsDeliveringWhatATableSendsOverTcp) {
+TEST_P(AnyNetwork, KeepsDeliveringPacketsOfATableOverTcp) {
   RandomCase random(GetParam() + 20'000);
   const CompiledTable table = random.table(Rules::kScaleFree);
   NetworkDescription network;
@@ -123,8 +123,8 @@ TEST_P(AnyNetwork, KeepsDeliveringWhatATableSendsOverTcp) {
       << " packets, loss " << link.loss_probability;
 }
 
-// One flow a sender, on TCP: loss, queues and others may delay it, but nothing may end it.
-TEST_P(AnyNetwork, CompletesEveryFlowByPackets) {
+// One flow per sender over TCP, which losses, queues and other senders may delay but not stop.
+TEST_P(AnyNetwork, CompletesEveryFlow) {
   RandomNetwork random(GetParam() + 10'000);
   const CompiledTable table = random.random().table();
   NetworkDescription network = random.network();
@@ -148,7 +148,7 @@ TEST_P(AnyNetwork, CompletesEveryFlowByPackets) {
   for (std::size_t i = 0; i < results.senders.size(); ++i) {
     const NetworkSenderResults& sender = results.senders[i];
     ASSERT_EQ(sender.flows.size(), 1U) << i;
-    // All of it was handed on, and once.
+    // Each packet is delivered exactly once.
     EXPECT_EQ(sender.endpoint.packets_in_order, sender.flows[0].packets) << i;
     EXPECT_NEAR(sender.traffic.on_ms, sender.flows[0].time_ms, 1e-6) << i;
   }

@@ -94,7 +94,7 @@ SenderDescription sender_of(const char* protocol, const Traffic& traffic) {
 const Traffic kAlwaysOn = {ExponentialTime{1e12}, 1e-3};
 
 // (2 - 2^(1-n)) / n of the link at a duty of 1/2.
-TEST(Omniscient, SharesAtOnceWithThoseWhoAreOn) {
+TEST(Omniscient, SharesTheLinkEquallyAtAllTimes) {
   for (const std::uint32_t count : {1U, 2U, 3U, 5U, 11U}) {
     NetworkDescription network = one_link(1.5, 150);
     network.senders.assign(count, sender_of("omniscient", {ExponentialTime{1000}, 1000}));
@@ -112,7 +112,7 @@ TEST(Omniscient, SharesAtOnceWithThoseWhoAreOn) {
   }
 }
 
-TEST(Omniscient, FlowsByPacketsTakeTheirShareAndAnRtt) {
+TEST(Omniscient, FlowOfPacketsTakesItsShareOfTheLinkAndOneRtt) {
   NetworkDescription network = one_link(2, 50);
   network.senders.assign(1, sender_of("omniscient", {ExponentialBytes{1e5}, 100}));
   const NetworkResults results = run_network(network, {}, 1e5, 1);
@@ -131,7 +131,7 @@ std::string refusal(const NetworkDescription& network) {
   return "";
 }
 
-TEST(Network, WhatCannotRunIsRefusedInOneSentence) {
+TEST(Network, RefusesNetworksThatCannotBeSimulated) {
   NetworkDescription good = one_link(1, 100);
   good.senders = {sender_of("newreno", kAlwaysOn), sender_of("cubic", kAlwaysOn)};
   ASSERT_EQ(refusal(good), "");
@@ -213,7 +213,7 @@ TEST(Network, WhatCannotRunIsRefusedInOneSentence) {
               }).starts_with("senders[0] is omniscient, which is computed for a network of one "));
 }
 
-TEST(Network, PacketsThatOthersOvertakeLookLostToTcpAndAreNot) {
+TEST(Network, TcpRetransmitsReorderedPacketsWithoutNeed) {
   NetworkDescription network = one_link(1, 50);
   network.senders = {sender_of("newreno", kAlwaysOn)};
   const NetworkResults in_order = run_network(network, {}, 20'000, 1);
@@ -232,7 +232,7 @@ TEST(Network, PacketsThatOthersOvertakeLookLostToTcpAndAreNot) {
             in_order.senders[0].throughput_packets * 9 / 10);
 }
 
-TEST(Network, DatagramsThatAreOvertakenCountWhenTheyCome) {
+TEST(Network, ReorderedDatagramsCountWhenTheyArrive) {
   const CompiledTable table = RuleTable::single_rule({Signal::kSendEwma}, {0, 20, 0});
   NetworkDescription network = one_link(1, 50);
   SenderDescription sender = sender_of("", kAlwaysOn);
@@ -254,7 +254,7 @@ TEST(Network, DatagramsThatAreOvertakenCountWhenTheyCome) {
 
 // Arun, Alizadeh and Balakrishnan, SIGCOMM 2022: whose smallest RTT is off by a millisecond takes
 // it for a queue.
-TEST(Network, ASenderWhoseSmallestRttIsOffGivesWay) {
+TEST(Network, SenderWithATooSmallMinimumRttGetsLess) {
   NetworkDescription network = one_link(4, 32);
   network.senders = {sender_of("vegas", kAlwaysOn), sender_of("vegas", kAlwaysOn)};
   const auto throughput = [&network] {
@@ -281,7 +281,7 @@ class SampleCounter : public Recorder {
   std::size_t longest_queue = 0;
 };
 
-TEST(Network, RecordsItsStateInEqualSteps) {
+TEST(Network, RecordsItsStateAtEqualIntervals) {
   const CompiledTable table = RuleTable::single_rule({Signal::kSendEwma}, {0, 60, 0});
   NetworkDescription network = one_link(1, 50);
   network.links[0].buffer_packets = 5;
@@ -313,7 +313,7 @@ TEST(Network, RecordsItsStateInEqualSteps) {
 }
 
 // A window of one packet: each RTT is what its way takes, and no more.
-TEST(Network, WaysTakeTheTimeOfTheirLinksAndDelays) {
+TEST(Network, RttIsTheSumOfTheRoutesDelaysAndTransmissions) {
   const CompiledTable table = RuleTable::single_rule({Signal::kSendEwma}, {0, 1, 0});
   NetworkDescription network = one_link(1, 10);
   network.links.push_back(network.links[0]);
@@ -367,7 +367,7 @@ TEST(Network, LossOnEachLinkIsIndependent) {
   EXPECT_EQ(results.links[0].lost + results.links[1].lost, traffic.packets_lost);
 }
 
-TEST(Network, CompletionTimesAreSummarized) {
+TEST(Network, SummarizesCompletionTimes) {
   EXPECT_EQ(summarize({}).flows, 0U);
   std::vector<FlowCompletion> flows;
   for (int i = 200; i > 0; --i) {
@@ -380,7 +380,7 @@ TEST(Network, CompletionTimesAreSummarized) {
   EXPECT_EQ(summary.percentile_99_ms, 198);
 }
 
-TEST(Network, IsInterruptedFromOutside) {
+TEST(Network, CanBeInterrupted) {
   NetworkDescription network = one_link(1, 100);
   network.senders = {sender_of("newreno", kAlwaysOn)};
   Interruption limit(nullptr, 10'000);

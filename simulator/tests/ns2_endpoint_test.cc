@@ -7,7 +7,7 @@
 namespace remy {
 namespace {
 
-// One rule: always this window and pacing.
+// A table of one rule: a constant window and intersend time.
 CompiledTable fixed_rule(double window, double intersend_ms) {
   return RuleTable({Signal::kRttRatio}, {Node{{}, {0, window, intersend_ms}}});
 }
@@ -34,7 +34,7 @@ struct Ns2EndpointTest : testing::Test {
   CompiledTable table;
 };
 
-TEST_F(Ns2EndpointTest, SendsAWindowByTheRule) {
+TEST_F(Ns2EndpointTest, SendsTheWindowOfTheRule) {
   const auto sender = endpoint();
   EndpointOnPath path(*sender);
   path.switch_on(std::nullopt);
@@ -47,8 +47,8 @@ TEST_F(Ns2EndpointTest, SendsAWindowByTheRule) {
   EXPECT_EQ(path.sent.size(), 110U);
 }
 
-// A packet beyond it shows that one is missing: it leaves at once, ahead of new data.
-TEST_F(Ns2EndpointTest, WhatIsMissingIsSentAgainWithoutWaitingForThree) {
+// A packet beyond a missing one shows the gap: the missing packet is sent at once, before new data.
+TEST_F(Ns2EndpointTest, RetransmitsAtTheFirstPacketBeyondAGap) {
   const auto sender = endpoint();
   EndpointOnPath path(*sender);
   path.loses = [](const Segment& segment) { return segment.transmission_number == 3; };
@@ -60,24 +60,23 @@ TEST_F(Ns2EndpointTest, WhatIsMissingIsSentAgainWithoutWaitingForThree) {
   EXPECT_EQ(sender->pace().window_packets, 10);
 }
 
-// The repetition is lost, too: only a timeout shows that, at least 0.2 s after the cumulative ACK
-// last moved, and twice as long each time; the window goes on meanwhile.
-TEST_F(Ns2EndpointTest, ALostRepetitionWaitsForATimeoutThatDoubles) {
+// The retransmission is lost, too. Only a timeout finds that, at least 0.2 s after the cumulative
+// ACK last advanced, then twice as long each time. New packets are sent meanwhile.
+TEST_F(Ns2EndpointTest, LostRetransmissionWaitsForATimeoutThatDoubles) {
   const auto sender = endpoint();
   EndpointOnPath path(*sender);
   int copies = 0;
   path.loses = [&copies](const Segment& segment) { return segment.sequence == 3 && ++copies <= 4; };
   path.switch_on(std::nullopt);
   path.run_until(2000);
-  // Packet 2 was acknowledged at 102 ms. After the two samples before, of 100 ms, RTTVAR is 50 ms *
-  // 3/4, and RTO = 100 + 4 * RTTVAR = 250 ms; then 400 ms, twice the least, as ACKs compute it
-  // afresh.
+  // Packet 2 is acknowledged at 102 ms. After two samples of 100 ms, RTTVAR is 50 ms * 3/4 and RTO
+  // = 100 + 4 * RTTVAR = 250 ms. ACKs then compute it anew, and it is 400 ms, twice the minimum.
   EXPECT_EQ(times_of(path, 3), (std::vector<double>{3, 104, 352, 752, 1152}));
   EXPECT_EQ(sender->results().timeouts, 3U);
   EXPECT_GT(sender->results().packets_received, 150U);
 }
 
-TEST_F(Ns2EndpointTest, WithoutAnyAckTheTimeoutGrowsWithoutCeiling) {
+TEST_F(Ns2EndpointTest, TimeoutDoublesWithoutLimitIfNoAckArrives) {
   const auto sender = endpoint();
   EndpointOnPath path(*sender);
   path.loses = [](const Segment&) { return true; };
@@ -87,22 +86,22 @@ TEST_F(Ns2EndpointTest, WithoutAnyAckTheTimeoutGrowsWithoutCeiling) {
             (std::vector<double>{0, 1000, 3000, 7000, 15000, 31000, 63000, 127000}));
 }
 
-// The ACK that moves what is acknowledged starts the timer with the timeout as it stands, doubled;
-// computed afresh from that ACK, the timeout counts from the next expiry on.
-TEST_F(Ns2EndpointTest, TheFirstAckAfterTimeoutsStartsTheTimerWithTheDoubledTimeout) {
+// The ACK of new data restarts the timer with the doubled timeout. The timeout that its sample
+// yields applies from the next expiry on.
+TEST_F(Ns2EndpointTest, FirstAckAfterTimeoutsRestartsTheTimerWithTheDoubledTimeout) {
   const auto sender = endpoint();
   EndpointOnPath path(*sender);
-  // All are lost but the second repetition of packet 0.
+  // All packets are lost but the second retransmission of packet 0.
   path.loses = [](const Segment& segment) { return segment.transmission_number != 11; };
   path.switch_on(std::nullopt);
   path.run_until(9000);
   EXPECT_EQ(times_of(path, 0), (std::vector<double>{0, 1000, 3000}));
-  // Acknowledged at 3100 ms, the timeout being 4000 ms; by its sample it is 300 ms.
+  // The ACK arrives at 3100 ms, when the timeout is 4000 ms; its sample yields 300 ms.
   EXPECT_EQ(times_of(path, 1), (std::vector<double>{1, 7100, 7700, 8900}));
 }
 
-// By how many whole seconds a sample is off counts alone: RTTs of 100 and 220 ms in turn leave the
-// variation to fade, and the timeout at 100 ms above what is smoothed.
+// Only whole seconds of a sample's distance count: with RTTs of 100 and 220 ms in turn RTTVAR
+// decays, and the timeout is 100 ms above the smoothed RTT.
 TEST_F(Ns2EndpointTest, RttsThatDifferByLessThanASecondDoNotRaiseTheTimeout) {
   table = fixed_rule(1, 1);
   const auto sender = endpoint();
@@ -115,13 +114,13 @@ TEST_F(Ns2EndpointTest, RttsThatDifferByLessThanASecondDoNotRaiseTheTimeout) {
   path.run_until(100'000);
   const std::vector<double> times = times_of(path, 200);
   ASSERT_EQ(times.size(), 2U);
-  // The timer runs from the ACK before on, by the samples before it, of which the last was 100 ms:
-  // smoothed are 156 ms, 7/8 * (7/8 * 156 + 220/8) + 100/8.
+  // The timer was restarted by the ACK before, with the samples before it, the last of which was
+  // 100 ms: SRTT is 156 ms, 7/8 * (7/8 * 156 + 220/8) + 100/8.
   EXPECT_NEAR(times[1] - times[0], 156 + 100, 1e-6);
 }
 
-// A timeout moves neither the next opportunity to send nor takes from what waits for it.
-TEST_F(Ns2EndpointTest, WhatATimeoutSendsStillWaitsToBeSentAgain) {
+// A timeout neither changes the next send opportunity nor the packets that wait for it.
+TEST_F(Ns2EndpointTest, PacketSentByATimeoutStillWaitsForItsRetransmission) {
   table = fixed_rule(10, 1900);
   const auto sender = endpoint();
   EndpointOnPath path(*sender, 150);
@@ -129,15 +128,17 @@ TEST_F(Ns2EndpointTest, WhatATimeoutSendsStillWaitsToBeSentAgain) {
   path.loses = [&copies](const Segment& segment) { return segment.sequence == 1 && ++copies <= 3; };
   path.switch_on(std::nullopt);
   path.run_until(7000);
-  // RTO = 150 + 4 * 75 ms, doubled twice. The ACK of packet 2 at 3950 ms shows that 1 is missing.
+  // RTO = 150 + 4 * 75 ms, doubled twice. The ACK of packet 2 at 3950 ms shows that packet 1 is
+  // missing.
   EXPECT_EQ(times_of(path, 2), (std::vector<double>{3800}));
   EXPECT_EQ(times_of(path, 1), (std::vector<double>{1900, 2350, 3250, 5050, 6950}));
-  // The timer also ran out 1000 ms after the first ACK, with nothing under way.
+  // The timer also expired 1000 ms after the first ACK, with nothing in flight.
   EXPECT_EQ(sender->results().timeouts, 3U);
 }
 
-// What is under way or missing outlasts an off period: it fills the next window, and is repaired.
-TEST_F(Ns2EndpointTest, TheNextOnPeriodFindsTheWindowFull) {
+// Packets in flight or missing outlast an off period: they fill the next window, and are
+// retransmitted.
+TEST_F(Ns2EndpointTest, NextOnPeriodStartsWithAFullWindow) {
   const auto sender = endpoint();
   EndpointOnPath path(*sender);
   path.loses = [](const Segment& segment) { return segment.transmission_number == 8; };
@@ -152,7 +153,7 @@ TEST_F(Ns2EndpointTest, TheNextOnPeriodFindsTheWindowFull) {
   EXPECT_EQ(times_of(path, 8), (std::vector<double>{8, 109}));
 }
 
-TEST_F(Ns2EndpointTest, OffSendsNoNewDataButRepairs) {
+TEST_F(Ns2EndpointTest, OffPeriodSendsRetransmissionsButNoNewData) {
   const auto sender = endpoint();
   EndpointOnPath path(*sender);
   path.loses = [](const Segment& segment) { return segment.transmission_number == 8; };
@@ -164,13 +165,13 @@ TEST_F(Ns2EndpointTest, OffSendsNoNewDataButRepairs) {
   EXPECT_EQ(sender->results().packets_in_order, 10U);
 }
 
-TEST_F(Ns2EndpointTest, AFlowEndsWhenAllIsAcknowledgedInOrder) {
+TEST_F(Ns2EndpointTest, FlowEndsWhenAllPacketsAreAcknowledgedInOrder) {
   const auto sender = endpoint();
   EndpointOnPath path(*sender);
   path.loses = [](const Segment& segment) { return segment.transmission_number == 11; };
   path.switch_on(12);
   path.run_to_the_end(1e6);
-  // Nothing comes behind the last packet: a timeout repairs it, 200 ms after 200 ms.
+  // No packet follows the last one: a timeout retransmits it, 200 ms after 200 ms.
   EXPECT_EQ(sender->results().timeouts, 1U);
   EXPECT_EQ(path.now_ms, 500);
 }

@@ -71,7 +71,7 @@ class SlowScoreboard {
 // scoreboards, and what the receiver has, stay the same.
 class AgainstTheSlowScoreboard : public testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(AgainstTheSlowScoreboard, SaysTheSame) {
+TEST_P(AgainstTheSlowScoreboard, HasTheSameState) {
   std::uint64_t draws = 0;
   const auto chance = [&draws](double probability) {
     return unit_interval(random_bits(GetParam(), draws++)) < probability;
@@ -157,7 +157,7 @@ TEST_P(AgainstTheSlowScoreboard, SaysTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, AgainstTheSlowScoreboard, testing::Range<std::uint64_t>(0, 60));
 
-TEST(ScoreboardTest, ByDistanceALossNeedsNoOthersBetween) {
+TEST(ScoreboardTest, LossByDistanceNeedsNoSackedPacketsBetween) {
   Scoreboard scoreboard;
   for (int i = 0; i < 10; ++i) {
     scoreboard.send();

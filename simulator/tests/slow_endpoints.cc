@@ -16,7 +16,7 @@ namespace {
 constexpr double kNever = Endpoint::kNever;
 constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
 
-// RFC 6298, with the names it has there.
+// RFC 6298, with its names.
 class SlowTimer {
  public:
   double initial_ms = 1000;
@@ -25,7 +25,7 @@ class SlowTimer {
   double g_ms = 1;
   bool is_minimum_of_variation = false;
   bool damps_decreases = false;
-  double unit_ms = 0;  // 0: a sample's distance counts as it is
+  double unit_ms = 0;  // rounds down a sample's distance; 0: does not
 
   void forget() {
     srtt = rttvar = 0;
@@ -63,17 +63,17 @@ class SlowTimer {
   double expires_ms = kNever;
 };
 
-// What came, out of order or not, and the blocks that are reported of it (RFC 2018).
+// The packets that have arrived, and the blocks that are reported of them (RFC 2018).
 class SlowReceiver {
  public:
-  std::uint64_t next = 0;  // all before are here
+  std::uint64_t next = 0;  // all packets before it have arrived
 
   void forget(std::uint64_t from) {
     next = from;
     here_.clear();
     newest_.clear();
   }
-  // By how many the packets in order have grown.
+  // Returns by how many the packets in order have grown.
   std::uint64_t add(std::uint64_t packet) {
     if (packet < next || here_.contains(packet)) {
       return 0;
@@ -83,7 +83,7 @@ class SlowReceiver {
     for (; here_.contains(next); ++next) {
       here_.erase(next);
     }
-    // One packet stands for each block, the newest first.
+    // Represents each block by one of its packets, most recent first.
     newest_.push_front(packet);
     std::list<std::uint64_t> kept;
     for (const std::uint64_t each : newest_) {
@@ -118,7 +118,7 @@ class SlowReceiver {
   std::list<std::uint64_t> newest_;
 };
 
-// A RemyCC as a controller.
+// A RemyCC as a congestion controller.
 class SlowRemy final : public CongestionController {
  public:
   SlowRemy(const CompiledTable& table) : remy_(table) {}
@@ -146,9 +146,9 @@ class SlowRemy final : public CongestionController {
 };
 
 // TCP as transports/tcp_sender.h describes it, of the variants "rfc", "newreno" and "linux".
-class SlowTransport final : public Endpoint {
+class SlowTcp final : public Endpoint {
  public:
-  SlowTransport(const Chosen& chosen, EndpointSetting setting)
+  SlowTcp(const Chosen& chosen, EndpointSetting setting)
       : has_sack_(chosen.variant() != "newreno"),
         is_linux_(chosen.variant() == "linux"),
         keeps_state_(chosen["keep_state"] != 0),
@@ -168,7 +168,7 @@ class SlowTransport final : public Endpoint {
 
   void switch_on(std::optional<std::uint64_t> packets, double now_ms, PacketSink& sink) override {
     if (!was_on_ || !keeps_state_) {
-      // A new connection, for which nothing that was sent before exists.
+      // A new connection, which ignores packets that were sent before.
       outstanding_.clear();
       connection_ = recovery_end_ = next_;
       receiver_.forget(next_);
@@ -266,7 +266,7 @@ class SlowTransport final : public Endpoint {
       state_ = State::kOpen;
       must_repeat_ = is_reducing_ = false;
       duplicates_ = 0;
-      // A packet that was lost while it was on.
+      // A packet that was lost during the on period.
       if (!outstanding_.empty() && outstanding_.begin()->second.was_lost) {
         begin_recovery();
         must_repeat_ = outstanding_.begin()->second.lost;
@@ -334,7 +334,7 @@ class SlowTransport final : public Endpoint {
     DeliverySnapshot state;
     std::uint64_t transmission_number = 0;
     bool received = false;
-    bool lost = false;      // and waits to be sent again
+    bool lost = false;      // and not retransmitted yet
     bool was_lost = false;  // ever
     bool is_repetition = false;
   };
@@ -416,7 +416,7 @@ class SlowTransport final : public Endpoint {
   }
 
   void find_losses(std::uint64_t in_flight_before, double now_ms) {
-    // RFC 6675, IsLost: three that were received lie beyond.
+    // RFC 6675, IsLost(): three received packets lie beyond.
     std::uint64_t beyond = 0;
     std::vector<Outstanding*> found;
     for (auto each = outstanding_.rbegin(); each != outstanding_.rend(); ++each) {
@@ -429,7 +429,7 @@ class SlowTransport final : public Endpoint {
     for (auto each = found.rbegin(); each != found.rend(); ++each) {
       lose(**each, in_flight_before, now_ms);
     }
-    // Repetitions that left before something that was received, in the order in which they left.
+    // Retransmissions that were sent before a received packet, in the order of transmission.
     while (is_linux_) {
       Outstanding* oldest = nullptr;
       for (auto& [packet, known] : outstanding_) {
@@ -589,7 +589,7 @@ class SlowTransport final : public Endpoint {
   bool was_on_ = false;
   bool must_repeat_ = false;
   bool is_reducing_ = false;
-  bool has_measured_ = false;  // in this connection
+  bool has_measured_ = false;  // since the connection started
   bool timed_out_before_ = false;
   bool is_first_partial_ = false;
   std::uint64_t duplicates_ = 0;
@@ -609,7 +609,7 @@ class SlowTransport final : public Endpoint {
   SlowReceiver receiver_;
 };
 
-// A RemyCC that repeats nothing.
+// A RemyCC over datagrams, without retransmission.
 class SlowDatagrams final : public Endpoint {
  public:
   explicit SlowDatagrams(const EndpointSetting& setting)
@@ -675,7 +675,7 @@ class SlowDatagrams final : public Endpoint {
   RemyController<true> remy_;
   std::uint32_t bytes_;
   double rtt_offset_ms_;
-  bool has_measured_ = false;  // in this on period
+  bool has_measured_ = false;  // since the on period started
   bool is_on_ = false;
   std::optional<std::uint64_t> flow_packets_;
   std::uint64_t begin_ = 0;
@@ -684,7 +684,7 @@ class SlowDatagrams final : public Endpoint {
   double last_send_ms_ = -kNever;
 };
 
-// A RemyCC as in ns-2: it repeats what is missing once, and what is lowest at timeouts.
+// A RemyCC as in ns-2: retransmits a missing packet once, and the first missing one at timeouts.
 class SlowNs2 final : public Endpoint {
  public:
   explicit SlowNs2(const EndpointSetting& setting)
@@ -725,7 +725,7 @@ class SlowNs2 final : public Endpoint {
     }
     highest_ = std::max(highest_, echo.sequence + 1);
     if (echo.transmission_number >= begin_) {
-      // By a clock that counts seconds, with another rounding that may be upwards.
+      // In seconds, with a random rounding of the last bit.
       const double sent_s = echo.sent_ms / 1000;
       double received_s = sent_s + (now_ms - echo.sent_ms) / 1000;
       if (scramble(echo.transmission_number + kGoldenRatio) % 8 < 3) {
@@ -785,7 +785,7 @@ class SlowNs2 final : public Endpoint {
     const bool has_room = results_.packets_sent < latest_ + remy_.window_packets();
     return has_room && (!missing_.empty() || next_ < data_end_);
   }
-  // After whatever but an expiry.
+  // After each event but a timeout.
   void plan() { opportunity_ms_ = may_send() ? last_send_ms_ + remy_.intersend_ms() : kNever; }
   void send(std::uint64_t packet, double now_ms, PacketSink& sink) {
     results_.packets_retransmitted += packet < next_ ? 1 : 0;
@@ -804,7 +804,7 @@ class SlowNs2 final : public Endpoint {
   RemyController<true> remy_;
   std::uint32_t bytes_;
   double rtt_offset_ms_;
-  bool has_measured_ = false;  // in this on period
+  bool has_measured_ = false;  // since the on period started
   SlowTimer timer_;
   std::set<std::uint64_t> missing_;
   std::uint64_t next_ = 0;
@@ -833,7 +833,7 @@ std::unique_ptr<Endpoint> slow_endpoint(const Choice& choice, EndpointSetting se
     return nullptr;
   }
   if (chosen.variant() == "rfc" || chosen.variant() == "newreno" || chosen.variant() == "linux") {
-    return std::make_unique<SlowTransport>(chosen, std::move(setting));
+    return std::make_unique<SlowTcp>(chosen, std::move(setting));
   }
   return nullptr;
 }

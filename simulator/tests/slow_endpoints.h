@@ -8,10 +8,10 @@
 
 namespace remy {
 
-// The endpoints once more, as plainly as they can be written: every packet that is not acknowledged
-// in order is kept in a map with what is known of it, and counted anew when a number is asked for.
-// None if this endpoint and variant is not written twice (those of ns-2, clocks that are noisy,
-// delayed ACKs, what repairs nothing); controllers and memories of RemyCCs are not.
+// Makes a second, simple implementation of an endpoint, which tests compare with the real one. It
+// keeps every packet that is not acknowledged in order in a map, and counts anew whenever it needs
+// a number. Null if there is none: for TCP's ns-2 variants, noisy clocks, delayed ACKs, and
+// protocols without retransmission. Congestion controllers and RemyCC memories are the real ones.
 std::unique_ptr<Endpoint> slow_endpoint(const Choice& choice, EndpointSetting setting);
 
 }  // namespace remy

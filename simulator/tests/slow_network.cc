@@ -13,9 +13,9 @@ namespace remy {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// The place of what is on its way to a link.
+// Sort key of the delay before a link.
 constexpr double kBefore = -1;
-// That of packets that are late.
+// Sort key of the delay of reordered packets.
 constexpr double kLate = std::numeric_limits<double>::infinity();
 
 }  // namespace
@@ -200,7 +200,7 @@ const std::vector<std::uint32_t>& SlowNetwork::links_of(const Segment& segment) 
   return segment.is_ack ? route.return_links : route.links;
 }
 
-// Constant, and behind the last link the route's too.
+// The constant delay behind a link; behind the last link it includes the route's.
 double SlowNetwork::delay_behind(const Segment& segment) const {
   const RouteDescription& route = senders_[segment.sender].description->route;
   const auto& links = links_of(segment);
@@ -280,7 +280,7 @@ void SlowNetwork::enqueue(const Segment& segment, bool is_delayed, double now_ms
   }
 }
 
-// The link's next deed: a transmission ends, or another is begun.
+// The link's next event: a transmission ends or starts.
 void SlowNetwork::go_on(std::size_t index, double now_ms) {
   ReferenceLink& link = links_[index];
   std::optional<Segment> departed = link.poll(now_ms, *this);
@@ -342,7 +342,7 @@ void SlowNetwork::data_arrived(SlowSender& sender, const Segment& segment, doubl
   ++sender.results.traffic.packets_received;
   double received_ms = now_ms;
   if (is_constant_return(sender)) {
-    // It was received before; this is when its ACK arrives.
+    // The packet was received before; this is when its ACK arrives.
     received_ms = now_ms - sender.description->route.return_delay_ms;
     sender.results.traffic.delay_sum_ms += now_ms - segment.sent_ms;
   }
@@ -408,7 +408,7 @@ void SlowNetwork::switch_off(SlowSender& sender, double now_ms) {
     return std::holds_alternative<Barrier>(other.description->traffic.arrivals) &&
            other.description->barrier == sender.description->barrier;
   };
-  // Nobody is on who shares the barrier, or about to be.
+  // No sender of the barrier is on or about to switch on.
   if (barrier != nullptr && std::ranges::all_of(senders_, [&](const SlowSender& other) {
         return !waits_here(other) || (!other.is_on && other.switch_ms == kNever);
       })) {

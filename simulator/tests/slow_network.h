@@ -15,9 +15,8 @@
 
 namespace remy {
 
-// The general network once more, as plainly as it can be written: everything is polled at every
-// event, for what comes first. With the slow endpoints and queues it is the yardstick for the
-// simulator that is not slow.
+// A second, simple implementation of the general network, which tests compare with the real one. It
+// polls every element for the next event.
 class SlowNetwork final : private PacketSink, private DropListener {
  public:
   SlowNetwork(const NetworkDescription& network, std::span<const CompiledTable> tables,
@@ -46,7 +45,7 @@ class SlowNetwork final : private PacketSink, private DropListener {
     double arrives_ms;
     Segment segment;
   };
-  // In the order of ties.
+  // In the order of simultaneous events.
   enum class Kind { kDeparture, kAct, kTick, kSwitch, kDelayedAck, kRelease, kArrival, kNone };
   struct Event {
     double now_ms;
@@ -84,11 +83,11 @@ class SlowNetwork final : private PacketSink, private DropListener {
   std::vector<SlowSender> senders_;
   std::vector<ReferenceLink> links_;
   std::vector<LinkResults> link_results_;
-  // By link, and the constant delay behind it.
+  // By link and the constant delay behind it.
   std::map<std::pair<std::size_t, double>, std::deque<Travelling>> travelling_;
   std::map<std::uint32_t, AckContent> acks_;
   std::uint32_t next_slot_ = 0;
-  std::size_t who_ = 0;  // whose endpoint is called
+  std::size_t who_ = 0;  // the sender whose endpoint is called
   std::deque<Segment> untold_;
   double clock_ms_ = 0;
   double share_ms_ = 0;

@@ -51,7 +51,7 @@ std::string describe(const NetworkDescription& network) {
   return text;
 }
 
-// Whole numbers, from 0 on, so that many things happen at one instant.
+// Draws whole numbers from 0 on, so that many events are simultaneous.
 void round_numbers(NetworkDescription& network, RandomCase& random) {
   for (LinkDescription& link : network.links) {
     link.rate_packets_per_ms = std::exp2(static_cast<double>(random.integer(0, 3)) - 1);
@@ -82,7 +82,7 @@ void round_numbers(NetworkDescription& network, RandomCase& random) {
   }
 }
 
-// The slow one counts every packet in flight whenever it is asked for their number.
+// Short, because the slow simulator counts all packets in flight whenever it needs their number.
 void bound_windows(NetworkDescription& network, RandomCase& random) {
   for (SenderDescription& sender : network.senders) {
     if (sender.transport.name == "tcp") {
@@ -100,7 +100,7 @@ void expect_same(const NetworkSenderResults& fast, const NetworkSenderResults& s
   EXPECT_EQ(fast.traffic.delay_sum_ms, slow.traffic.delay_sum_ms);
   EXPECT_EQ(fast.traffic.on_ms, slow.traffic.on_ms);
   EXPECT_EQ(fast.traffic.first_on_ms, slow.traffic.first_on_ms);
-  // An integral over other pieces of time.
+  // The slow simulator adds up this integral over other intervals.
   EXPECT_NEAR(fast.traffic.share_ms, slow.traffic.share_ms, 1e-6);
   EXPECT_EQ(fast.endpoint.packets_sent, slow.endpoint.packets_sent);
   EXPECT_EQ(fast.endpoint.packets_received, slow.endpoint.packets_received);
@@ -148,9 +148,9 @@ class RandomNetworks : public testing::TestWithParam<std::uint64_t> {
   }
 };
 
-TEST_P(RandomNetworks, AreSimulatedAsTheSlowOneDoes) { expect_agreement(false); }
+TEST_P(RandomNetworks, HaveTheResultsOfTheReference) { expect_agreement(false); }
 
-TEST_P(RandomNetworks, WhereMuchHappensAtOnceAreSimulatedAsTheSlowOneDoes) {
+TEST_P(RandomNetworks, WithSimultaneousEventsHaveTheResultsOfTheReference) {
   expect_agreement(true);
 }
 

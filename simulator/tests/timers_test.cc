@@ -17,7 +17,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 class TimersAgainstAMultimap : public testing::TestWithParam<std::uint32_t> {};
 
-TEST_P(TimersAgainstAMultimap, HaveTheSameFirst) {
+TEST_P(TimersAgainstAMultimap, AgreeOnTheFirst) {
   const std::uint32_t count = GetParam();
   RandomCase random(count);
   Timers timers(count);
@@ -40,7 +40,7 @@ TEST_P(TimersAgainstAMultimap, HaveTheSameFirst) {
 INSTANTIATE_TEST_SUITE_P(Counts, TimersAgainstAMultimap,
                          testing::Values(1U, 2U, 3U, 4U, 5U, 8U, 15U, 16U, 17U, 64U, 100U));
 
-TEST(Timers, AreNeverDueUntilSet) {
+TEST(Timers, AreNotDueUntilSet) {
   EXPECT_EQ(Timers(7).earliest(), kNever);
   EXPECT_EQ(Timers(0).earliest(), kNever);
 }
@@ -86,7 +86,7 @@ void expect_same_first(SendQueue& queue, const SlowQueue& model) {
 
 class SendQueueAgainstAMultimap : public testing::TestWithParam<std::uint64_t> {};
 
-TEST_P(SendQueueAgainstAMultimap, HasTheSameFirst) {
+TEST_P(SendQueueAgainstAMultimap, AgreesOnTheFirst) {
   RandomCase random(GetParam());
   auto waiters = make_waiters(random.integer(1, 20));
   SendQueue queue;
@@ -121,7 +121,7 @@ TEST_P(SendQueueAgainstAMultimap, HasTheSameFirst) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, SendQueueAgainstAMultimap, testing::Range<std::uint64_t>(0, 100));
 
-TEST(SendQueue, NobodyIsFirstOfAnEmptyQueue) {
+TEST(SendQueue, EmptyQueueHasNoFirst) {
   SendQueue queue;
   EXPECT_EQ(queue.first().due_ms, SendQueue::kNever);
   auto waiters = make_waiters(1);
@@ -129,7 +129,7 @@ TEST(SendQueue, NobodyIsFirstOfAnEmptyQueue) {
   EXPECT_EQ(queue.first().due_ms, SendQueue::kNever);
 }
 
-TEST(SendQueue, AtEqualTimesTheLowestIndexIsFirstHoweverTheyCame) {
+TEST(SendQueue, LowestIndexIsFirstAtEqualTimes) {
   auto waiters = make_waiters(3);
   SendQueue queue;
   for (const std::size_t i : {1U, 2U, 0U}) {

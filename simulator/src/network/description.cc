@@ -34,7 +34,7 @@ void validate_route(const std::vector<std::uint32_t>& links, std::size_t count,
   }
 }
 
-// Beside its route.
+// Everything but its route.
 void validate_kind(const SenderDescription& sender, const NetworkDescription& network,
                    std::size_t tables, const std::string& field) {
   const Transport& transport = find_transport(sender.transport.name);
@@ -71,7 +71,7 @@ void validate_kind(const SenderDescription& sender, const NetworkDescription& ne
   }
 }
 
-// Omniscient senders share with each other alone, and one link.
+// Omniscient senders share one link, and only with each other.
 void validate_omniscient(const NetworkDescription& network) {
   for (std::size_t i = 0; i < network.senders.size(); ++i) {
     const SenderDescription& sender = network.senders[i];

@@ -27,13 +27,13 @@ namespace remy {
 //   Clock:      read(...) gives the times of an ACK as its sender sees them; one that is not exact
 //               bunches packets and delays ACKs, too.
 //   Observer:   used(sender, controller, rule) sees every look-up.
-// Two events drive each packet: its pacing lets it leave, and it reaches the end of the path. A
-// third kind, rare, switches senders between on and off, or lets a delayed ACK leave.
+// Each packet has two events: it is sent when pacing allows, and it arrives at the end of the path.
+// Rare events switch senders on or off, or send a delayed ACK.
 template <class Controller, class Path, class Clock, class Observer>
 class Dumbbell {
  public:
-  // One controller and one schedule a sender. `observer` and `interruption`, unless it is null,
-  // must outlive the simulation.
+  // There is one controller and one schedule per sender. `observer` and `interruption`, which may
+  // be null, outlive the simulation.
   Dumbbell(const PathParameters& path, std::span<const Controller> controllers,
            std::span<const Schedule> schedules, const Clock& clock, Observer& observer,
            Interruption* interruption)
@@ -50,10 +50,9 @@ class Dumbbell {
     }
   }
 
-  // A period by bytes ends when all its packets are received or lost; none is sent again, as loss
-  // is never signalled to a RemyCC and throughput counts packets.
-  //
-  // Simulates from 0 to duration_ms, once. One result a sender. Throws Interrupted.
+  // An on period of a number of bytes ends when all its packets are received or lost. None is
+  // retransmitted, because RemyCCs learn of no loss and throughput counts packets. Simulates from 0
+  // to duration_ms, once. Returns one result per sender. Throws Interrupted.
   std::vector<SenderResults> run(double duration_ms) {
     for (Sender& sender : senders_) {
       sender.results.first_on_ms = duration_ms;
@@ -61,8 +60,8 @@ class Dumbbell {
     end_ms_ = std::nextafter(duration_ms, SendQueue::kNever);
     find_horizon();
     for (;;) {
-      // At the same instant senders act on what they know before they hear more: ACK clocking makes
-      // such coincidences common.
+      // At the same time senders act before packets arrive. ACK clocking makes such coincidences
+      // common.
       const double arrival_ms = path_.next_arrival_ms();
       const double send_ms = waiting_.first().due_ms;
       if (arrival_ms < send_ms) {
@@ -90,7 +89,7 @@ class Dumbbell {
   static constexpr double kLongAgo = -std::numeric_limits<double>::infinity();
   static constexpr std::uint64_t kDropsPerLook = 4096;
 
-  // What ends the on period that a sender is in.
+  // The event that ends the present on period.
   enum class Mode : std::uint8_t { kOff, kOnForTime, kOnForPackets };
 
   struct Sender : SendQueue::Waiter {
@@ -98,9 +97,9 @@ class Dumbbell {
       index = number;
     }
 
-    // What the window has room for.
+    // Packets that the window has room for.
     std::int32_t room() const { return static_cast<std::int32_t>(window_end - sent); }
-    // Least time until the next packet leaves: as long as all of the last bunch are worth.
+    // Least time until the next transmission: one intersend time for each packet of the last bunch.
     double intersend_ms() const {
       if constexpr (Clock::kIsExact) {
         return controller.intersend_ms();
@@ -111,14 +110,14 @@ class Dumbbell {
 
     Controller controller;
     double last_send_ms = kLongAgo;  // in this on period
-    // Packets of this on period, modulo 2^32.
+    // Counts of packets of this on period, modulo 2^32.
     std::uint32_t sent = 0;
     std::uint32_t acknowledged = 0;  // largest sequence number, plus one
-    std::uint32_t window_end = 0;    // how many may be sent
+    std::uint32_t window_end = 0;    // packets that may be sent
     FlowTag flow;
     Mode mode = Mode::kOff;
-    // Of an on period by bytes: what it has yet to see received or lost, and what
-    // results.packets_sent will be when it has sent all.
+    // Of an on period of a number of bytes: packets neither received nor lost yet, and
+    // results.packets_sent at its end.
     std::uint64_t unresolved = 0;
     std::uint64_t flow_end = 0;
     [[no_unique_address]] typename Clock::Reader reader;
@@ -129,7 +128,7 @@ class Dumbbell {
   };
 
   [[gnu::always_inline]] void packet_arrived(double now_ms) {
-    // Copied field by field, or the compiler copies the packet through memory.
+    // Copied field by field, because the compiler copies the whole packet through memory.
     const double sent_ms = path_.front().sent_ms;
     const std::uint32_t sequence = path_.front().sequence;
     const FlowTag flow = path_.front().flow;
@@ -158,7 +157,7 @@ class Dumbbell {
 
   [[gnu::noinline]] void arrived_unusually(Sender& sender, const Packet& packet, bool is_lost,
                                            double now_ms) {
-    // Nothing that an off sender learns outlasts the start of its next period.
+    // The next on period starts with an empty memory.
     if (sender.mode == Mode::kOff) {
       return;
     }
@@ -178,8 +177,8 @@ class Dumbbell {
     }
   }
 
-  // How many packets the ACK stands for that a packet brings about; none if it waits for the next.
-  // What an earlier on period has sent is never kept waiting.
+  // Returns how many packets the ACK of a packet acknowledges; 0 if the ACK is delayed.
+  // ACKs of packets from earlier on periods are never delayed.
   [[gnu::always_inline]] std::uint32_t ready_for_ack(Sender& sender, double sent_ms,
                                                      std::uint32_t sequence, FlowTag flow,
                                                      double now_ms) {
@@ -203,7 +202,7 @@ class Dumbbell {
     find_horizon();
   }
 
-  // No second packet has come in time, unless the on period is over.
+  // No second packet arrived in time, or the on period is over.
   void send_delayed_ack(Sender& sender, double now_ms) {
     set_ack_timer(sender, SendQueue::kNever);
     if (!sender.reader.has_unacknowledged) {
@@ -216,7 +215,7 @@ class Dumbbell {
     send_what_may_leave(sender, now_ms);
   }
 
-  // An ACK came for the last `packets` received: one look-up, at the times of the newest.
+  // An ACK arrives for the last `packets` received: one look-up, with the times of the newest.
   [[gnu::always_inline]] void acknowledge(Sender& sender, double sent_ms, std::uint32_t sequence,
                                           FlowTag flow, double now_ms, std::uint32_t packets) {
     std::uint32_t rule = 0;
@@ -228,12 +227,12 @@ class Dumbbell {
       rule = sender.controller.acknowledge_earlier_period();
     }
     observer_.used(sender.index, sender.controller, rule);
-    // The window begins behind the last packet acknowledged.
+    // The window starts after the last acknowledged packet.
     sender.window_end = sender.acknowledged + sender.controller.window_packets();
   }
 
-  // A packet of an on period by bytes has been received, or is known to be lost. False if it was
-  // the last, which ends the period.
+  // A packet of an on period of a number of bytes is received or lost. Returns false if it is the
+  // last, which ends the period.
   bool resolve(Sender& sender, double now_ms) {
     if (--sender.unresolved > 0) {
       return true;
@@ -242,7 +241,7 @@ class Dumbbell {
     return false;
   }
 
-  // A period by bytes has only so much to send.
+  // An on period of a number of bytes has only so many packets.
   void limit_window_to_flow(Sender& sender) {
     const std::uint64_t unsent = sender.flow_end - sender.results.packets_sent;
     if (sender.mode == Mode::kOnForPackets && sender.room() > 0 &&
@@ -269,7 +268,7 @@ class Dumbbell {
     waiting_.leave(sender);
   }
 
-  // The same for a sender that waited until now.
+  // For a sender that has waited until now.
   [[gnu::always_inline]] void send_waiting(Sender& sender, double now_ms) {
     while (send_bunch(sender, bunch(sender), now_ms)) [[likely]] {
       if (bunch(sender) == 0) {
@@ -284,7 +283,7 @@ class Dumbbell {
     }
   }
 
-  // How many packets leave together as soon as pacing lets them; none if the window has no room.
+  // Packets that are sent together when pacing allows; 0 if the window is full.
   [[gnu::always_inline]] std::uint32_t bunch(const Sender& sender) const {
     if constexpr (Clock::kIsExact) {
       return sender.room() > 0 ? 1 : 0;
@@ -299,7 +298,7 @@ class Dumbbell {
     }
   }
 
-  // False if that ended the on period.
+  // Returns false if that ends the on period.
   [[gnu::always_inline]] bool send_bunch(Sender& sender, std::uint32_t packets, double now_ms) {
     if constexpr (Clock::kIsExact) {
       return send(sender, now_ms);
@@ -314,7 +313,7 @@ class Dumbbell {
     }
   }
 
-  // False if the packet was dropped and that ended the on period.
+  // Returns false if the packet is dropped and that ends the on period.
   [[gnu::always_inline]] bool send(Sender& sender, double now_ms) {
     sender.last_send_ms = now_ms;
     ++sender.results.packets_sent;
@@ -328,7 +327,8 @@ class Dumbbell {
     return sender.mode == Mode::kOnForTime || resolve(sender, now_ms);
   }
 
-  // Every kind of event comes by here in the end: arrivals where the path pauses, drops, switches.
+  // Called regularly by all kinds of events: by arrivals when the path pauses, by drops, by
+  // switches.
   [[gnu::noinline]] void look(std::uint64_t packets) {
     if (interruption_ != nullptr) {
       interruption_->check(packets);
@@ -360,7 +360,7 @@ class Dumbbell {
     sender.on_since_ms = now_ms;
     sender.share_at_on_ms = share_ms_;
     sender.results.first_on_ms = std::min(sender.results.first_on_ms, now_ms);
-    // Everything sent earlier counts as delivered.
+    // Packets of earlier on periods count as delivered.
     sender.flow.next_period();
     sender.sent = 0;
     sender.acknowledged = 0;
@@ -422,15 +422,15 @@ class Dumbbell {
   [[no_unique_address]] Clock clock_;
   Observer& observer_;
   Interruption* interruption_;
-  std::vector<Sender> senders_;  // of constant size: the queue links them
+  std::vector<Sender> senders_;  // never resized, because the send queue points to them
   std::vector<Schedule> schedules_;
   SendQueue waiting_;
-  Timers timers_;  // of every sender's next switch; then of every sender's delayed ACK
+  Timers timers_;  // the next switch of each sender, then the delayed ACK of each
   double end_ms_ = 0;
   double horizon_ms_ = 0;  // the next timer, or the end
   std::size_t senders_on_ = 0;
   std::uint64_t drops_ = 0;
-  // Integral from 0 of dt / (number of senders on), over the time when any is.
+  // Integral of dt / (number of senders on) over the times when any is on.
   double share_ms_ = 0;
   double share_until_ms_ = 0;
 };

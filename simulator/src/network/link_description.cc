@@ -8,7 +8,7 @@
 namespace remy {
 namespace {
 
-// A run of a simulated second would take longer than anybody waits.
+// A simulated second would take too long.
 constexpr double kFastestLinkPerMs = 1e6;
 
 void validate_probability(double value, const std::string& field) {
@@ -48,7 +48,7 @@ void validate(const JitterBoxDescription& box, const std::string& field) {
   }
 }
 
-// What one kind of link has no use for.
+// Rejects fields that a kind of link does not use.
 void validate_combination(const LinkDescription& link, const std::string& field) {
   if (link.gilbert_elliott && link.loss_probability > 0) {
     refuse(field +
@@ -66,7 +66,7 @@ void validate_combination(const LinkDescription& link, const std::string& field)
            " has Cellsim's semantics, in which the delay is constant, but "
            "changes it");
   }
-  // Whatever arrives at such a link waits.
+  // Packets that arrive at such a link wait.
   if (link.trace && link.trace->semantics != TraceSemantics::kNs2) {
     require(link.buffer_packets != 0, field + ".buffer_packets", 0,
             "at least 1, as packets wait for the next opportunity");

@@ -14,43 +14,42 @@
 
 namespace remy {
 
-// A link that delivers when a recording or a model says so.
+// The delivery opportunities of a link: a recording or a model.
 struct TraceDescription {
   OpportunitySource source;
   TraceSemantics semantics = TraceSemantics::kMahimahi;
-  bool ends = false;  // a recording; else it begins again
+  bool ends = false;  // the recording is not repeated
 };
 
-// A link with the queue before it (docs/reference/networks.md). What arrives meets the policer, the
-// queue, the link, the jitter box, the loss and the delay, in this order.
+// A link with its queue (docs/reference/networks.md). A packet passes the policer, the queue, the
+// link, the jitter box, the loss and the delay, in this order.
 struct LinkDescription {
-  // Of packets of NetworkDescription::packet_bytes; unused where there is a trace.
+  // Packets of NetworkDescription::packet_bytes; unused if there is a trace.
   double rate_packets_per_ms = 1;
-  double delay_ms = 0;  // behind it; before its queue in Cellsim's semantics
-  std::optional<std::uint32_t> buffer_packets;  // that wait; none: infinite
+  double delay_ms = 0;  // behind the link; before its queue in Cellsim's semantics
+  std::optional<std::uint32_t> buffer_packets;  // that may wait; nullopt: infinite
   Choice queue = {"drop-tail", "", {}};         // elements/queues.h
-  // Of every packet.
+  // Of each packet, independently.
   double loss_probability = 0;
   std::optional<TraceDescription> trace = {};
-  std::optional<GilbertElliottLoss> gilbert_elliott = {};  // in place of the probability
-  // What becomes of rate, delay and loss. A segment has the delay and the loss of when it has left
-  // the link, and does not overtake others when the delay falls.
+  std::optional<GilbertElliottLoss> gilbert_elliott = {};  // replaces loss_probability
+  // How rate, delay and loss change. The delay and loss of a segment are those of the time when it
+  // leaves the link. It does not overtake others when the delay falls.
   std::optional<LinkChanges> changes = {};
   std::optional<Policer> policer = {};
   std::optional<JitterBoxDescription> jitter_box = {};
 };
 
-// Whether it has a rate, a delay and a loss, and nothing else to it.
+// Whether the link has only a rate, a delay and a loss probability, all constant.
 bool is_constant(const LinkDescription& link);
 
-// Whether its delay lies before its queue.
+// Whether the delay is before the queue.
 bool delays_before(const LinkDescription& link);
 
-// Over the long run, of packets of so many bytes. What routers are told that ask for a capacity.
+// The long-run mean rate in packets of this size, which queues use as the link's capacity.
 double mean_rate_packets_per_ms(const LinkDescription& link, double packet_bytes);
 
-// Throws std::invalid_argument with one sentence if there can be no such link. `field` is what the
-// sentence calls it.
+// Throws std::invalid_argument if such a link is impossible. `field` is its name in the message.
 void validate(const LinkDescription& link, const std::string& field);
 
 }  // namespace remy

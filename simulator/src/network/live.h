@@ -12,7 +12,7 @@
 
 namespace remy {
 
-// A sender as it is now. Counts are from the beginning.
+// The present state of a sender. Counts are since the beginning.
 struct LiveSender {
   bool is_on = false;
   Pace pace;
@@ -23,35 +23,35 @@ struct LiveSender {
   double delay_sum_ms = 0;  // over the ACKs
 };
 
-// A link as it is now. Counts are from the beginning.
+// The present state of a link. Counts are since the beginning.
 struct LiveLink {
   std::size_t waiting_packets = 0;
-  std::uint64_t dropped = 0;  // by its queue
-  std::uint64_t lost = 0;     // behind it
+  std::uint64_t dropped = 0;  // by the queue
+  std::uint64_t lost = 0;     // behind the link
 };
 
-// A network that runs as far as it is told to, and may be changed in between. What happens depends
-// on the description, the seed, and the changes with their times, not on the steps.
+// A simulation that runs in steps and can be changed between them. Its course depends on the
+// description, the seed, and the changes with their times, but not on the steps.
 class LiveNetwork {
  public:
   virtual ~LiveNetwork() = default;
 
-  // All that happens up to, and at, until_ms, which never runs backwards.
+  // Handles all events until until_ms, those at until_ms included. Times must not decrease.
   virtual void run_until(double until_ms) = 0;
 
-  // As of now. The description must be valid in the network.
+  // Changes a link from now on. The description must be valid in the network.
   virtual void change_link(std::uint32_t link, const LinkDescription& description) = 0;
-  // Switches the sender, unless it is so already, and keeps it so.
+  // Switches a sender on or off, and keeps it so until release().
   virtual void hold(std::uint32_t sender, bool is_on) = 0;
-  // Leaves the sender to its traffic, from now on.
+  // Lets the sender's traffic switch it again, from now on.
   virtual void release(std::uint32_t sender) = 0;
 
   virtual LiveSender sender(std::uint32_t index) const = 0;
   virtual LiveLink link(std::uint32_t index) const = 0;
 };
 
-// At 0. Description, tables and observer, which may be null, outlive the network. Throws
-// std::invalid_argument as run_network() does, and where a sender is omniscient.
+// Starts a live network at time 0. Description, tables and observer outlive it; the observer may be
+// null. Throws std::invalid_argument as run_network() does, and if a sender is omniscient.
 std::unique_ptr<LiveNetwork> make_live_network(const NetworkDescription& network,
                                                std::span<const CompiledTable> tables,
                                                std::uint64_t seed, RuleObserver* observer);

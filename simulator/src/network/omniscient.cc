@@ -66,8 +66,8 @@ class Fluid {
     double rtt_ms = 0;
     bool is_on = false;
     bool is_sharing = false;
-    // What one sender would have been served that shares all the time: when its share began, and
-    // when an on period by packets has had all of its own.
+    // Values of served_: when the on period started, and when an on period of a number of packets
+    // is complete.
     double served_at_start = 0;
     double served_at_end = kNever;
     double packets = 0;  // served in earlier on periods
@@ -191,8 +191,8 @@ class Fluid {
   double now_ms_ = 0;
   std::size_t on_ = 0;
   std::size_t sharing_ = 0;
-  double served_ = 0;    // packets, to one sender that shares all the time
-  double share_ms_ = 0;  // integral of dt / (number of senders on), over the time when any is
+  double served_ = 0;    // packets that a sender which is always on would have been served
+  double share_ms_ = 0;  // integral of dt / (number of senders on) over the times when any is on
 };
 
 }  // namespace

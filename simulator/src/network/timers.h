@@ -9,8 +9,8 @@
 
 namespace remy {
 
-// When each of n things is due, and which is due first (of those at equal times, the lowest): a
-// complete binary tree whose inner nodes hold the earlier of their two children.
+// The due times of n timers, and the timer that is due first (at equal times, the lowest): a
+// complete binary tree in which each inner node holds the earlier time of its two children.
 class Timers {
  public:
   explicit Timers(std::uint32_t count)
@@ -55,20 +55,19 @@ class Timers {
   }
 
   std::uint32_t leaves_;
-  std::uint32_t first_of_two_ = 0;  // where there are not more
+  std::uint32_t first_of_two_ = 0;  // used if there are at most two timers
   double earliest_ = std::numeric_limits<double>::infinity();
-  std::vector<double> minima_;  // 1 is the root; the leaves are the last half
+  std::vector<double> minima_;  // node 1 is the root; the leaves are the second half
 };
 
-// Senders that wait for their pacing to let the next packet leave, by time; at equal times, by
-// index. A list linked both ways through the senders: the first is at hand, leaving costs nothing,
-// and a new time is sought from the back, where it nearly always belongs because it lies one
-// intersend ahead.
+// Senders that wait until pacing allows their next packet, by time; at equal times, by index. It is
+// a doubly linked list through the senders. A new time is searched for from the back, where it
+// nearly always belongs, because it is one intersend time ahead.
 class SendQueue {
  public:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
-  // A place in the list.
+  // An entry of the list.
   struct Waiter {
     double due_ms = kNever;
     Waiter* previous = nullptr;
@@ -84,10 +83,10 @@ class SendQueue {
   SendQueue(const SendQueue&) = delete;
   SendQueue& operator=(const SendQueue&) = delete;
 
-  // Its due_ms is infinity if no sender waits.
+  // The first waiter; its due_ms is infinity if no sender waits.
   Waiter& first() { return *front_.next; }
 
-  // The sender waits until due_ms, whether it waited before or not.
+  // Makes the sender wait until due_ms, whether or not it waited before.
   [[gnu::always_inline]] void wait(Waiter& waiter, double due_ms) {
     if (waiter.next != nullptr) {
       unlink(waiter);
@@ -95,13 +94,13 @@ class SendQueue {
     insert(waiter, due_ms);
   }
 
-  // The same for a sender that waits already.
+  // wait() for a sender that is waiting already.
   [[gnu::always_inline]] void wait_again(Waiter& waiter, double due_ms) {
     unlink(waiter);
     insert(waiter, due_ms);
   }
 
-  // The sender does not wait any more, if it did.
+  // Removes the sender, if it waits.
   [[gnu::always_inline]] void leave(Waiter& waiter) {
     if (waiter.next != nullptr) {
       unlink(waiter);

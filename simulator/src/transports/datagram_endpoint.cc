@@ -18,7 +18,7 @@ void DatagramEndpoint::switch_on(std::optional<std::uint64_t> packets, double no
                                  PacketSink& sink) {
   is_on_ = true;
   flow_.next_period();
-  // Everything sent earlier counts as delivered.
+  // Packets of earlier periods count as delivered.
   period_begin_ = results_.packets_sent;
   acknowledged_end_ = period_begin_;
   last_send_ms_ = kLongAgo;
@@ -41,7 +41,7 @@ void DatagramEndpoint::switch_off(double) {
 
 void DatagramEndpoint::on_ack(const Segment& echo, const AckContent& content, double now_ms,
                               PacketSink& sink) {
-  // Nothing that an off sender learns outlasts the start of its next period.
+  // The next on period starts with an empty memory.
   if (!is_on_) {
     return;
   }
@@ -71,7 +71,7 @@ std::optional<AckContent> DatagramEndpoint::on_data(const Segment& segment, doub
   AckContent content;
   content.received_ms = now_ms;
   content.marked = segment.is_marked ? 1 : 0;
-  // What an earlier on period has sent is never kept waiting.
+  // ACKs of packets from earlier on periods are never delayed.
   if (clock_.noise().delays_acks() && is_on_ && !is_done() && is_of_this_period(segment)) {
     if (!unacknowledged_) {
       unacknowledged_ = segment;
@@ -140,7 +140,7 @@ void DatagramEndpoint::open_window() {
 // 4.2).
 void DatagramEndpoint::send_what_may_leave(double now_ms, PacketSink& sink) {
   while (const std::uint32_t packets = bunch()) {
-    // As long as all of the last bunch are worth.
+    // The pause after a bunch is one intersend time for each of its packets.
     const double next_ms = last_send_ms_ + controller_.intersend_ms() * reader_.bunch;
     if (next_ms > now_ms) {
       next_ms_ = next_ms;

@@ -4,9 +4,10 @@
 
 namespace remy {
 
-// A RemyCC as in Remy's own simulator, and in network/dumbbell.h: nothing is sent again, no sender
-// is told of a loss, a packet counts as gone once a later one was received, and an on period starts
-// with nothing known. One by packets ends when all of them are received or lost.
+// Runs a RemyCC over datagrams, as Remy's own simulator and network/dumbbell.h do. Nothing is
+// retransmitted, and the sender learns of no loss: a packet leaves the window once a later one is
+// acknowledged. Each on period starts with an empty memory. An on period of a number of packets
+// ends when all of them are received or lost.
 class DatagramEndpoint final : public Endpoint {
  public:
   DatagramEndpoint(const EndpointSetting& setting);
@@ -33,9 +34,9 @@ class DatagramEndpoint final : public Endpoint {
   }
   void resolve(const Segment& segment);
   AckTimes read(const Segment& echo, double now_ms);
-  // How many packets leave together as soon as pacing lets them; none if the window has no room.
+  // Packets that are sent together when pacing allows; 0 if the window is full.
   std::uint32_t bunch() const;
-  // Up to where the window, and what there is to send, let it send.
+  // Sets window_end_ by the window and the length of the flow.
   void open_window();
   void send_what_may_leave(double now_ms, PacketSink& sink);
 
@@ -43,23 +44,23 @@ class DatagramEndpoint final : public Endpoint {
   NoisyClock clock_;
   const bool is_exact_;
   NoisyClock::Reader reader_;
-  FlowTag flow_;  // names the clock's draws
+  FlowTag flow_;  // names the random draws of the clock
   RuleObserver* observer_;
   std::uint32_t sender_;
   std::uint32_t packet_bytes_;
   double next_ms_ = kNever;
-  // A packet that was received and has no ACK yet.
+  // The packet whose ACK is delayed.
   std::optional<Segment> unacknowledged_;
   double delayed_ack_due_ms_ = kNever;
-  double last_send_ms_ = kLongAgo;  // in this on period
-  // Serials: of the first packet of this on period, behind the largest acknowledged, behind the
-  // last that may be sent.
+  double last_send_ms_ = kLongAgo;  // of this on period
+  // Transmission numbers: the first of this on period, the end of the acknowledged packets, the end
+  // of the window.
   std::uint64_t period_begin_ = 0;
   std::uint64_t acknowledged_end_ = 0;
   std::uint64_t window_end_ = 0;
   bool is_on_ = false;
-  // Of an on period by packets: what it has yet to see received or lost, and the
-  // transmission_number behind its last.
+  // Of an on period with a number of packets: how many are neither received nor lost yet, and the
+  // end of their transmission numbers.
   bool is_counted_ = false;
   std::uint64_t unresolved_ = 0;
   std::uint64_t flow_end_ = 0;

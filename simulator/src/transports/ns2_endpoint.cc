@@ -9,9 +9,9 @@ namespace remy {
 
 namespace {
 
-// "granularity 0.1 s": RTO = srtt + max(0.1 s, 4 rttvar), at least 0.2 s; 1 s before the first
-// sample; doubled without a ceiling. ns-2's agent takes the distance of a sample from the smoothed
-// RTT, in seconds, for an integer: where RTTs differ by less than one, rttvar fades.
+// RTO = srtt + max(0.1 s, 4 rttvar), at least 0.2 s; 1 s before the first sample; doubled without a
+// limit. ns-2's agent stores the distance of a sample from the smoothed RTT, in seconds, as an
+// integer: if RTTs differ by less than a second, rttvar decays to 0.
 constexpr RetransmissionTimeouts kTimeouts = {.initial_ms = 1000,
                                               .minimum_ms = 200,
                                               .maximum_ms = 1e300,
@@ -19,10 +19,10 @@ constexpr RetransmissionTimeouts kTimeouts = {.initial_ms = 1000,
                                               .is_minimum_of_variation = false,
                                               .varies_by_seconds = true};
 
-// What a memory is told of a packet. ns-2 counts seconds, and adds them up hop by hop: what that
-// rounds away some published rules tell apart, whose thresholds of the RTT's ratio lie within 1e-13
-// of 1. Here it is one sum. What the others add by their rounding is drawn: nothing, or in three
-// cases of eight, which fits the study's points best, the last place of a number.
+// The times of a packet that the memory is updated with. ns-2 adds up seconds hop by hop, and its
+// rounding errors matter: some published rules have thresholds of the RTT ratio within 1e-13 of 1.
+// This is one sum, and the rounding of the others is drawn: with probability 3/8, which fits the
+// study's points best, the last bit is incremented.
 AckTimes by_clock_in_seconds(double sent_ms, double rtt_ms, std::uint64_t transmission_number) {
   const double sent_s = sent_ms / 1000;
   double received_s = sent_s + rtt_ms / 1000;
@@ -52,7 +52,7 @@ void Ns2Endpoint::switch_on(std::optional<std::uint64_t> packets, double now_ms,
   act(now_ms, sink);
 }
 
-// Repetitions go on.
+// Retransmissions continue.
 void Ns2Endpoint::switch_off(double now_ms) {
   data_end_ = next_sequence_;
   set_send_timer(now_ms);
@@ -63,8 +63,8 @@ void Ns2Endpoint::on_ack(const Segment& echo, const AckContent& content, double 
   latest_serial_end_ = std::max(latest_serial_end_, echo.transmission_number + 1);
   const double rtt_ms = now_ms - echo.sent_ms;
   results_.rtt.sampled(rtt_ms, now_ms);
-  // The timer starts anew with the timeout that expiries have doubled, where this is the first ACK
-  // since: only then is it computed afresh. It runs on where all is acknowledged but not all sent.
+  // The first ACK after an expiry restarts the timer with the doubled timeout; only the sample that
+  // follows computes it anew. The timer runs on if all is acknowledged but not all is sent.
   if (content.cumulative > acknowledged_end_) {
     acknowledged_end_ = content.cumulative;
     if (is_done()) {
@@ -86,8 +86,8 @@ void Ns2Endpoint::on_ack(const Segment& echo, const AckContent& content, double 
   act(now_ms, sink);
 }
 
-// A packet beyond all others that were received shows what is missing before it: each to be sent
-// again once.
+// A packet beyond all received ones shows which packets before it are missing. Each is
+// retransmitted once.
 void Ns2Endpoint::find_missing(std::uint64_t sequence) {
   for (std::uint64_t packet = std::max(received_end_, acknowledged_end_); packet < sequence;
        ++packet) {
@@ -96,7 +96,7 @@ void Ns2Endpoint::find_missing(std::uint64_t sequence) {
   received_end_ = std::max(received_end_, sequence + 1);
 }
 
-// At every ACK the time of the last sending and the present r say when the next opportunity is.
+// The next send opportunity is one intersend time after the last transmission.
 void Ns2Endpoint::set_send_timer(double now_ms) {
   next_send_ms_ = has_room() && has_something()
                       ? std::max(now_ms, last_send_ms_ + controller_.intersend_ms())
@@ -108,15 +108,15 @@ void Ns2Endpoint::act(double now_ms, PacketSink& sink) {
     if (acknowledged_end_ == next_sequence_) {
       timer_.stop();
     } else {
-      // The lowest packet not acknowledged leaves at once, window or not, and whether or not it is
-      // to be sent again anyway; the next opportunity stays where it is.
+      // The first packet that is not acknowledged is sent at once, whatever the window, and even if
+      // it waits for its retransmission. The next send opportunity does not change.
       ++results_.timeouts;
       timer_.back_off();
       timer_.restart(now_ms);
       send(acknowledged_end_, now_ms, sink);
     }
   }
-  // One packet an opportunity; without pacing there is always another.
+  // One packet per opportunity; without pacing the next opportunity is at once.
   while (next_send_ms_ <= now_ms) {
     if (has_room() && has_something()) {
       send_next(now_ms, sink);

@@ -13,12 +13,11 @@
 
 namespace remy {
 
-// A RemyCC as "An Experimental Study of the Learnability of Congestion Control" ran it in ns-2. The
-// window counts transmissions, new or repeated, by their transmission_number numbers: those before
-// the latest that was acknowledged are gone. What is missing is sent again once, when it is first
-// seen to be missing, and after that only by timeouts; the receiver hands on in order. Neither
-// changes window or memory. What is in flight or missing outlasts off periods, and still fills the
-// window.
+// Runs a RemyCC as "An Experimental Study of the Learnability of Congestion Control" did in ns-2.
+// The window counts transmissions, retransmissions included: all before the latest acknowledged one
+// have left it. A missing packet is retransmitted once when it is first found missing, and after
+// that only by timeouts. The receiver delivers in order. Losses change neither window nor memory.
+// Packets in flight or missing stay in the window over off periods.
 class Ns2Endpoint final : public Endpoint {
  public:
   explicit Ns2Endpoint(const EndpointSetting& setting);
@@ -52,18 +51,18 @@ class Ns2Endpoint final : public Endpoint {
   std::uint32_t packet_bytes_;
 
   RetransmissionTimer timer_;
-  double usual_offset_ms_;  // of RTTs that are measured
-  double offset_ms_ = 0;    // of the next
+  double usual_offset_ms_;  // of measured RTTs
+  double offset_ms_ = 0;    // of the next RTT
   double last_send_ms_ = -kNever;
   double next_send_ms_ = kNever;
-  // Sequence numbers: of what is new, behind the last that may be sent, behind what is acknowledged
-  // in order, behind the highest that was received.
+  // Packets by sequence number: the next new one, the end of the data, the end of those
+  // acknowledged in order, the end of the highest received.
   std::uint64_t next_sequence_ = 0;
   std::uint64_t data_end_ = 0;
   std::uint64_t acknowledged_end_ = 0;
   std::uint64_t received_end_ = 0;
-  std::set<std::uint64_t> missing_;  // and waits to be sent again
-  // Serials: behind the latest acknowledged, the first of this on period.
+  std::set<std::uint64_t> missing_;  // packets that wait for their retransmission
+  // Transmission numbers: the end of the acknowledged ones, the first of this on period.
   std::uint64_t latest_serial_end_ = 0;
   std::uint64_t period_begin_ = 0;
 

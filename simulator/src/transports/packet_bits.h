@@ -8,8 +8,8 @@
 
 namespace remy {
 
-// A bit for every packet of a span of sequence numbers that moves up, 64 to a word: what is said of
-// whole runs of packets costs little. Bits outside the span are clear.
+// One bit for each packet of a sliding range of sequence numbers. Operations on runs of packets
+// work on words of 64. Bits outside the range are clear.
 class PacketBits {
  public:
   PacketBits() : words_(kInitialWords) {}
@@ -25,7 +25,7 @@ class PacketBits {
     }
   }
 
-  // Sets those of [first, end) for which it is not set, and calls `changed` for each.
+  // Sets the bits of [first, end), and calls `changed` for each that was clear.
   template <class Changed>
   void set(std::uint64_t first, std::uint64_t end, Changed changed) {
     while (first < end) {
@@ -39,7 +39,7 @@ class PacketBits {
     }
   }
 
-  // The first of [first, end) for which the bit is as asked; end if there is none.
+  // Returns the first packet of [first, end) whose bit is `is_set`; end if there is none.
   std::uint64_t find(std::uint64_t first, std::uint64_t end, bool is_set) const {
     while (first < end) {
       const std::uint64_t found = mask(first, end) & (is_set ? word(first) : ~word(first));
@@ -51,7 +51,7 @@ class PacketBits {
     return end;
   }
 
-  // The last of [first, end) for which the bit is as asked, plus one; first if there is none.
+  // Returns one plus the last packet of [first, end) whose bit is `is_set`; first if there is none.
   std::uint64_t find_last(std::uint64_t first, std::uint64_t end, bool is_set) const {
     while (first < end) {
       const std::uint64_t base = (end - 1) - (end - 1) % 64;
@@ -65,9 +65,9 @@ class PacketBits {
     return first;
   }
 
-  // Makes room for the bits of [first, end), of which those of [first, old_end) are in use.
+  // Grows the range to [first, end); it was [first, old_end).
   void make_room(std::uint64_t first, std::uint64_t old_end, std::uint64_t end) {
-    // One word more, as a span may begin within one.
+    // One more word, because the range may begin within a word.
     if (end - first + 64 <= 64 * words_.size()) [[likely]] {
       return;
     }
@@ -85,7 +85,7 @@ class PacketBits {
   std::uint64_t& word(std::uint64_t packet) { return words_[packet / 64 & mask_]; }
   std::uint64_t word(std::uint64_t packet) const { return words_[packet / 64 & mask_]; }
   static std::uint64_t next_word(std::uint64_t packet) { return packet - packet % 64 + 64; }
-  // Those of [first, end) in the word of `first`.
+  // The bits of [first, end) that are in the word of `first`.
   static std::uint64_t mask(std::uint64_t first, std::uint64_t end) {
     std::uint64_t bits = ~std::uint64_t{0} << (first % 64);
     if (end < next_word(first)) {
@@ -94,7 +94,7 @@ class PacketBits {
     return bits;
   }
 
-  std::vector<std::uint64_t> words_;  // a power of two
+  std::vector<std::uint64_t> words_;  // their number is a power of two
   std::size_t mask_ = kInitialWords - 1;
 };
 

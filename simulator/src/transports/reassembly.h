@@ -10,17 +10,17 @@
 
 namespace remy {
 
-// What a receiver holds: all packets before a sequence number, and some beyond it.
+// The packets that a receiver holds: all before a sequence number, and some beyond a gap.
 class Reassembly {
  public:
   std::uint64_t in_order_end() const { return in_order_end_; }
-  // Something is missing before a packet that is here.
+  // Whether packets beyond a gap are held.
   bool has_gap() const { return end_ > in_order_end_; }
 
-  // All packets before this one came, and nothing is missing.
+  // All packets before this one have arrived, without a gap.
   void advance_to(std::uint64_t packet) { end_ = in_order_end_ = packet; }
 
-  // A packet came. False if it had come before.
+  // Adds a packet that arrives. Returns false for a duplicate.
   bool add(std::uint64_t packet) {
     if (packet == in_order_end_ && !has_gap()) [[likely]] {
       advance_to(packet + 1);
@@ -29,8 +29,8 @@ class Reassembly {
     return add_out_of_order(packet);
   }
 
-  // The blocks that an ACK carries: that of the packet which came last, then those reported last
-  // (RFC 2018, section 4).
+  // The SACK blocks of the next ACK (RFC 2018, section 4): the block of the packet that arrived
+  // last, then those reported most recently.
   std::span<const SackBlock> blocks() const {
     return {recent_.data(), has_gap() ? recent_count_ : 0};
   }
@@ -39,15 +39,15 @@ class Reassembly {
     std::ranges::copy(blocks(), content.sacks.begin());
   }
 
-  // A new connection: what was sent before `packet` is of no interest.
+  // Starts a connection whose first packet is `packet`.
   void start_at(std::uint64_t packet);
 
  private:
   bool add_out_of_order(std::uint64_t packet);
 
   std::uint64_t in_order_end_ = 0;
-  std::uint64_t end_ = 0;  // behind the highest packet here
-  PacketBits here_;        // of [in_order_end_, end_)
+  std::uint64_t end_ = 0;  // end of the highest packet held
+  PacketBits here_;        // packets held of [in_order_end_, end_)
   std::uint32_t recent_count_ = 0;
   std::array<SackBlock, 3> recent_;
 };

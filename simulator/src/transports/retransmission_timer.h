@@ -6,25 +6,25 @@
 
 namespace remy {
 
-// What a retransmission timer can be told.
+// The parameters of a RetransmissionTimer.
 struct RetransmissionTimeouts {
   double initial_ms = 1000;  // before the first sample of the RTT (RFC 6298, section 2.1)
   double minimum_ms = 200;
   double maximum_ms = 60000;  // section 2.5
-  double granularity_ms = 1;  // of the clock: the G of section 2.3
-  // Linux holds the term of the variation, not the sum, to the minimum.
+  double granularity_ms = 1;  // clock granularity G (section 2.3)
+  // minimum_ms bounds the variation term, as in Linux; otherwise it bounds the sum.
   bool is_minimum_of_variation = false;
-  // A sample below the smoothed RTT raises the variation by an eighth of what it would, as in
+  // A sample below the smoothed RTT raises the variation by an eighth of the usual step, as in
   // Linux.
   bool damps_decreases = false;
-  // A sample does not end the back-off, as in ns-2; end_back_off() does.
+  // Only end_back_off() ends the backoff, as in ns-2; otherwise each sample does.
   bool keeps_back_off = false;
-  // A sample's distance from the smoothed RTT counts whole seconds alone.
+  // The distance of a sample from the smoothed RTT is rounded down to whole seconds.
   bool varies_by_seconds = false;
 };
 
-// When to give a packet up (RFC 6298): smoothed RTT, its variation, and the timeout of these, which
-// doubles at every expiry.
+// The retransmission timer (RFC 6298): estimates the RTT and its variation, computes the timeout
+// (RTO) from both, and doubles it at every expiry.
 class RetransmissionTimer {
  public:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -33,7 +33,7 @@ class RetransmissionTimer {
     reset();
   }
 
-  // Nothing is measured, and the timer is off.
+  // Forgets all samples and stops the timer.
   void reset() {
     has_sample_ = false;
     is_standard_ = false;
@@ -53,17 +53,17 @@ class RetransmissionTimer {
     }
   }
 
-  // It has a sample, and reckons as RFC 6298 does.
+  // The timer has a sample and computes by RFC 6298 without any of the options above.
   bool is_standard() const { return is_standard_; }
 
-  // sample() and restart() where the timer is usual and nothing has been backed off since the last
+  // sample() and restart() in one, if is_standard() and no timeout has occurred since the last
   // sample.
   [[gnu::always_inline]] void sample_and_restart(double rtt_ms, double now_ms) {
     update(rtt_ms);
     expiry_ms_ = now_ms + std::min(base_ms_, timeouts_.maximum_ms);
   }
 
-  // Section 5.5: the timeout doubles.
+  // Section 5.5: doubles the timeout.
   void back_off() { back_off_ = timeout_ms() < timeouts_.maximum_ms ? 2 * back_off_ : back_off_; }
   void end_back_off() { back_off_ = 1; }
 
@@ -73,11 +73,11 @@ class RetransmissionTimer {
 
   double expiry_ms() const { return expiry_ms_; }
   double timeout_ms() const { return std::min(base_ms_ * back_off_, timeouts_.maximum_ms); }
-  double smoothed_ms() const { return smoothed_ms_; }  // 0: nothing is measured yet
+  double smoothed_ms() const { return smoothed_ms_; }  // 0 before the first sample
   double variation_ms() const { return variation_ms_; }
 
  private:
-  // Section 2.3: the variation first, with the SRTT from before; alpha = 1/8, beta = 1/4.
+  // Section 2.3: RTTVAR is updated first, with the old SRTT; alpha = 1/8, beta = 1/4.
   [[gnu::always_inline]] void update(double rtt_ms) {
     const double error = std::fabs(smoothed_ms_ - rtt_ms) - variation_ms_;
     variation_ms_ += error / 4;

@@ -4,23 +4,23 @@
 
 namespace remy {
 
-// Two means of the samples of the RTT that a sender takes: over the times when a receiver hands
-// something on in order, of the latest sample by then; and over time, of the latest in every 5 ms
-// that brought news, where what is long in coming weighs more.
+// Two means of a sender's RTT samples. mean_ms() averages the latest sample over all deliveries in
+// order. mean_over_time_ms() averages the latest sample over all intervals of 5 ms with an ACK of
+// new data, so that long RTTs have more weight.
 class RttStatistics {
  public:
   void handed_on() {
     sum_ms_ += last_ms_;
     count_ += last_ms_ > 0 ? 1 : 0;
   }
-  // A new sample, or the last one again with other news.
+  // Adds a sample, or the last one again at an ACK that yields none.
   void sampled(double rtt_ms, double now_ms) {
     if (now_ms >= next_step_ms_) {
       end_step(now_ms);
     }
     last_ms_ = rtt_ms;
   }
-  // Both, in this order.
+  // handed_on(), then sampled().
   [[gnu::always_inline]] void handed_on_and_sampled(double rtt_ms, double now_ms) {
     if (last_ms_ > 0) [[likely]] {
       sum_ms_ += last_ms_;
@@ -29,7 +29,7 @@ class RttStatistics {
     sampled(rtt_ms, now_ms);
   }
 
-  double last_ms() const { return last_ms_; }  // 0: none yet
+  double last_ms() const { return last_ms_; }  // 0 before the first sample
   double mean_ms() const { return count_ > 0 ? sum_ms_ / static_cast<double>(count_) : 0; }
   double mean_over_time_ms() const {
     return count_over_time_ > 0 ? sum_over_time_ms_ / static_cast<double>(count_over_time_) : 0;
@@ -47,7 +47,7 @@ class RttStatistics {
   double last_ms_ = 0;
   double sum_ms_ = 0;
   std::uint64_t count_ = 0;
-  double next_step_ms_ = 0;  // when the first begins whose news are not yet counted
+  double next_step_ms_ = 0;  // start of the next interval to be counted
   double sum_over_time_ms_ = 0;
   std::uint64_t count_over_time_ = 0;
 };

@@ -30,7 +30,12 @@ std::span<const std::uint64_t> SackRecovery::detect_losses(std::uint64_t,
 }
 
 // RFC 6675, section 5, step 4: IsLost() of DupThresh packets received beyond.
-void SackRecovery::detect_first_losses() { scoreboard_.detect_losses(duplicate_threshold_, lost_); }
+// Without RACK the caller has checked may_detect_losses() already.
+void SackRecovery::detect_first_losses() {
+  if (!rack_ || scoreboard_.may_detect_losses(duplicate_threshold_)) {
+    scoreboard_.detect_losses(duplicate_threshold_, lost_);
+  }
+}
 
 void SackRecovery::on_timeout() {
   LossRecovery::on_timeout();

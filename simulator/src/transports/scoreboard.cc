@@ -14,9 +14,6 @@ std::uint64_t Scoreboard::mark_all_lost() {
 }
 
 void Scoreboard::detect_losses(std::uint64_t threshold, std::vector<std::uint64_t>& lost) {
-  if (!may_detect_losses(threshold)) {
-    return;
-  }
   std::uint64_t edge = sacked_end_;
   for (std::uint64_t count = 0; count < threshold; ++count) {
     edge = sacked_.find_last(loss_end(), edge, true);

@@ -12,12 +12,12 @@
 
 namespace remy {
 
-// What a sender knows of its packets that are not yet acknowledged in order (RFC 6675, section 3):
-// received beyond a gap, lost and waiting to be sent again, or in flight. A packet is in flight
-// once however often it was sent.
+// The scoreboard (RFC 6675, section 3): the state of each packet from first(), the first that is
+// not acknowledged, to end(), the next new one. A packet is sacked, lost and waiting for
+// retransmission, or in flight. It counts once in in_flight() however often it was sent.
 class Scoreboard {
  public:
-  // The last transmission of a packet.
+  // The most recent transmission of a packet.
   struct Transmission {
     DeliverySnapshot snapshot;
     std::uint64_t transmission_number = 0;
@@ -25,31 +25,33 @@ class Scoreboard {
 
   Scoreboard() : transmissions_(kInitialPackets) {}
 
-  std::uint64_t first() const { return first_; }  // not yet acknowledged
-  std::uint64_t end() const { return end_; }      // the next that is new
+  std::uint64_t first() const {
+    return first_;
+  }  // first packet that is not acknowledged: HighACK + 1
+  std::uint64_t end() const { return end_; }  // next new packet: HighData + 1
   bool is_empty() const { return first_ == end_; }
   std::uint64_t in_flight() const { return end_ - first_ - sacked_count_ - lost_count_; }
   bool has_lost() const { return lost_count_ > 0; }
   bool is_sacked(std::uint64_t packet) const { return sacked_.test(packet); }
   bool is_lost(std::uint64_t packet) const { return lost_.test(packet); }
   const Transmission& at(std::uint64_t packet) const { return transmissions_[packet & mask_]; }
-  // Anything beyond a gap.
+  // Any packet is held by the receiver beyond a gap.
   bool has_sacked() const { return sacked_count_ > 0; }
-  // All packets before, but for those received, have once been found to be lost.
+  // All packets before this one are sacked or have been marked lost once.
   std::uint64_t loss_end() const { return std::max(first_, loss_end_); }
 
-  // The next new packet is sent, in a transmission for the caller to describe.
+  // Sends the next new packet. Returns its transmission for the caller to fill.
   Transmission& send() {
     if (end_ - first_ > mask_) [[unlikely]] {
       grow();
     }
     return send_in_room();
   }
-  // The same where there is room: so many packets may be outstanding, or more.
+  // send() without growing, while fewer than room() packets are outstanding.
   std::uint64_t room() const { return mask_; }
   Transmission& send_in_room() { return transmissions_[end_++ & mask_]; }
 
-  // A lost packet is sent again, likewise.
+  // Retransmits a lost packet. Returns its transmission for the caller to fill.
   Transmission& retransmit(std::uint64_t packet) {
     lost_.clear(packet);
     --lost_count_;
@@ -57,19 +59,19 @@ class Scoreboard {
     return transmissions_[packet & mask_];
   }
 
-  // Nothing was received beyond a gap, and nothing waits to be sent again.
+  // No packet is sacked or lost.
   bool is_in_order() const { return (sacked_count_ | lost_count_) == 0; }
-  // All before `cumulative` are received, where that is so.
+  // Acknowledges all packets before `cumulative`, if is_in_order().
   void advance_to(std::uint64_t cumulative) { first_ = cumulative; }
 
-  // The lowest of the lost packets, which there must be.
+  // The first lost packet. There must be one.
   std::uint64_t first_lost() {
     lost_from_ = lost_.find(std::max(lost_from_, first_), end_, true);
     return lost_from_;
   }
 
-  // A packet is received, and an ACK tells of that at once and of nothing else that is news.
-  // Whether that itself is.
+  // Processes the ACK that a receiver sends at once for a packet, if each of its ACKs arrives.
+  // Returns whether the packet is newly delivered.
   bool on_received(std::uint64_t packet) {
     if (packet > first_) [[likely]] {
       SackBlock& known = known_block(packet);
@@ -93,7 +95,7 @@ class Scoreboard {
     return true;
   }
 
-  // All before `cumulative` are received. Calls `delivered` for each of which that is news.
+  // Processes a cumulative ACK. Calls `delivered` for each packet that is newly delivered.
   template <class Delivered>
   void acknowledge(std::uint64_t cumulative, Delivered delivered) {
     if (is_in_order()) [[likely]] {
@@ -115,8 +117,8 @@ class Scoreboard {
     lost_.clear(first, cumulative);
   }
 
-  // The packets of a block are received. Calls `delivered` for each of which that is news. Blocks
-  // that say nothing about what is outstanding are old.
+  // Processes a SACK block. Calls `delivered` for each packet that is newly delivered. Ignores
+  // blocks without outstanding packets, which are old.
   template <class Delivered>
   void acknowledge(const SackBlock& block, Delivered delivered) {
     const std::uint64_t first = std::max(block.first, first_);
@@ -124,7 +126,7 @@ class Scoreboard {
     if (first >= end) {
       return;
     }
-    // Most are as an ACK before had them, or a packet longer.
+    // Most blocks are as in an earlier ACK, or one packet longer.
     SackBlock& known = known_block(first);
     const std::uint64_t known_end = std::exchange(known.end, std::max(known.end, end));
     if (known_end >= end) {
@@ -165,7 +167,7 @@ class Scoreboard {
     }
   }
 
-  // A packet in flight is lost.
+  // Marks a packet in flight as lost.
   void mark_lost(std::uint64_t packet) {
     lost_.set(packet);
     ++lost_count_;
@@ -173,13 +175,13 @@ class Scoreboard {
     loss_end_ = std::max(loss_end_, packet + 1);
   }
 
-  // Everything in flight is lost. How many these are.
+  // Marks all packets in flight as lost, and returns their number.
   std::uint64_t mark_all_lost();
 
-  // What was received beyond gaps, or lost, is in flight again, as far as is known.
+  // Forgets which packets are sacked or lost: all count as in flight again.
   void forget_received();
 
-  // Everything outstanding is gone.
+  // Forgets all outstanding packets.
   void clear();
 
  private:
@@ -187,7 +189,7 @@ class Scoreboard {
 
   void grow();
 
-  // A packet is not lost, if it was taken for that.
+  // A packet that was marked lost has arrived.
   void unmark_lost(std::uint64_t packet) {
     if (lost_count_ > 0 && lost_.test(packet)) {
       lost_.clear(packet);
@@ -195,7 +197,7 @@ class Scoreboard {
     }
   }
 
-  // Of those kept, the block that the packet lies in, or just behind; else a new one from there.
+  // Returns the known block that the packet is in or just behind, or a new one that starts with it.
   SackBlock& known_block(std::uint64_t packet) {
     SackBlock& last = known_[last_known_];
     return last.first <= packet && packet <= last.end ? last : another_block(packet);
@@ -204,21 +206,21 @@ class Scoreboard {
 
   void mark_lost_before(std::uint64_t edge, std::vector<std::uint64_t>& lost);
 
-  std::vector<Transmission> transmissions_;  // by sequence number modulo its size, a power of two
+  std::vector<Transmission> transmissions_;  // by packet modulo the size, a power of two
   std::uint64_t mask_ = kInitialPackets - 1;
   PacketBits sacked_;
-  PacketBits lost_;  // and not yet sent again
-  // Received all; before first_ that no longer counts.
+  PacketBits lost_;  // and not retransmitted yet
+  // Blocks of sacked packets; parts before first_ are outdated.
   std::array<SackBlock, 4> known_;
   std::uint32_t next_known_ = 0;
-  std::uint32_t last_known_ = 0;  // the one that grew last
+  std::uint32_t last_known_ = 0;  // the block that grew last
   std::uint64_t first_ = 0;
   std::uint64_t end_ = 0;
   std::uint64_t sacked_count_ = 0;
   std::uint64_t lost_count_ = 0;
-  std::uint64_t sacked_end_ = 0;  // behind the highest that was received
+  std::uint64_t sacked_end_ = 0;  // end of the highest sacked packet
   std::uint64_t loss_end_ = 0;
-  std::uint64_t lost_from_ = 0;  // none is lost before
+  std::uint64_t lost_from_ = 0;  // no packet before it is lost
 };
 
 }  // namespace remy

@@ -7,11 +7,10 @@ namespace remy {
 
 namespace {
 
-// A RemyCC on a transport, as it would be in a kernel: every ACK is looked up by the times that it
-// echoes, and sets window and pacing. A loss or a timeout changes neither: the transport repairs
-// it. An on period starts with an empty memory, unless the transport keeps its state. A pace below
-// a packet in an RTT is not kept: a scale-free rule would measure it, and could slow itself down
-// for ever (docs/how-to/kernel.md has the same floor).
+// Runs a RemyCC over TCP, as a kernel would: each ACK selects a rule, which sets window and pacing.
+// Losses and timeouts change neither; TCP retransmits. Each connection starts with an empty memory.
+// The pacing interval is at most one RTT: a scale-free rule measures its own pace, and could slow
+// itself down without end (docs/how-to/kernel.md has the same limit).
 class RemyCcOnTcp final : public CongestionController {
  public:
   RemyCcOnTcp(const CompiledTable& table, RuleObserver* observer, std::uint32_t sender)
@@ -41,7 +40,7 @@ class RemyCcOnTcp final : public CongestionController {
   }
 
   RemyController<true> controller_;
-  double smoothed_rtt_ms_ = 0;  // as in RFC 6298; 0 before the first
+  double smoothed_rtt_ms_ = 0;  // as in RFC 6298; 0 before the first sample
   RuleObserver* observer_;
   std::uint32_t sender_;
 };

@@ -163,6 +163,12 @@ void TcpSender::send_allowed_packets(double now_ms, PacketSink& sink) {
   }
 }
 
+[[gnu::always_inline]] inline double TcpSender::next_event_ms() const {
+  return std::min({pacing_ms_, timer_.expiry_ms(), controller_->next_tick_ms()});
+}
+
+double TcpSender::next_act_ms() const { return next_event_ms(); }
+
 // send_allowed_packets() of a simple sender without pacing while packets are in flight.
 [[gnu::always_inline]] inline void TcpSender::send_unpaced(double now_ms, PacketSink& sink) {
   pacing_ms_ = kNever;
@@ -198,21 +204,8 @@ void TcpSender::send_allowed_packets(double now_ms, PacketSink& sink) {
                           : kEndless;
 }
 
-[[gnu::always_inline]] inline void TcpSender::report_ack(const ReceivedAck& ack, double now_ms) {
-  if (controller_->needs().full_acks) {
-    report_full_ack(ack, now_ms);
-    return;
-  }
-  brief_ack_.now_ms = now_ms;
-  brief_ack_.rtt_ms = ack.rtt_ms;
-  brief_ack_.newly_acked = ack.newly_acked;
-  brief_ack_.newly_delivered = ack.newly_delivered;
-  brief_ack_.in_recovery = recovery_->in_recovery();
-  brief_ack_.is_cwnd_limited = ack.first_before < cwnd_limited_end_;
-  controller_->on_ack(brief_ack_);
-}
-
-[[gnu::noinline]] void TcpSender::report_full_ack(ReceivedAck ack, double now_ms) {
+[[gnu::always_inline]] inline void TcpSender::report_full_ack(const ReceivedAck& ack,
+                                                              double now_ms) {
   AckEvent event{.now_ms = now_ms,
                  .sent_ms = ack.sent_ms,
                  .received_ms = ack.received_ms,
@@ -234,6 +227,20 @@ void TcpSender::send_allowed_packets(double now_ms, PacketSink& sink) {
   controller_->on_ack(event);
 }
 
+[[gnu::always_inline]] inline void TcpSender::report_ack(const ReceivedAck& ack, double now_ms) {
+  if (controller_->needs().full_acks) {
+    report_full_ack(ack, now_ms);
+    return;
+  }
+  brief_ack_.now_ms = now_ms;
+  brief_ack_.rtt_ms = ack.rtt_ms;
+  brief_ack_.newly_acked = ack.newly_acked;
+  brief_ack_.newly_delivered = ack.newly_delivered;
+  brief_ack_.in_recovery = recovery_->in_recovery();
+  brief_ack_.is_cwnd_limited = ack.first_before < cwnd_limited_end_;
+  controller_->on_ack(brief_ack_);
+}
+
 // RFC 6298, section 5: "(5.2) When all outstanding data has been acknowledged, turn off the
 // retransmission timer. (5.3) When an ACK is received that acknowledges new data, restart" it.
 [[gnu::always_inline]] inline void TcpSender::on_new_data_acked(bool was_in_recovery,
@@ -253,10 +260,6 @@ void TcpSender::send_allowed_packets(double now_ms, PacketSink& sink) {
                                                           PacketSink& sink) {
   const double rtt_ms = now_ms - ack.sent_ms;
   ack.rtt_ms = with_rtt_offset(rtt_ms);
-  if (!recovery_->uses_sack()) {
-    ack.newly_delivered =
-        recovery_->count_delivered(ack.newly_acked, ack.newly_delivered, ack.is_duplicate);
-  }
   const bool was_in_recovery = recovery_->in_recovery();
   const bool exits_recovery = recovery_->covers_recovery_point();
   if (recovery_->takes_rtt_sample(ack.newly_acked, ack.newly_delivered,
@@ -296,7 +299,8 @@ void TcpSender::send_allowed_packets(double now_ms, PacketSink& sink) {
   update_fast_path();
 }
 
-// The last packet in flight leaves the fast path, as it stops the timer.
+// The last packet in flight leaves the fast path, as it stops the timer. Packets on the fast path
+// do not count in delivery_, which no simple sender reads.
 double TcpSender::on_round_trip(const Segment& segment, double received_ms, double now_ms,
                                 PacketSink& sink) {
   const std::uint64_t next = segment.sequence + 1;
@@ -310,7 +314,6 @@ double TcpSender::on_round_trip(const Segment& segment, double received_ms, doub
   results_.packets_marked += segment.is_marked ? 1 : 0;
   ++results_.packets_in_order;
   results_.rtt.handed_on_and_sampled(rtt_ms, now_ms);
-  delivery_.on_delivered(1);
   timer_.sample_and_restart(rtt_ms, now_ms);
   controller_->on_in_order_ack(now_ms, rtt_ms, segment.sequence < cwnd_limited_end_);
   const std::uint64_t cwnd = cwnd_packets();
@@ -346,7 +349,7 @@ double TcpSender::on_round_trip(const Segment& segment, double received_ms, doub
     results_.packets_in_order += newly_acked;
     results_.rtt.handed_on();
   }
-  ReceivedAck ack = {
+  const ReceivedAck ack = {
       .sent_ms = segment.sent_ms,
       .received_ms = received_ms,
       .rtt_ms = 0,
@@ -358,10 +361,9 @@ double TcpSender::on_round_trip(const Segment& segment, double received_ms, doub
       .newly_marked = segment.is_marked ? 1U : 0U,
       .feedback_packets = segment.congestion.feedback_packets,
       .newest = is_new && settings_.samples_rates ? &scoreboard_.at(segment.sequence) : nullptr,
-      .is_duplicate = false,
   };
   process_ack(ack, now_ms, sink);
-  return next_act_ms();
+  return next_event_ms();
 }
 
 void TcpSender::on_ack(const Segment& echo, const AckContent& content, double now_ms,
@@ -390,19 +392,23 @@ void TcpSender::on_ack(const Segment& echo, const AckContent& content, double no
   for (std::uint32_t block = 0; block < content.blocks; ++block) {
     scoreboard_.acknowledge(content.sacks[block], delivered);
   }
-  ReceivedAck ack = {
+  const std::uint64_t newly_acked = scoreboard_.first() - first_before;
+  if (!recovery_->uses_sack()) {
+    newly_delivered = recovery_->count_delivered(newly_acked, newly_delivered,
+                                                 content.cumulative == first_before);
+  }
+  const ReceivedAck ack = {
       .sent_ms = recovery_->measures_by_time_stamps() ? content.time_stamp_ms : echo.sent_ms,
       .received_ms = content.received_ms,
       .rtt_ms = 0,
       .transmission_number = echo.transmission_number,
       .first_before = first_before,
       .prior_in_flight = prior_in_flight,
-      .newly_acked = scoreboard_.first() - first_before,
+      .newly_acked = newly_acked,
       .newly_delivered = newly_delivered,
       .newly_marked = content.marked,
       .feedback_packets = content.feedback_packets,
       .newest = newest,
-      .is_duplicate = content.cumulative == first_before,
   };
   process_ack(ack, now_ms, sink);
 }
@@ -479,10 +485,6 @@ void TcpSender::on_retransmission_timeout(double now_ms) {
   controller_->on_timeout(
       {.now_ms = now_ms, .in_flight = prior_in_flight, .is_first = !has_timed_out_});
   has_timed_out_ = true;
-}
-
-double TcpSender::next_act_ms() const {
-  return std::min({pacing_ms_, timer_.expiry_ms(), controller_->next_tick_ms()});
 }
 
 void TcpSender::act(double now_ms, PacketSink& sink) {

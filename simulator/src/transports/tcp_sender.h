@@ -68,8 +68,7 @@ class TcpSender final : public Endpoint {
     std::uint64_t newly_marked;
     double feedback_packets;  // window change that XCP routers grant
     const Scoreboard::Transmission*
-        newest;         // newly delivered, sent last; null without rate samples
-    bool is_duplicate;  // repeats the cumulative ACK
+        newest;  // newly delivered, sent last; null without rate samples
   };
 
   static constexpr double kMaximumWindow = 1e6;  // packets
@@ -89,9 +88,10 @@ class TcpSender final : public Endpoint {
   void report_loss(std::uint64_t packet, bool starts_recovery, std::uint64_t prior_in_flight,
                    double now_ms);
   void report_ack(const ReceivedAck& ack, double now_ms);
-  void report_full_ack(ReceivedAck ack, double now_ms);
+  void report_full_ack(const ReceivedAck& ack, double now_ms);
   void on_retransmission_timeout(double now_ms);
 
+  double next_event_ms() const;
   std::uint64_t cwnd_packets() const;
   std::uint64_t window_packets() const;
   void send_allowed_packets(double now_ms, PacketSink& sink);

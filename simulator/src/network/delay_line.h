@@ -1,0 +1,45 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "elements/ring.h"
+#include "senders/segment.h"
+
+namespace remy {
+
+struct Link;
+
+// A constant propagation delay before or behind a link: the segments in it, in order of arrival.
+// Segments of all routes with the same delay share a line.
+struct DelayLine {
+  struct InFlight {
+    double arrives_ms;
+    Segment segment;
+  };
+  Ring<InFlight> in_flight;
+  double delay_ms = 0;
+  Link* link = nullptr;     // the link that the line is before or behind
+  std::uint32_t index = 0;  // position in the order of simultaneous arrivals
+
+  // Adds a segment that will have crossed `hop` links. It arrives at a time, but not before those
+  // in the line unless it may overtake them. Returns whether it is the first to arrive.
+  bool add(const Segment& segment, std::uint32_t hop, double arrives_ms, bool may_overtake) {
+    if (!may_overtake && !in_flight.empty()) {
+      arrives_ms = std::max(arrives_ms, in_flight.back().arrives_ms);
+    }
+    InFlight& added = in_flight.push();
+    added.arrives_ms = arrives_ms;
+    added.segment = segment;
+    added.segment.hop = static_cast<std::uint16_t>(hop);
+    std::size_t place = in_flight.size() - 1;
+    for (; place > 0 && in_flight.at(place - 1).arrives_ms > arrives_ms; --place) {
+      std::swap(in_flight.at(place - 1), in_flight.at(place));
+    }
+    return place == 0;
+  }
+};
+
+}  // namespace remy
