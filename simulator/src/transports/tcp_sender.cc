@@ -291,7 +291,11 @@ double TcpSender::next_act_ms() const { return next_event_ms(); }
   if (prr_.is_active()) {
     prr_.on_ack(ack.newly_delivered, scoreboard_.in_flight(), cwnd_packets());
   }
-  if (is_simple_ && scoreboard_.in_flight() > 0 && controller_->pacing_interval_ms() == 0) {
+  if (!is_simple_) {
+    send_allowed_packets(now_ms, sink);
+    return;
+  }
+  if (scoreboard_.in_flight() > 0 && controller_->pacing_interval_ms() == 0) {
     send_unpaced(now_ms, sink);
   } else {
     send_allowed_packets(now_ms, sink);
