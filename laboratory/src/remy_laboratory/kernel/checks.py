@@ -49,12 +49,12 @@ class CheckResult:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
-# BTF (Documentation/bpf/btf.rst): by kind, the number of 32-bit words that follow a type's first
-# three: fixed ones, and ones for each of its `vlen` elements.
+# A type in BTF (Documentation/bpf/btf.rst) begins with three 32-bit words. Depending on its kind, a
+# fixed number of words follows, and then a number of words for each of its `vlen` elements.
 _HEADER: Final = struct.Struct("<HBBIIIII")
 _MAGIC: Final = 0xEB9F
 _FIXED_WORDS: Final = {1: 1, 3: 3, 14: 1, 17: 1}
-_WORDS_EACH: Final = {4: 3, 5: 3, 6: 2, 13: 2, 15: 3, 19: 3}
+_WORDS_PER_ELEMENT: Final = {4: 3, 5: 3, 6: 2, 13: 2, 15: 3, 19: 3}
 _STRUCT, _ENUM, _PTR, _PROTO = 4, 6, 2, 13
 
 
@@ -75,7 +75,7 @@ class _Btf:
             yield offset
             info = self._words[offset + 1]
             kind, count = info >> 24 & 0x1F, info & 0xFFFF
-            offset += 3 + _FIXED_WORDS.get(kind, 0) + _WORDS_EACH.get(kind, 0) * count
+            offset += 3 + _FIXED_WORDS.get(kind, 0) + _WORDS_PER_ELEMENT.get(kind, 0) * count
 
     def _name(self, offset: int) -> str:
         return self._strings[offset : self._strings.index(b"\0", offset)].decode()

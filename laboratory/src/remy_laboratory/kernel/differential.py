@@ -48,15 +48,14 @@ _RTT_RATIO: Final = 2
 # Above every threshold.
 _HIGHEST: Final = (1 << 40) - 1
 _MAX_PACKETS_PER_ACK: Final = 16
-# ACKs of one connection.
-_CHAIN: Final = 400
-# ACKs that move a sender's memory to a threshold.
-_APPROACH: Final = 12
+_ACKS_PER_CONNECTION: Final = 400
+# ACKs that steer a sender's memory to a point.
+_STEERING_ACKS: Final = 12
 _MAX_EARLIER_ACKS: Final = 200
 _DRAWS_PER_ACK: Final = 8
 # Random variation of packet intervals, relative and absolute.
-_UNEVEN: Final = 0.05
-_UNEVEN_US: Final = 20
+_INTERVAL_VARIATION: Final = 0.05
+_INTERVAL_VARIATION_US: Final = 20
 # RTTs that are closer than this to a threshold of rtt_ratio, in minimum RTTs, are ties.
 _RTT_TIE: Final = 1e-6
 # A relative change of an interval that changes a ratio of EWMAs by more than its last bits.
@@ -88,7 +87,7 @@ class Differences:
 
     records: int
     #: The share of records in which windows may differ.
-    most_windows_share: float
+    max_windows_share: float
     rules_different: int
     ties: int
     windows_different: int
@@ -104,7 +103,7 @@ class Differences:
             self.rules_different == 0
             and self.ties <= self.records * MAX_TIES_SHARE
             and self.largest_window_difference <= MAX_WINDOW_PACKETS
-            and self.windows_different <= self.records * self.most_windows_share
+            and self.windows_different <= self.records * self.max_windows_share
             and self.largest_interval_share <= MAX_INTERVAL_SHARE
         )
 
@@ -132,7 +131,7 @@ def compare(table: IntegerTable, replay: Replay, *, vectors: int, seed: int) -> 
         replayed.memories,
         strict=True,
     )
-    rules = ties = windows = largest_window = 0
+    different_rules = ties = different_windows = largest_window = 0
     largest_interval = 0.0
     looked_up, used = set(), set()
     has_diverged = False
@@ -155,8 +154,8 @@ def compare(table: IntegerTable, replay: Replay, *, vectors: int, seed: int) -> 
             if has_diverged:
                 ties += rule != expected
                 continue
-        rules += rule != expected
-        windows += window != expected_window
+        different_rules += rule != expected
+        different_windows += window != expected_window
         largest_window = max(largest_window, abs(window - expected_window))
         expected_interval = expected_ms * _UNITS_PER_MS
         # Rounding to whole units may differ by half a unit.
@@ -166,9 +165,9 @@ def compare(table: IntegerTable, replay: Replay, *, vectors: int, seed: int) -> 
     return Differences(
         len(records),
         MAX_WINDOWS_SHARE if table.is_scale_free else 0.0,
-        rules,
+        different_rules,
         ties,
-        windows,
+        different_windows,
         largest_window,
         largest_interval,
         tuple(rule for rule in all_rules if rule not in looked_up),
@@ -218,24 +217,32 @@ def _signals(table: IntegerTable, record: Record) -> tuple[float, ...]:
 
 
 def _records(table: IntegerTable, seed: int) -> Iterator[Record]:
-    """Yields look-ups, then ACKs that lead to each place of `_places`, then random ACKs forever.
+    """Yields look-ups, then ACKs that lead to each of `_memory_points`, then random ACKs forever.
 
     The look-ups are at, just below and just above every threshold, and inside every rule.
     """
     yield from _look_ups(table)
     number = 0
-    for place in _places(table):
+    for point in _memory_points(table):
         number += 1
-        yield from _approach(table, place, uniforms(seed, number * _CHAIN, _CHAIN, 1))
+        yield from _connection_to(
+            table, point, uniforms(seed, number * _ACKS_PER_CONNECTION, _ACKS_PER_CONNECTION, 1)
+        )
     while True:
         number += 1
-        yield from _random_chain(
-            table, uniforms(seed, number * _CHAIN * _DRAWS_PER_ACK, _CHAIN * _DRAWS_PER_ACK, 2)
+        yield from _random_connection(
+            table,
+            uniforms(
+                seed,
+                number * _ACKS_PER_CONNECTION * _DRAWS_PER_ACK,
+                _ACKS_PER_CONNECTION * _DRAWS_PER_ACK,
+                2,
+            ),
         )
 
 
 @dataclass(frozen=True)
-class _Place:
+class _MemoryPoint:
     """A point in memory space, in fixed-point units.
 
     It lies on a threshold of `axis`, or inside a rule's region if `axis` is None.
@@ -245,30 +252,32 @@ class _Place:
     values: tuple[int, ...]
 
 
-def _places(table: IntegerTable) -> Iterator[_Place]:
-    """Yields a place on every threshold, centred in its node's other axes, and the centre and lower
+def _memory_points(table: IntegerTable) -> Iterator[_MemoryPoint]:
+    """Yields a point on every threshold, centred in its node's other axes, and the centre and lower
     corner of every rule."""
 
-    def below(number: int, lower: tuple[int, ...], upper: tuple[int, ...]) -> Iterator[_Place]:
+    def subtree_points(
+        number: int, lower: tuple[int, ...], upper: tuple[int, ...]
+    ) -> Iterator[_MemoryPoint]:
         if number < 0:
-            yield _Place(None, _middle(lower, upper))
-            yield _Place(None, lower)
+            yield _MemoryPoint(None, _middle(lower, upper))
+            yield _MemoryPoint(None, lower)
             return
         node = table.nodes[number]
         split_axes = [axis for axis, value in enumerate(node.thresholds) if value != UNREACHED]
         middle = _middle(lower, upper)
         for axis in split_axes:
             on_threshold = (*middle[:axis], node.thresholds[axis], *middle[axis + 1 :])
-            yield _Place(axis, on_threshold)
+            yield _MemoryPoint(axis, on_threshold)
         for orthant, child in enumerate(node.children):
             if orthant & ~sum(1 << axis for axis in split_axes):
                 continue
             low, high = list(lower), list(upper)
             for axis in split_axes:
                 (low if orthant >> axis & 1 else high)[axis] = node.thresholds[axis]
-            yield from below(child, tuple(low), tuple(high))
+            yield from subtree_points(child, tuple(low), tuple(high))
 
-    yield from below(0, (0,) * 4, (_HIGHEST,) * 4)
+    yield from subtree_points(0, (0,) * 4, (_HIGHEST,) * 4)
 
 
 def _middle(lower: tuple[int, ...], upper: tuple[int, ...]) -> tuple[int, ...]:
@@ -285,16 +294,16 @@ def _look_ups(table: IntegerTable) -> Iterator[Record]:
     yield (1, _FIRST_US, _FIRST_US, _LOOK_UP_RTT_US, 0)
     after_us = _FIRST_US + (1 if table.uses_age else 8) * _LOOK_UP_REC_US
     yield (1, after_us, after_us, _LOOK_UP_RTT_US, 0)
-    for place in _places(table):
-        for step in (0,) if place.axis is None else (-1, 0, 1):
-            values = list(place.values)
-            if place.axis is not None:
-                values[place.axis] = max(values[place.axis] + step, 0)
+    for point in _memory_points(table):
+        for step in (0,) if point.axis is None else (-1, 0, 1):
+            values = list(point.values)
+            if point.axis is not None:
+                values[point.axis] = max(values[point.axis] + step, 0)
             yield (_LOOK_UP, values[0], values[1], values[2], values[3])
 
 
 class _SteeredSender:
-    """A sender's memory in floating point, which generates ACKs that move it to a given place."""
+    """A sender's memory in floating point, which generates ACKs that move it to a given point."""
 
     def __init__(self, table: IntegerTable) -> None:
         self._is_scale_free = table.is_scale_free
@@ -327,39 +336,41 @@ class _SteeredSender:
         self._received_us += received
         return (packets, self._sent_us, self._received_us, rtt, 0)
 
-    def towards(self, place: _Place, packets: int, offset_us: float) -> Record:
-        """Returns an ACK that moves the signal to its threshold, as closely as whole us allow."""
+    def towards(self, point: _MemoryPoint, packets: int, offset_us: float) -> Record:
+        """Returns an ACK that moves the memory to a point, as closely as whole us allow."""
         scale = 1 << (RATIO_BITS if self._is_scale_free else TIME_BITS)
-        goal = [value / scale for value in place.values]
-        ratio = place.values[_RTT_RATIO] / (1 << RATIO_BITS)
+        goal = [value / scale for value in point.values]
+        ratio = point.values[_RTT_RATIO] / (1 << RATIO_BITS)
         max_us = 1_000_000.0
         if self._is_scale_free:
             target = goal[3]
             slope = target / 8 - 1 / 256
             received = (
                 (255 / 256 * self._slow - target * 7 / 8 * self._rec) / slope
-                if abs(slope) > 1e-9 and place.axis == 3
+                if abs(slope) > 1e-9 and point.axis == 3
                 else self._rec
             )
             received = min(max(received, 0.0), max_us)
             sent = 8 * goal[0] * (7 * self._rec + received) / 8 - 7 * self._send
         else:
             received = 8 * goal[1] - 7 * self._rec
-            if place.axis == 3:
+            if point.axis == 3:
                 received = 256 * goal[3] - 255 * self._slow
             sent = 8 * goal[0] - 7 * self._send
         received, sent = (min(max(interval, 0.0), max_us) for interval in (received, sent))
         rtt = min(ratio * self._min_rtt_us, max_us)
-        if place.axis == _RTT_RATIO:
+        if point.axis == _RTT_RATIO:
             rtt += offset_us
-        elif place.axis == 0:
+        elif point.axis == 0:
             sent += offset_us * (1 + sent * _MIN_INTERVAL_CHANGE)
         else:
             received += offset_us * (1 + received * _MIN_INTERVAL_CHANGE)
         return self.ack(packets, sent, received, max(rtt, self._min_rtt_us))
 
 
-def _approach(table: IntegerTable, place: _Place, draws: list[float]) -> Iterator[Record]:
+def _connection_to(
+    table: IntegerTable, point: _MemoryPoint, draws: list[float]
+) -> Iterator[Record]:
     sender = _SteeredSender(table)
     yield _START
     min_rtt_us = 1000 * power(300.0, draws[0])
@@ -369,25 +380,27 @@ def _approach(table: IntegerTable, place: _Place, draws: list[float]) -> Iterato
     # would hit the age thresholds of scale-free tables exactly, which are ties.
     earlier_acks = int(draws[2] * _MAX_EARLIER_ACKS)
     if table.uses_age:
-        age = place.values[_AGE] >> RATIO_BITS
-        earlier_acks = min(max(age - _APPROACH, 0), _CHAIN - _APPROACH)
+        age = point.values[_AGE] >> RATIO_BITS
+        earlier_acks = min(max(age - _STEERING_ACKS, 0), _ACKS_PER_CONNECTION - _STEERING_ACKS)
     for step in range(earlier_acks):
-        uneven_us = interval_us + (_UNEVEN_US + _UNEVEN * interval_us) * draws[step]
-        yield sender.ack(1, uneven_us, uneven_us, min_rtt_us)
-    for step in range(_APPROACH):
+        varied_us = (
+            interval_us + (_INTERVAL_VARIATION_US + _INTERVAL_VARIATION * interval_us) * draws[step]
+        )
+        yield sender.ack(1, varied_us, varied_us, min_rtt_us)
+    for step in range(_STEERING_ACKS):
         # The offset exceeds the resolution of both arithmetics, so that no ACK is a tie.
         offset_us = -1.5 if step % 2 else 1.5
-        yield sender.towards(place, 1 + int(draws[3 + step] * _MAX_PACKETS_PER_ACK), offset_us)
+        yield sender.towards(point, 1 + int(draws[3 + step] * _MAX_PACKETS_PER_ACK), offset_us)
 
 
-def _random_chain(table: IntegerTable, draws: list[float]) -> Iterator[Record]:
+def _random_connection(table: IntegerTable, draws: list[float]) -> Iterator[Record]:
     sender = _SteeredSender(table)
     yield _START
     interval_us = 5 * power(20_000.0, draws[0])
     rtt_us = 500 * power(600.0, draws[1])
     noise = 0.01 + draws[2] * draws[2]
     queue_us = 0.0
-    for step in range(1, _CHAIN):
+    for step in range(1, _ACKS_PER_CONNECTION):
         first = step * _DRAWS_PER_ACK
         spread, pace, many, walk, phase = draws[first : first + 5]
         packets = 1 + int(power(float(_MAX_PACKETS_PER_ACK), many)) if phase < 0.3 else 1
