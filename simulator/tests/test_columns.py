@@ -473,9 +473,9 @@ def test_a_gradient_has_the_same_bits_with_any_number_of_threads() -> None:
 
 
 def test_gradient_moments_reject_columns_of_different_lengths() -> None:
-    with pytest.raises(ValueError, match="a mask of its used rules"):
+    with pytest.raises(ValueError, match="a mask of"):
         columns.gradient_moments(1, bytes(8), _doubles([1.0]), b"", 3, [])
-    with pytest.raises(ValueError, match="does not lie within"):
+    with pytest.raises(ValueError, match="lie within the"):
         columns.gradient_moments(1, bytes(8), _doubles([1.0]), b"\x07", 3, [(0, 4)])
 
 
