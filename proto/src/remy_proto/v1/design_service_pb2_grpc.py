@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class DesignServiceStub:
-    """Jobs, as a team shares them: designs, and evaluations of networks that are given. A job is named by its id, or by its name where that is
-    unambiguous.
+    """Manages the jobs that a team shares: designs, and evaluations of given networks. Requests
+    identify a job by its id, or by its name if that is unambiguous.
     """
 
     def __init__(self, channel):
@@ -139,36 +139,37 @@ class DesignServiceStub:
 
 
 class DesignServiceServicer:
-    """Jobs, as a team shares them: designs, and evaluations of networks that are given. A job is named by its id, or by its name where that is
-    unambiguous.
+    """Manages the jobs that a team shares: designs, and evaluations of given networks. Requests
+    identify a job by its id, or by its name if that is unambiguous.
     """
 
     def UploadTrace(self, request_iterator, context):
-        """Keeps a recording that links of jobs follow, in parts, for as long as a job names it. It may be
-        sent again: it is known by its hash.
+        """Uploads a trace for links of jobs, in parts. It is stored as long as a job refers to it.
+        Uploads are idempotent, since traces are identified by their hash.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SubmitJob(self, request, context):
-        """Stores a new job and starts it when its turn comes. The recordings that its specification names
-        must have been uploaded.
+        """Stores a new job, which runs when it is scheduled. The traces in its specification must already
+        be uploaded.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SubmitEvaluation(self, request_iterator, context):
-        """Stores a job that has requests evaluated, and starts it when its turn comes. Its first message
-        also says what kind of job it is. What other jobs here have had evaluated is not evaluated again.
+        """Stores a job that evaluates requests, which runs when it is scheduled. The first message also
+        holds the job's settings. Requests that other jobs of this farm have already evaluated are not
+        evaluated again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReadEvaluation(self, request, context):
-        """The outcome of a part of an evaluation job, in pieces.
+        """Reads the outcome of a part of an evaluation job, in pieces.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -181,14 +182,14 @@ class DesignServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListJobs(self, request, context):
-        """Newest first.
+        """Lists jobs, newest first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WatchJob(self, request, context):
-        """A job's history from a revision on, then what happens, until the job reaches a final state.
+        """Streams a job's history after a revision, then new events, until the job reaches a final state.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -207,35 +208,36 @@ class DesignServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CancelJob(self, request, context):
-        """Ends a job; its best table stays.
+        """Cancels a job; its best table is kept.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ExtendJob(self, request, context):
-        """Changes a job's budgets or priority; with larger budgets a finished job goes on under its id.
+        """Changes a job's budgets or priority. A finished job resumes, with the same id, if its budgets
+        are raised.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ForkJob(self, request, context):
-        """A new job that begins with the table of another's epoch.
+        """Creates a job that starts with the table of an epoch of another job.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteJob(self, request, context):
-        """Removes a job that is in a final state or paused, with everything stored of it.
+        """Deletes a job that is paused or in a final state, with all of its stored data.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetRemyCC(self, request, context):
-        """A job's table at an epoch, or the best so far.
+        """Returns a job's table at an epoch, or its best table so far.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -248,36 +250,36 @@ class DesignServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListWorkerLines(self, request, context):
-        """The last lines of their logs that the job's workers have reported, oldest first: of those that
-        work for it alone, and of those that work for any job.
+        """Returns the last log lines reported by the job's workers, oldest first: by workers dedicated to
+        it, and by those that serve all jobs.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CompareJobs(self, request, context):
-        """Jobs side by side: what differs in their specifications, and how far each is.
+        """Compares jobs: the differences of their specifications, and the progress of each.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ExportJob(self, request, context):
-        """A job as one file, in parts.
+        """Exports a job as one file, in parts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ImportJob(self, request_iterator, context):
-        """Stores a job that was exported; it is paused if it was not in a final state.
+        """Imports an exported job; unless it was in a final state, it is paused.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetServerInfo(self, request, context):
-        """What serves here, and how it is set up.
+        """Returns the server's version, configuration and status.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -395,8 +397,8 @@ def add_DesignServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class DesignService:
-    """Jobs, as a team shares them: designs, and evaluations of networks that are given. A job is named by its id, or by its name where that is
-    unambiguous.
+    """Manages the jobs that a team shares: designs, and evaluations of given networks. Requests
+    identify a job by its id, or by its name if that is unambiguous.
     """
 
     @staticmethod

@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class WorkerServiceStub:
-    """How evaluation workers get their tasks. A worker calls; nothing ever calls a worker.
+    """Assigns tasks to evaluation workers. Workers connect to the coordinator, never the other way
+    round.
     """
 
     def __init__(self, channel):
@@ -48,28 +49,30 @@ class WorkerServiceStub:
 
 
 class WorkerServiceServicer:
-    """How evaluation workers get their tasks. A worker calls; nothing ever calls a worker.
+    """Assigns tasks to evaluation workers. Workers connect to the coordinator, never the other way
+    round.
     """
 
     def Work(self, request_iterator, context):
-        """One call for as long as the worker lives: it tells how much it can take, gets tasks, and answers
-        each of them once: with its result, a refusal, or by returning it. A call that breaks gives all
-        tasks to others; the worker calls again, and may still send the results that it has.
+        """One stream per worker process. The worker grants credit, receives tasks, and answers each task
+        exactly once: with a result, a refusal, or by returning it. If the stream breaks, the
+        coordinator reassigns the worker's tasks; the worker reconnects, and may still send results
+        that it has.
 
-        Ends with FAILED_PRECONDITION for a worker whose simulator gives other results than the
-        coordinator's, and for one that is quarantined; with INVALID_ARGUMENT for one that does not keep
-        to this protocol. It does not help to call again.
+        Fails with FAILED_PRECONDITION if the worker's simulator gives other results than the
+        coordinator's, or if the worker is quarantined, and with INVALID_ARGUMENT if the worker
+        violates this protocol. Retrying is useless after these errors.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReadTrace(self, request, context):
-        """A part of a recording that a shared part names. Recordings may be longer than a message can be:
-        a worker asks for one part after the other, and keeps what it has got for later requests.
+        """Reads a part of a trace that a shared part refers to. Traces may exceed the message size limit,
+        so workers read them in parts, and cache them for later requests.
 
-        Fails with NOT_FOUND for a recording that no evaluation needs any more, and with OUT_OF_RANGE
-        for a part behind its end.
+        Fails with NOT_FOUND if no evaluation needs the trace any more, and with OUT_OF_RANGE if the
+        offset is beyond its end.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -97,7 +100,8 @@ def add_WorkerServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class WorkerService:
-    """How evaluation workers get their tasks. A worker calls; nothing ever calls a worker.
+    """Assigns tasks to evaluation workers. Workers connect to the coordinator, never the other way
+    round.
     """
 
     @staticmethod
