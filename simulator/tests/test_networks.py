@@ -327,7 +327,7 @@ def test_impossible_rtts_are_refused(field: str, rtts_ms: list[float], words: st
         (_specimen(_remycc()), ("at least one rule table",)),
         (
             _specimen(_protocol("cubic"), links=[{"rate_packets_per_ms": 1.0}]),
-            ("has links and a buffer",),
+            ("specimen has links", "buffer"),
         ),
         (
             _specimen(
