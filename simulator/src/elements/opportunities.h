@@ -46,8 +46,8 @@ using OpportunitySource = std::variant<std::shared_ptr<const Trace>, TraceGenera
 // infinity.
 class Opportunities {
  public:
-  // A trace that does not end repeats from its last opportunity: number n of repetition r is at r *
-  // last + opportunities_ms()[n]. `key` is that of a generator's random draws.
+  // With `ends` false a trace repeats from its last opportunity: opportunity n of repetition r is
+  // at r * last_ms() + opportunities_ms()[n]. `key` is that of a generator's random draws.
   Opportunities(const OpportunitySource& source, bool ends, std::uint64_t key);
   Opportunities(Opportunities&&) = default;
   Opportunities& operator=(Opportunities&&) = default;

@@ -29,10 +29,10 @@ void validate(const PairSamples& samples,
   }
 }
 
-// Specimens per block: as many as fit into a thread's cache with one thread; enough that threads
-// rarely wait for one another with several.
+// Specimens per block with one thread: their samples fit into its cache.
 constexpr std::size_t kBlock = 64;
-constexpr std::size_t kSharedBlock = 512;
+// Specimens per block with several threads: enough that they rarely wait for one another.
+constexpr std::size_t kThreadedBlock = 512;
 // With fewer specimens per thread, starting the thread would cost more than it saves.
 constexpr std::size_t kSpecimensPerThread = 1024;
 
@@ -129,7 +129,7 @@ std::pair<Moments, Moments> gradient_moments(
   const std::size_t width = (samples.rules + ranges.size()) * kCoordinates;
   const std::size_t workers =
       std::clamp<std::size_t>(specimens.size() / kSpecimensPerThread, 1, std::max(threads, 1U));
-  const std::size_t block = workers == 1 ? kBlock : kSharedBlock;
+  const std::size_t block = workers == 1 ? kBlock : kThreadedBlock;
   std::vector<double> rows(std::min(block, specimens.size()) * width);
   std::vector<double> totals(width);
   std::vector<double> squares(width);

@@ -66,7 +66,7 @@ struct TimeoutEvent {
 
 // Events that a controller needs. The transport skips the work for those that it does not need.
 struct ControllerNeeds {
-  bool on_sent = true;  // calls on_sent()
+  bool on_sent = true;  // on_sent() is called
   // True: every ACK is reported by on_ack() with all fields set. False: an in-order ACK of one
   // packet outside recovery is reported by on_in_order_ack(). For other ACKs on_ack() sets only
   // now_ms, rtt_ms, newly_acked, newly_delivered, in_recovery and is_cwnd_limited.
