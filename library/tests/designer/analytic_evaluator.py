@@ -190,7 +190,7 @@ def memory_columns(
 ) -> evaluation_pb2.MemoryColumns:
     """Encodes counts of memory values by (rule, axis, bucket) as an outcome holds them.
 
-    Axes beyond the usual ones come behind those of all `rules`.
+    The extended axes follow the basic axes of all `rules`.
     """
 
     def index_of(rule: int, axis: int, bucket: int) -> int:

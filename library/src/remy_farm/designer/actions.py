@@ -279,24 +279,28 @@ _MIN_INTERSEND_MS = 0.02
 
 # Window multiples of the first tables.
 _SCALE_FREE_MULTIPLES = (0.7, 0.8, 0.9, 0.5, 0.6, 0.85, 0.95, 0.98)
-# Window increment, in percent, and pace of a sender that resumes with a remembered path. Its window
-# multiple is 0 for the reason given in `start_action`.
+# Window increment in percent, and multiple of the interval, of a sender that resumes with a
+# remembered path. Its window multiple is 0 for the reason given in `start_action`.
 _RESUMED_PERCENT, _RESUMED_PACE = 90.0, 1.0
 
 
 class _FirstCells(NamedTuple):
-    """Regions of a scale-free first table. A pair is the window, in percent of the path, and the
-    pace."""
+    """The actions of a scale-free first table by region.
+
+    A pair holds the window, in percent of the bandwidth-delay product, and the time between
+    packets, as a multiple of the measured interval.
+    """
 
     #: Upper bounds of the age of young senders, in ACKs: one region for each.
     ages: tuple[int, ...] = (40,)
     #: A typical age in each of these regions.
     typical_ages: tuple[int, ...] = (14,)
+    #: For young senders.
     young: tuple[float, float] = (60.0, 1.2)
-    #: For young senders whose ACKs arrive as fast as they send: the link has spare capacity.
-    #: None if the table has no such region.
+    #: For young senders whose ACKs arrive as fast as they send, so that the link has spare
+    #: capacity; None if the table has no such region.
     unlimited: tuple[float, float] | None = (150.0, 0.8)
-    #: For older senders: (upper bound of rtt_ratio, window, pace), from an empty to a long queue.
+    #: For older senders: (upper bound of rtt_ratio, *pair), from an empty to a long queue.
     older: tuple[tuple[float, ...], ...] = ((1.001, 600, 0.8), (1.05, 600, 1), (math.inf, 600, 1.2))
     #: For all senders if rtt_ratio is above `_QUEUEING_RTT_RATIO`.
     queueing: tuple[float, float] = (80.0, 1.5)

@@ -167,7 +167,7 @@ class Step(ABC, Generic[C, S]):
         return (state.epoch,)
 
     def rules(self, state: S) -> int | None:
-        """Returns the number of rules of the request's first table, if known without counting."""
+        """Returns the number of rules of the request's first table; None if it must be counted."""
         return None
 
     def report(

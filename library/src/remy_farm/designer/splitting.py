@@ -91,7 +91,7 @@ def check_possible(table: RuleTable, trials: Sequence[Split]) -> None:
 Memory = Mapping[tuple[int, int], tuple[Sequence[int], Sequence[int]]]
 
 
-# Rules that one split may add to a table with more than the usual signals: three signals at a time.
+# Rules that one split may add to a table with extended signals: three signals at a time.
 _RULES_AT_ONCE = 7
 
 
@@ -105,21 +105,21 @@ def split_most_used(
     """Returns the split of the most-used rule that can be split; None if no rule can be.
 
     The table grows by at most `room` rules, or without limit if it is None. If a split on all
-    signals would add more, the least important signals are left out. A table with more than the
-    usual signals is split on three at a time, first on those that bound the rule's region least.
+    signals would add more, the least important signals are left out. A table with extended signals
+    is split on three signals at a time, first on those that bound the rule's region least.
     With `like_reference` a rule is split on all signals, at the points of the reference tool (see
     `median_thresholds`).
     """
     memory = memory_summaries(outcome)
-    has_more = table.signals[-1] >= USUAL_AXES
-    if has_more and not like_reference:
+    has_extended_signals = table.signals[-1] >= USUAL_AXES
+    if has_extended_signals and not like_reference:
         room = min(_RULES_AT_ONCE if room is None else room, _RULES_AT_ONCE)
     for rule in rules_by_use(outcome.rule_uses):
         thresholds = median_thresholds(table, rule, memory, like_reference=like_reference)
         if room is not None:
             max_signals = (room + 1).bit_length() - 1
             by_importance = sorted(thresholds, key=lambda each: signals.AXES[each[0]].turn)
-            if has_more:
+            if has_extended_signals:
                 bounds = _bounds(table, rule)
                 by_importance.sort(key=lambda each: bounds[each[0]])
             thresholds = sorted(by_importance[:max_signals])

@@ -272,8 +272,7 @@ def _purpose_after_split(strategy: JointStrategy, state: JointState) -> progress
 class SplitMostUsed(UsageStep["JointStrategy", JointState]):
     """Splits the most-used rule at the medians of its memory values (section 4.3, step 5).
 
-    If the specification has splits chosen by disagreement, puts the most-used rules on trial
-    instead.
+    If splits are chosen by disagreement, puts the most-used rules on trial instead.
     """
 
     purpose = progress_pb2.STEP_PURPOSE_SPLIT
@@ -359,7 +358,7 @@ class TrySplits(AntitheticPairs):
         splits = choose_splits(
             state.trials,
             disagreements(state.trials, samples),
-            # As many as a split of one rule on all of the usual signals adds.
+            # As many as a split of one rule on all basic signals adds.
             new_rules=(1 << min(len(climb.table.signals), USUAL_AXES)) - 1,
             room=strategy.schedule.max_rules_at(climb.steps) - climb.table.rule_count,
         )
