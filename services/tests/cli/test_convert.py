@@ -43,7 +43,7 @@ def test_time_unit_option_converts_a_dna_file(run: Any, tmp_path: Path) -> None:
     assert converted.region(0)[1][2] == 1.5
     refused = run("convert", target, tmp_path / "again.json", "--time-unit-ms", "0.1")
     assert refused.exit_code == 2
-    assert "is in milliseconds, as all .json files are" in refused.stderr
+    assert "is a .json file, which is in milliseconds" in refused.stderr
     assert run("convert", source, target, "--time-unit-ms", "0").exit_code == 2
 
 
