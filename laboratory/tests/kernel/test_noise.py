@@ -61,7 +61,7 @@ def test_noise_plot_is_a_png(tmp_path: Path) -> None:
 
 @needs_kernel
 def test_noise_is_measured_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remy_laboratory.kernel.running.STATES", tmp_path / "states")
+    monkeypatch.setattr("remy_laboratory.kernel.running.RECORD_DIR", tmp_path / "states")
     noise = measure_noise(
         build_emulator(tmp_path),
         tmp_path / "exported",

@@ -24,7 +24,7 @@ from remy_farm.analysis import (
 from remy_farm.driver import DesignObserver
 
 #: Status line while a finished design is evaluated.
-COMPARING = "comparing the first table with the last on fresh specimens"
+COMPARISON_STATUS = "comparing the first table with the last on fresh specimens"
 
 
 class _CampaignProgress(CampaignObserver):
@@ -49,7 +49,7 @@ class _CampaignProgress(CampaignObserver):
 
     def comparing(self, member: Member) -> None:
         if not self._quiet:
-            print_status(COMPARING)
+            print_status(COMPARISON_STATUS)
 
 
 def design_campaign(

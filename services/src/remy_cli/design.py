@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 import remy_farm as rf
 from remy_cli import failures
-from remy_cli.campaign import COMPARING, design_campaign
+from remy_cli.campaign import COMPARISON_STATUS, design_campaign
 from remy_cli.common import (
     FILE,
     PlainTable,
@@ -232,7 +232,7 @@ def command(
         context.exit(failures.ExitCode.INTERRUPTED)
     try:
         if not quiet:
-            print_status(COMPARING)
+            print_status(COMPARISON_STATUS)
         gain = design.report(threads=threads)
     except KeyboardInterrupt:
         print_status(

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 #: Database of simulated cells, in the output directory.
-CELLS = "cells.db"
+CELL_DATABASE = "cells.db"
 
 
 @click.command(
@@ -116,7 +116,7 @@ def reproduce_command(
     start = time.monotonic()
     with ExitStack() as stack:
         evaluator = stack.enter_context(local_evaluator(threads))
-        store = stack.enter_context(closing(CellStore(out / CELLS)))
+        store = stack.enter_context(closing(CellStore(out / CELL_DATABASE)))
         others: dict[str, Ns3] = {}
         if other is not None:
             try:
@@ -295,7 +295,7 @@ def league_command(
     leagues = read_sets(sets, selected)
     entrants = [parse_entrant(name) for name in names]
     make_folder(out)
-    with local_evaluator(threads) as evaluator, closing(CellStore(out / CELLS)) as store:
+    with local_evaluator(threads) as evaluator, closing(CellStore(out / CELL_DATABASE)) as store:
         runner = CellRunner(evaluator.evaluate, store)
         run = LeagueRun(leagues, entrants, [] if alone else rivals(), runner, quick=quick)
         with progress_meter(run.weight, quiet=quiet) as progress:

@@ -19,7 +19,7 @@ from remy_cli.connecting import (
 from remy_rpc.settings import SettingsError, parse_listen_address
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
-_CODE_BYTES = 12
+_SIGN_IN_CODE_BYTES = 12
 
 
 @click.command("ui")
@@ -76,7 +76,7 @@ def command(
             )
         code = None
         if address.is_loopback and coordinator.token is not None:
-            code = secrets.token_urlsafe(_CODE_BYTES)
+            code = secrets.token_urlsafe(_SIGN_IN_CODE_BYTES)
         try:
             from remy_services.web import PageSettings, serve_page
         except ModuleNotFoundError as error:

@@ -26,7 +26,7 @@ _SYS_BPF: Final = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "ppc64le": 361
 PRIVILEGED: Final = "remy_privileged"
 FOR_ALL: Final = "remy_all_users"
 _VERIFY: Final = "remy_verify"
-_ANY: Final = 0
+_BPF_ANY: Final = 0
 _NAME_TAKEN: Final = (
     "an algorithm of this name is already loaded; stop the other 'remy-farm kernel run', or "
     "export under another name"
@@ -203,7 +203,7 @@ class LoadedObject:
             value = ctypes.create_string_buffer(
                 part.ljust(step, b"\0") + b"\0" * (batch * answer_bytes) + state
             )
-            update = library.bpf_map_update_elem(batches, ctypes.byref(key), value, _ANY)
+            update = library.bpf_map_update_elem(batches, ctypes.byref(key), value, _BPF_ANY)
             _check(update, "writing records")
             attributes = (c_uint32 * 20)()
             attributes[0] = program_fd

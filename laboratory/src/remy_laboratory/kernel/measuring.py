@@ -57,7 +57,8 @@ MAX_LATE_US: Final = 500.0
 _ATTEMPTS: Final = 3
 #: Typical RTT jitter of a virtual machine, ms, used for the prediction with jitter.
 TYPICAL_JITTER_MS: Final = 0.12
-_PREDICTIONS: Final = 4
+# Number of seeds over which a prediction is averaged.
+_PREDICTION_SEEDS: Final = 4
 _TIMEOUT_SECONDS: Final = 30.0
 # A download may take this many times as long as always-on flows last.
 _DOWNLOAD_TIMEOUT_FACTOR: Final = 4
@@ -390,7 +391,7 @@ def predict(table: RuleTable, link: Link, load: Workload, *, jitter_ms: float, s
         senders.append({**program, "first_on_ms": first_on_ms})
     network = link.with_senders(senders, jitter_ms=jitter_ms)
     runs = []
-    for number in range(_PREDICTIONS):
+    for number in range(_PREDICTION_SEEDS):
         request = evaluation_pb2.EvaluationRequest(
             tables=[RemyCC(table).to_message()],
             candidates=[evaluation_pb2.Candidate()],

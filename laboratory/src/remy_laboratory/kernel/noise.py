@@ -31,7 +31,7 @@ _INTERVAL_MS: Final = 1.0
 _US_PER_MS: Final = 1000
 _ATTEMPTS: Final = 3
 #: Fractions of the quantiles that summarize a histogram.
-SHARES: Final = (0.5, 0.9, 0.99, 0.999)
+QUANTILES: Final = (0.5, 0.9, 0.99, 0.999)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,9 @@ class Noise:
         resolution of Linux's clock, 1 us.
         """
         median_us, high_us = (max(self.percentile_us(share), 1) for share in (0.5, 0.99))
-        listed = ", ".join(f"{100 * share:g} % {self.percentile_us(share)} us" for share in SHARES)
+        listed = ", ".join(
+            f"{100 * share:g} % {self.percentile_us(share)} us" for share in QUANTILES
+        )
         return (
             "measurement:\n"
             f"  # {self.acks} RTTs of Linux {os.uname().release}, above the minimum: {listed}.\n"
@@ -83,7 +85,7 @@ class Noise:
         return {
             "kernel": os.uname().release,
             "acks": self.acks,
-            "percentiles_us": {f"{share:g}": self.percentile_us(share) for share in SHARES},
+            "percentiles_us": {f"{share:g}": self.percentile_us(share) for share in QUANTILES},
             "acks_by_us": {str(us): acks for us, acks in enumerate(self.acks_by_us) if acks},
             "emulator_late_99_us": self.late_99_us,
             "runs": self.runs,
@@ -155,9 +157,9 @@ def save_noise_plot(path: Path, noise: Noise) -> None:
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()
-    bins = noise.acks_by_us[: noise.percentile_us(SHARES[-1]) + 1]
+    bins = noise.acks_by_us[: noise.percentile_us(QUANTILES[-1]) + 1]
     axes.bar(range(len(bins)), bins, width=1.0)
-    for share in SHARES[:-1]:
+    for share in QUANTILES[:-1]:
         axes.axvline(noise.percentile_us(share), color="grey", linewidth=0.5)
     axes.set(xlabel="above the minimum RTT, us", ylabel="ACKs")
     figure.savefig(path, format="png", dpi=120, metadata={"Software": None})

@@ -21,7 +21,7 @@ from remy_laboratory.kernel.libbpf import FOR_ALL, PRIVILEGED, LoadedObject, rea
 from remy_laboratory.kernel.linux import OBJECT, compile_ebpf, read_manifest
 
 #: Directory of the records of running algorithms, from which a later start cleans up.
-STATES: Final = Path(os.environ.get("REMY_FARM_KERNEL_STATES", "/run/remy-farm/kernel"))
+RECORD_DIR: Final = Path(os.environ.get("REMY_FARM_KERNEL_STATES", "/run/remy-farm/kernel"))
 _SYSCTL: Final = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 _AVAILABLE: Final = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _MAX_RECORD_BYTES: Final = 1 << 20
@@ -147,21 +147,21 @@ def _restore(state: RunRecord) -> None:
 
 
 def _record_path(name: str) -> Path:
-    return STATES / f"{name}.json"
+    return RECORD_DIR / f"{name}.json"
 
 
 def _write_record(state: RunRecord) -> None:
     """Writes the record atomically. The temporary file's name identifies the process, so that a
     later start can remove it if the process is killed."""
-    STATES.mkdir(parents=True, exist_ok=True)
-    unfinished = STATES / f".{state.name}.{state.pid}.{state.started}.tmp"
+    RECORD_DIR.mkdir(parents=True, exist_ok=True)
+    unfinished = RECORD_DIR / f".{state.name}.{state.pid}.{state.started}.tmp"
     unfinished.write_text(json.dumps(asdict(state)))
     unfinished.replace(_record_path(state.name))
 
 
 def run_records() -> Iterator[RunRecord]:
     """Yields the records of all runs, including those whose process has ended."""
-    for path in sorted(STATES.glob("*.json")):
+    for path in sorted(RECORD_DIR.glob("*.json")):
         try:
             yield RunRecord(**json.loads(read_file(path, limit=_MAX_RECORD_BYTES)))
         except (ValueError, TypeError) as error:
@@ -174,7 +174,7 @@ def run_records() -> Iterator[RunRecord]:
 def clean_up() -> list[str]:
     """Undoes the changes of killed runs and returns the names of their algorithms."""
     names = []
-    for path in STATES.glob(".*.tmp"):
+    for path in RECORD_DIR.glob(".*.tmp"):
         pid, started = path.name.split(".")[-3:-1]
         if _start_ticks(int(pid)) != started:
             path.unlink(missing_ok=True)

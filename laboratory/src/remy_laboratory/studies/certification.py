@@ -15,7 +15,7 @@ from remy_farm.shipped import DATA
 from remy_farm.specification.senders import REMYCC, parse_sender
 from remy_laboratory.studies.cells import CellRunner, CellStore
 from remy_laboratory.studies.league import Entrant
-from remy_laboratory.studies.reproduction import CELLS
+from remy_laboratory.studies.reproduction import CELL_DATABASE
 from remy_laboratory.studies.robustness import (
     Certificate,
     certificate_files,
@@ -80,7 +80,10 @@ def certify_entrant(
     if not required:
         raise FileError(f"{requirements} has no requirements, which are files that end in .yaml")
     make_folder(directory)
-    with local_evaluator(threads) as evaluator, closing(CellStore(directory / CELLS)) as store:
+    with (
+        local_evaluator(threads) as evaluator,
+        closing(CellStore(directory / CELL_DATABASE)) as store,
+    ):
         runner = CellRunner(evaluator.evaluate, store)
         certificate = certify(required, entrant, table.remycc.to_message(), runner, on_done)
     for name, text in certificate_files(certificate).items():

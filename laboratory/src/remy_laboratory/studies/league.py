@@ -49,7 +49,7 @@ from remy_laboratory.studies.networks import (
     with_value,
 )
 from remy_laboratory.studies.reading import (
-    PER_CENT,
+    PERCENTAGE,
     RUNS,
     Amount,
     Fields,
@@ -145,7 +145,7 @@ def read_set(path: Path) -> LeagueSet:
     text = read_file(path, limit=_MAX_FILE_BYTES).decode("utf-8", "replace")
     fields = Fields(read_yaml(text, source), source, "")
     rival = fields.text("rival")
-    margin = PER_CENT.fullmatch(fields.text("won_within", "10 %"))
+    margin = PERCENTAGE.fullmatch(fields.text("won_within", "10 %"))
     if margin is None:
         fields.fail("won_within", "must be a percentage, e.g. 10 %")
     grid = fields.mapping("grid")
@@ -371,7 +371,11 @@ def network_files(results: Sequence[SetResult], contenders: Sequence[str]) -> di
     files = {}
     for result in results:
         for entrant in result.entrants:
-            worst = result.worst_networks(entrant.name, WORST) if entrant.name in contenders else []
+            worst = (
+                result.worst_networks(entrant.name, MAX_WORST_NETWORKS)
+                if entrant.name in contenders
+                else []
+            )
             for network in worst:
                 if "links" in network.network:
                     row = entrant.row(result.league)
@@ -438,7 +442,7 @@ def draw_set(result: SetResult) -> Figure:
 
 
 #: Number of networks to report per contender and set.
-WORST = 3
+MAX_WORST_NETWORKS = 3
 #: The criteria of RFC 9743 for evaluating a proposal, and the set that covers each.
 _RFC_9743 = (
     ("congestion collapse and high loss", "pantheon"),
@@ -510,7 +514,7 @@ def league_page(
         )
         for entrant in result.entrants:
             if entrant.name in contenders:
-                worst = result.worst_networks(entrant.name, WORST)
+                worst = result.worst_networks(entrant.name, MAX_WORST_NETWORKS)
                 sections.append(
                     wording.table(
                         f"Networks where {entrant.name} is farthest behind",

@@ -39,8 +39,8 @@ def bounds_check(bounds: Bounds) -> Check:
     return bounds.allow, bounds.describe()
 
 
-ABOVE = bounds_check(Bounds(minimum=0, exclusive_minimum=True))
-FROM_0 = bounds_check(Bounds(minimum=0))
+POSITIVE_NUMBER = bounds_check(Bounds(minimum=0, exclusive_minimum=True))
+NOT_NEGATIVE_NUMBER = bounds_check(Bounds(minimum=0))
 
 
 class Fields:
@@ -79,7 +79,7 @@ class Fields:
             self.fail(field, f"is {show(value)}, but must be text")
         return " ".join(value.split())
 
-    def number(self, field: str, check: Check = ABOVE) -> float | None:
+    def number(self, field: str, check: Check = POSITIVE_NUMBER) -> float | None:
         """Takes a number; None if it is absent."""
         value = self.take(field)
         return None if value is None else self.check_number(field, value, check)
@@ -150,5 +150,5 @@ def read_amount(fields: Fields, field: str, check: Check, *, many: bool) -> Amou
     return Amount(amounts["quick"], amounts["full"])
 
 
-PER_CENT = re.compile(r"([0-9.]+) ?%")
+PERCENTAGE = re.compile(r"([0-9.]+) ?%")
 RUNS: Check = (lambda value: 1 <= value <= _MAX_RUNS and value == int(value), f"1 to {_MAX_RUNS}")

@@ -24,7 +24,7 @@ from remy_laboratory.studies.verdicts import (
 )
 
 #: Name of the database of simulated cells in a directory.
-CELLS = "cells.db"
+CELL_DATABASE = "cells.db"
 
 
 class Reproduction(Tabular):
@@ -129,7 +129,7 @@ def reproduce(
         raise FileError(f"{folder} has no figure {name!r}; the figures are {', '.join(figures)}")
     temporary = TemporaryFolder()
     target = temporary.path if directory is None else Path(directory)
-    with local_evaluator(threads) as evaluator, closing(CellStore(target / CELLS)) as store:
+    with local_evaluator(threads) as evaluator, closing(CellStore(target / CELL_DATABASE)) as store:
         runner = CellRunner(evaluator.evaluate, store)
         plan = plan_figure(figures[name], folder.parent, quick=quick)
         return Reproduction(measure_figure(plan, runner, lambda _: None))

@@ -20,7 +20,7 @@ from remy_farm.shipped import DATA
 from remy_farm.specification.senders import REMYCC, parse_sender
 from remy_laboratory.studies.cells import CellBatch, CellRunner, CellStore, OnCells
 from remy_laboratory.studies.league import (
-    WORST,
+    MAX_WORST_NETWORKS,
     Entrant,
     LeagueSet,
     SetResult,
@@ -35,7 +35,7 @@ from remy_laboratory.studies.league import (
 )
 from remy_laboratory.studies.networks import reference_folder
 from remy_laboratory.studies.pictures import figure_files
-from remy_laboratory.studies.reproduction import CELLS
+from remy_laboratory.studies.reproduction import CELL_DATABASE
 
 #: Directory of the installed sets.
 SETS: Final = DATA / "league"
@@ -186,7 +186,7 @@ class League(Tabular):
                         "over_best": network.relative_score(each.name),
                         "simulate": simulate_command(result.league, each, network),
                     }
-                    for network in result.worst_networks(each.name, WORST)
+                    for network in result.worst_networks(each.name, MAX_WORST_NETWORKS)
                 ]
                 for each in result.entrants
                 if each.name in self.contenders
@@ -321,7 +321,7 @@ def league(
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"{twice[0]!r} is the name of two contenders; use Table.renamed")
     make_folder(target)
-    with local_evaluator(threads) as evaluator, closing(CellStore(target / CELLS)) as store:
+    with local_evaluator(threads) as evaluator, closing(CellStore(target / CELL_DATABASE)) as store:
         runner = CellRunner(evaluator.evaluate, store)
         run = LeagueRun(leagues, entrants, [] if alone else rivals(), runner, quick=quick)
         total = run.weight or 1.0

@@ -29,8 +29,8 @@ from remy_laboratory.studies.networks import (
     with_value,
 )
 from remy_laboratory.studies.reading import (
-    FROM_0,
-    PER_CENT,
+    NOT_NEGATIVE_NUMBER,
+    PERCENTAGE,
     RUNS,
     Amount,
     Check,
@@ -274,7 +274,7 @@ def _read_range(fields: Fields, field: str) -> tuple[float, float] | None:
         return None
     if not isinstance(tree, list) or len(tree) != 2:
         fields.fail(field, f"is {show(tree)}, but must be [low, high]")
-    low, high = (fields.check_number(field, each, FROM_0) for each in tree)
+    low, high = (fields.check_number(field, each, NOT_NEGATIVE_NUMBER) for each in tree)
     if low > high:
         fields.fail(field, f"is {show(tree)}, but the first number must be the lower one")
     return low, high
@@ -313,7 +313,7 @@ def _read_row(fields: Fields) -> StudyRow:
     return row
 
 
-_ANY: Check = (lambda value: abs(value) < float("inf"), "a number")
+_FINITE_NUMBER: Check = (lambda value: abs(value) < float("inf"), "a number")
 _GROUP: Check = (lambda value: 0 <= value < 100 and value == int(value), "0 to 99")
 
 
@@ -331,16 +331,19 @@ def _read_expectation(fields: Fields, rows: Sequence[str]) -> Expectation:
         over=row_name("over", "") or None,
         measure=fields.choice("measure", Measure, Measure.THROUGHPUT_MBPS),
         statistic=fields.choice("statistic", Statistic, Statistic.MEAN),
-        at=fields.number("at", FROM_0),
-        over_at=fields.number("over_at", FROM_0),
+        at=fields.number("at", NOT_NEGATIVE_NUMBER),
+        over_at=fields.number("over_at", NOT_NEGATIVE_NUMBER),
         group=group,
         over_group=over_group,
-        low=fields.number("from", FROM_0),
-        high=fields.number("to", FROM_0),
+        low=fields.number("from", NOT_NEGATIVE_NUMBER),
+        high=fields.number("to", NOT_NEGATIVE_NUMBER),
         is_difference=fields.flag("difference"),
     )
-    value = fields.number("value", _ANY)
-    minimum, maximum = fields.number("at_least", _ANY), fields.number("at_most", _ANY)
+    value = fields.number("value", _FINITE_NUMBER)
+    minimum, maximum = (
+        fields.number("at_least", _FINITE_NUMBER),
+        fields.number("at_most", _FINITE_NUMBER),
+    )
     within = fields.take("within")
     if value is not None:
         margin = _read_margin(fields, value, within)
@@ -362,11 +365,11 @@ def _read_expectation(fields: Fields, rows: Sequence[str]) -> Expectation:
 
 
 def _read_margin(fields: Fields, value: float, within: Tree) -> float:
-    if isinstance(within, str) and (share := PER_CENT.fullmatch(within)):
+    if isinstance(within, str) and (share := PERCENTAGE.fullmatch(within)):
         return abs(value) * float(share[1]) / 100
     if within is None or isinstance(within, str):
         fields.fail("within", f"is {show(within)}, but must be a percentage, e.g. 5 %, or a number")
-    return fields.check_number("within", within, FROM_0)
+    return fields.check_number("within", within, NOT_NEGATIVE_NUMBER)
 
 
 def _read_picture(fields: Fields | None, rows: Sequence[str], source: str) -> Picture:
