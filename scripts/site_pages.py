@@ -98,7 +98,7 @@ def change_source(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def _absolute(docname: str, target: str) -> str:
-    """The document that a relative link of docname leads to, as Sphinx names it."""
+    """Returns the document that a relative link in docname leads to, as Sphinx names it."""
     return "/" + os.path.normpath(Path(docname).parent / target)
 
 
