@@ -88,7 +88,7 @@ class TestEverything:
             ({"coordinator": {"serviceport": 1}}, "serviceport"),
             ({"workers": {"backend": "slurm"}}, "backend"),
             ({"workers": {"jobs": {"minimum": 0}}}, "minimum"),
-            ({"redis": {"enabled": False}}, "redis.external.url is needed"),
+            ({"redis": {"enabled": False}}, "redis.external.url is required"),
             ({"ui": {"replicas": 2}}, "replicas"),
         ],
     )
@@ -554,7 +554,7 @@ class TestNetwork:
         }
         (routed,) = rendered.one("GRPCRoute")["spec"]["rules"]
         assert routed["backendRefs"] == [{"name": service["metadata"]["name"], "port": 7390}]
-        assert "coordinator.ingress.host is needed" in refusal(
+        assert "coordinator.ingress.host is required" in refusal(
             {"coordinator": {"ingress": {"enabled": True}}}
         )
 
@@ -631,7 +631,7 @@ class TestPage:
         (path,) = rule["http"]["paths"]
         assert path["backend"]["service"] == {"name": service, "port": {"name": "https"}}
         refused = {"ui": {"enabled": True, "ingress": {"enabled": True}}}
-        assert "ui.ingress.host is needed" in refusal(refused)
+        assert "ui.ingress.host is required" in refusal(refused)
 
     def test_network_policies_connect_browsers_page_and_coordinator(self) -> None:
         rendered = render(self.ENABLED)

@@ -18,7 +18,7 @@
 {{- printf "%s-%s" (include "remy-farm.fullname" (index . 0)) (index . 1) -}}
 {{- end -}}
 
-{{/* remy-farm.selector: (list $ "coordinator") -> the labels that never change. */}}
+{{/* remy-farm.selector: (list $ "coordinator") -> the immutable selector labels. */}}
 {{- define "remy-farm.selector" -}}
 {{- $root := index . 0 -}}
 app.kubernetes.io/name: {{ default $root.Chart.Name $root.Values.nameOverride }}
@@ -38,7 +38,7 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{- end }}
 {{- end -}}
 
-{{/* remy-farm.image: (list $ .Values.coordinator.image) -> a reference. */}}
+{{/* remy-farm.image: (list $ .Values.coordinator.image) -> an image reference. */}}
 {{- define "remy-farm.image" -}}
 {{- $root := index . 0 -}}
 {{- $image := index . 1 -}}
@@ -46,18 +46,18 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 {{- include "remy-farm.reference" (list $image $root.Chart.AppVersion) -}}
 {{- end -}}
 
-{{/* On Ray, one image is on all sides. */}}
+{{/* The coordinator's image; on Ray, the same as the actors'. */}}
 {{- define "remy-farm.coordinatorImage" -}}
 {{- $onRay := eq .Values.workers.backend "ray" -}}
 {{- include "remy-farm.image" (list . (ternary .Values.workers.ray.image .Values.coordinator.image $onRay)) -}}
 {{- end -}}
 
-{{/* Redis comes from elsewhere: no registry of ours before its name. */}}
+{{/* Redis' image, without remy-farm's registry. */}}
 {{- define "remy-farm.redisImage" -}}
 {{- include "remy-farm.reference" (list .Values.redis.image "") -}}
 {{- end -}}
 
-{{/* remy-farm.reference: (list image default-tag) -> name and digest, which says more than a tag. */}}
+{{/* remy-farm.reference: (list image default-tag) -> the name with its digest or, if there is none, its tag. */}}
 {{- define "remy-farm.reference" -}}
 {{- $image := index . 0 -}}
 {{- if $image.digest -}}
@@ -74,7 +74,7 @@ imagePullSecrets:
 {{- end }}
 {{- end -}}
 
-{{/* remy-farm.serviceAccount: (list $ "coordinator") -> the account of a component. */}}
+{{/* remy-farm.serviceAccount: (list $ "coordinator") -> the service account of a component. */}}
 {{- define "remy-farm.serviceAccount" -}}
 {{- $root := index . 0 -}}
 {{- $account := (index $root.Values (index . 1)).serviceAccount -}}
@@ -85,8 +85,8 @@ imagePullSecrets:
 {{- end -}}
 {{- end -}}
 
-{{/* remy-farm.podSecurity: component-values -> the security context of its pods; `user`, where the
-component has one, is what the context does not say itself. */}}
+{{/* remy-farm.podSecurity: component-values -> the security context of its pods; the component's `user`, if set,
+is the default for user and groups. */}}
 {{- define "remy-farm.podSecurity" -}}
 {{- $context := deepCopy .podSecurityContext -}}
 {{- with .user -}}
@@ -95,7 +95,7 @@ component has one, is what the context does not say itself. */}}
 {{- toYaml $context -}}
 {{- end -}}
 
-{{/* remy-farm.placement: (list $ component-values capacity-labels) -> where its pods should run. */}}
+{{/* remy-farm.placement: (list $ component-values capacity-labels) -> node selector and affinity. */}}
 {{- define "remy-farm.placement" -}}
 {{- $component := index . 1 -}}
 {{- $labels := index . 2 -}}
@@ -119,7 +119,7 @@ affinity:
 {{- end }}
 {{- end -}}
 
-{{/* remy-farm.tolerations: component-values -> its tolerations, and patience with silent nodes. */}}
+{{/* remy-farm.tolerations: component-values -> its tolerations, including those of unreachable nodes. */}}
 {{- define "remy-farm.tolerations" -}}
 tolerations:
   {{- if .unreachableSeconds }}
@@ -137,7 +137,7 @@ tolerations:
   {{- end }}
 {{- end -}}
 
-{{/* remy-farm.priorityClass: (list $ class component-values) -> the class named, or else ours. */}}
+{{/* remy-farm.priorityClass: (list $ class component-values) -> the configured class, or the chart's. */}}
 {{- define "remy-farm.priorityClass" -}}
 {{- $root := index . 0 -}}
 {{- if (index . 2).priorityClassName }}
@@ -147,8 +147,8 @@ priorityClassName: {{ printf "%s-%s" $root.Release.Namespace (include "remy-farm
 {{- end }}
 {{- end -}}
 
-{{/* remy-farm.relabelings: (list $ monitor-values) -> what tells this farm's series from another's; the
-operator adds the namespace. */}}
+{{/* remy-farm.relabelings: (list $ monitor-values) -> relabelings with the label `farm`, which tells
+farms of a namespace apart; the operator adds the namespace. */}}
 {{- define "remy-farm.relabelings" -}}
 - {targetLabel: farm, replacement: {{ include "remy-farm.fullname" (index . 0) }}}
 {{- with (index . 1).relabelings }}
@@ -156,7 +156,7 @@ operator adds the namespace. */}}
 {{- end }}
 {{- end -}}
 
-{{/* Where the coordinator is, as its clients inside of the cluster name it. */}}
+{{/* The coordinator's host name inside the cluster. */}}
 {{- define "remy-farm.host" -}}
 {{- printf "%s.%s.svc" (include "remy-farm.name" (list . "coordinator")) .Release.Namespace -}}
 {{- end -}}
@@ -165,7 +165,7 @@ operator adds the namespace. */}}
 {{- printf "%s:%v" (include "remy-farm.host" .) .Values.coordinator.service.port -}}
 {{- end -}}
 
-{{/* By which names browsers know the farm's page, beside a port-forward's. */}}
+{{/* Host names of the page, besides those of a port-forward. */}}
 {{- define "remy-farm.uiNames" -}}
 {{- $name := include "remy-farm.name" (list . "ui") -}}
 {{- $host := printf "%s.%s.svc" $name .Release.Namespace -}}
@@ -178,7 +178,7 @@ operator adds the namespace. */}}
 {{- ternary "HTTPS" "HTTP" .Values.tls.enabled -}}
 {{- end -}}
 
-{{/* Secrets: ours, or those that were there before. */}}
+{{/* Names of Secrets: created by the chart, or existing. */}}
 {{- define "remy-farm.tlsSecret" -}}
 {{- default (include "remy-farm.name" (list . "tls")) .Values.tls.existingSecret -}}
 {{- end -}}
@@ -198,18 +198,18 @@ operator adds the namespace. */}}
 {{- else if $external.caSecret.name -}}
 {{- $external.url }}{{ ternary "&" "?" (contains "?" $external.url) }}tls_ca=/etc/remy-farm/redis-ca/{{ $external.caSecret.key -}}
 {{- else -}}
-{{- required "redis.external.url is needed where redis.enabled is false" $external.url -}}
+{{- required "redis.external.url is required if redis.enabled is false" $external.url -}}
 {{- end -}}
 {{- end -}}
 
-{{/* remy-farm.kept: (list $ secret-name key) -> what the key held before, base64; empty if nothing. */}}
+{{/* remy-farm.kept: (list $ secret-name key) -> the key's existing value in base64; empty if none. */}}
 {{- define "remy-farm.kept" -}}
 {{- $root := index . 0 -}}
 {{- $secret := lookup "v1" "Secret" $root.Release.Namespace (index . 1) -}}
 {{- if $secret -}}{{- index (default dict $secret.data) (index . 2) -}}{{- end -}}
 {{- end -}}
 
-{{/* A worker's environment, volumes and mounts, the same for every backend. */}}
+{{/* Environment, volumes and mounts of workers, for all backends. */}}
 {{- define "remy-farm.workerEnvironment" -}}
 - {name: REMY_FARM_COORDINATOR, value: {{ include "remy-farm.address" . | quote }}}
 - {name: REMY_FARM_TOKEN_FILE, value: /etc/remy-farm/token/token}
@@ -253,7 +253,7 @@ operator adds the namespace. */}}
 {{- end }}
 {{- end -}}
 
-{{/* Whether the coordinator talks to the API server; empty: it does not. */}}
+{{/* "yes" if the coordinator uses the API server, otherwise empty. */}}
 {{- define "remy-farm.needsApi" -}}
 {{- if or (eq .Values.workers.backend "jobs") .Values.designJobs.enabled -}}yes{{- end -}}
 {{- end -}}

@@ -1,4 +1,4 @@
-{{/* How the coordinator is told what the values say. */}}
+{{/* The coordinator's arguments, from the values. */}}
 {{- define "remy-farm.coordinatorArgs" -}}
 {{- $values := .Values.coordinator -}}
 - coordinator
@@ -40,7 +40,8 @@
 {{- with .Values.mirror.url }}
 - --mirror={{ . }}
 {{- end }}
-# Tasks that kill workers. Without a mirror they last as long as the coordinator's pod.
+# Reproductions of tasks that crash workers (dead letters). Without a mirror they are lost with the
+# coordinator's pod.
 - --reproductions={{ with .Values.mirror.url }}{{ trimSuffix "/" . }}{{ else }}/tmp{{ end }}/reproductions
 {{- with .Values.mirror.retentionDays }}
 - --retention-days={{ . }}

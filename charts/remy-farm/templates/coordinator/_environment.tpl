@@ -1,4 +1,4 @@
-{{/* Which Secret holds the password of Redis, as {name, key}; nothing if there is none. */}}
+{{/* Returns the Secret with Redis' password as {name, key}; empty if there is none. */}}
 {{- define "remy-farm.redisPasswordSecret" -}}
 {{- if .Values.redis.enabled -}}
 name: {{ include "remy-farm.redisSecret" . }}

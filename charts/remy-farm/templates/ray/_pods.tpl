@@ -1,4 +1,4 @@
-{{/* Where the Ray cluster is, as Ray's clients name it. */}}
+{{/* Address of the Ray cluster, in Ray's notation. */}}
 {{- define "remy-farm.rayAddress" -}}
 {{- if .Values.workers.ray.address -}}
 {{- .Values.workers.ray.address -}}
@@ -9,7 +9,7 @@ ray://{{ include "remy-farm.name" (list . "ray-head") }}.{{ .Release.Namespace }
 {{- end -}}
 {{- end -}}
 
-{{/* remy-farm.rayPod: (list $ component component-values resources capacity-labels priority) -> what its pods share. */}}
+{{/* remy-farm.rayPod: (list $ component component-values resources capacity-labels priority) -> the pod spec. */}}
 {{- define "remy-farm.rayPod" -}}
 {{- $root := index . 0 -}}
 {{- $component := index . 2 -}}
@@ -26,12 +26,12 @@ securityContext:
 volumes:
   - name: tmp
     emptyDir: {}
-  # Ray's object store: tables and outcomes under way.
+  # Ray's object store, for tables and outcomes in transit.
   - name: shm
     emptyDir: {medium: Memory, sizeLimit: 512Mi}
 {{- end -}}
 
-{{/* remy-farm.rayContainer: (list $ resources) -> what Ray's containers share. */}}
+{{/* remy-farm.rayContainer: (list $ resources) -> common fields of Ray's containers. */}}
 {{- define "remy-farm.rayContainer" -}}
 {{- $root := index . 0 -}}
 image: {{ include "remy-farm.image" (list $root $root.Values.workers.ray.image) | quote }}
@@ -51,12 +51,12 @@ volumeMounts:
   - {name: shm, mountPath: /dev/shm}
 {{- end -}}
 
-{{/* remy-farm.rayProbes: the name of a port that answers while the node is part of the cluster.
+{{/* remy-farm.rayProbes: the name of a port that accepts connections while the node is part of the cluster.
 
-The operator's own probes ask Ray's dashboard, which the image has not.
+They replace the operator's probes, which need Ray's dashboard; the image does not contain it.
 */}}
 {{- define "remy-farm.rayProbes" -}}
-# Ray takes seconds to start, and minutes where processors are scarce.
+# Ray starts in seconds, but may take minutes on busy nodes.
 startupProbe:
   tcpSocket: {port: {{ . }}}
   periodSeconds: 5

@@ -1,4 +1,4 @@
-{{/* All names by which the coordinator and the farm's page may be called, localhost for a port-forward. */}}
+{{/* All host names of the coordinator and of the page; localhost is for port-forwards. */}}
 {{- define "remy-farm.certificateNames" -}}
 {{- $name := include "remy-farm.name" (list . "coordinator") -}}
 - {{ include "remy-farm.host" . }}

@@ -1,6 +1,6 @@
 {{/*
-remy-farm.jobTemplate: the batch/v1 Job that the coordinator makes for each design. It adds the name,
-the design's id, and how many workers.
+remy-farm.jobTemplate: the batch/v1 Job that the coordinator creates for each design, to which it
+adds the name, the design's id and the number of workers.
 */}}
 {{- define "remy-farm.jobTemplate" -}}
 {{- $jobs := .Values.workers.jobs -}}
@@ -19,18 +19,18 @@ spec:
   podReplacementPolicy: Failed
   podFailurePolicy:
     rules:
-      # The worker's own codes for what would be the same on any node: flags or files that cannot be
-      # right, a token that is not accepted, and a simulator that is not the coordinator's.
+      # Exit codes of failures that do not depend on the node: invalid flags or files, a rejected
+      # token, and a simulator that differs from the coordinator's.
       - action: FailJob
         onExitCodes: {containerName: worker, operator: In, values: [2, 4, 7]}
-      # Preempted, evicted, drained, or its node is gone: no failure, however often.
+      # Disruptions (preemption, eviction, drain, lost node) do not count as failures.
       - action: Ignore
         onPodConditions:
           - {type: DisruptionTarget, status: "True"}
-      # Told to end, and did: there are to be fewer workers.
+      # Ended by SIGTERM, because the Job is scaled down.
       - action: Ignore
         onExitCodes: {containerName: worker, operator: In, values: [143]}
-      # Nobody saw it end: its node was started anew before Kubernetes missed it.
+      # Unknown end: the node restarted before Kubernetes noticed that it was down.
       - action: Ignore
         onExitCodes: {containerName: worker, operator: In, values: [255]}
   template:

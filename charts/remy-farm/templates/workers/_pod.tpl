@@ -1,6 +1,6 @@
 {{/*
-remy-farm.workerPod: (list $ component arguments) -> the spec of a worker's pod, for a Job of the
-coordinator and for the Deployment alike.
+remy-farm.workerPod: (list $ component arguments) -> the pod spec of a worker, both for the
+coordinator's Jobs and for the Deployment.
 */}}
 {{- define "remy-farm.workerPod" -}}
 {{- $root := index . 0 -}}
@@ -43,7 +43,8 @@ containers:
       {{- end }}
     env:
       {{- if or (dig "requests" "cpu" "" $workers.resources) (dig "limits" "cpu" "" $workers.resources) }}
-      # What it asks for, not what the node has: rounded up, also where a design asks for another number.
+      # One thread per requested CPU, rounded up, instead of per CPU of the node; also if a design
+      # requests another number.
       - name: REMY_FARM_WORKER_THREADS
         valueFrom: {resourceFieldRef: {containerName: worker, resource: requests.cpu}}
       {{- end }}
