@@ -3,10 +3,10 @@
 import pytest
 
 from library.tests.designer.analytic_evaluator import AnalyticEvaluator
+from library.tests.designer.recorded_design import table_bytes
 from library.tests.designer.small_joint_spec import small_joint_spec
 from library.tests.designer.small_pattern_spec import small_pattern_spec
 from library.tests.designer.small_spec import small_spec
-from library.tests.designer.walk import table_bytes
 from remy_farm.designer import CheckpointError, Designer, DesignerError
 from remy_proto.v1 import spec_pb2
 from remy_simulator import RuleTable

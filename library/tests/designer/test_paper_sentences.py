@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 
 from library.tests.designer.analytic_evaluator import AnalyticEvaluator, bucket_of
+from library.tests.designer.recorded_design import specimen_keys
 from library.tests.designer.small_spec import small_spec
-from library.tests.designer.walk import specimen_keys
 from remy_farm.designer import Designer
 from remy_farm.designer.scoring import paired, scores
 from remy_proto.v1 import evaluation_pb2, progress_pb2
@@ -51,7 +51,7 @@ class Step:
 
 
 @cache
-def walk() -> list[Step]:
+def all_steps() -> list[Step]:
     """Returns all steps of a design."""
     designer, evaluator = Designer(SPEC), AnalyticEvaluator(noise=1.0)
     steps = []
@@ -64,13 +64,13 @@ def walk() -> list[Step]:
 
 
 def steps_for(purpose: progress_pb2.StepPurpose) -> list[Step]:
-    return [step for step in walk() if step.purpose == purpose]
+    return [step for step in all_steps() if step.purpose == purpose]
 
 
 def visits() -> list[list[Step]]:
     """Returns the rounds of improving a rule, for each rule that was chosen."""
     rounds: list[list[Step]] = []
-    for step in walk():
+    for step in all_steps():
         if step.purpose == COUNT and step.event("rule_chosen"):
             rounds.append([])
         elif step.purpose == IMPROVE:
@@ -80,7 +80,7 @@ def visits() -> list[list[Step]]:
 
 def test_the_design_has_splits_improvements_and_rollbacks() -> None:
     assert len(steps_for(SPLIT)) == 2
-    assert max(step.table.rule_count for step in walk()) >= 15
+    assert max(step.table.rule_count for step in all_steps()) >= 15
     assert max(len(rounds) for rounds in visits()) > 2
     ends = [step.event("epoch_finished") for step in steps_for(VALIDATE)]
     records = [event.epoch_finished.record for event in ends if event is not None]
@@ -148,14 +148,14 @@ def test_simulate_the_current_remycc() -> None:
     for step in steps_for(COUNT):
         assert len(step.request.candidates) == 1
         assert not step.request.candidates[0].actions.changes
-    improved = next(step for step in walk() if step.event("rule_improved"))
-    following = walk()[walk().index(improved) + 1 :]
+    improved = next(step for step in all_steps() if step.event("rule_improved"))
+    following = all_steps()[all_steps().index(improved) + 1 :]
     counted = next(step for step in following if step.purpose == COUNT)
     assert counted.table != improved.table
 
 
 def test_if_no_such_rules_were_used_go_to_step_4() -> None:
-    for step, following in pairwise(walk()):
+    for step, following in pairwise(all_steps()):
         if step.purpose == COUNT:
             assert following.purpose == (IMPROVE if step.event("rule_chosen") else VALIDATE)
 
@@ -223,7 +223,7 @@ def test_otherwise_increment_the_epoch_of_the_rule_and_go_back_to_step_2() -> No
         rows = last.scores()
         assert max(sum(row) for row in rows) == sum(rows[0])
         assert last.event("rule_improved") is None
-        assert walk()[walk().index(last) + 1].purpose == COUNT
+        assert all_steps()[all_steps().index(last) + 1].purpose == COUNT
 
 
 def test_each_rule_is_chosen_once_an_epoch() -> None:
@@ -236,12 +236,12 @@ def test_each_rule_is_chosen_once_an_epoch() -> None:
 
 
 def test_if_we_run_out_of_rules_increment_the_global_epoch() -> None:
-    for step, following in pairwise(walk()):
+    for step, following in pairwise(all_steps()):
         assert following.epoch == step.epoch + (step.purpose == VALIDATE)
 
 
 def test_if_the_new_epoch_is_a_multiple_of_k_continue_to_step_5() -> None:
-    for step, following in pairwise(walk()):
+    for step, following in pairwise(all_steps()):
         if step.purpose == VALIDATE:
             assert following.purpose == (SPLIT if following.epoch % _K == 0 else COUNT)
     assert [step.epoch for step in steps_for(SPLIT)] == [2, 4]
@@ -273,7 +273,7 @@ def test_producing_eight_new_rules_each_with_the_same_action_as_before() -> None
         event = step.event("rule_split")
         assert event is not None
         rule, before = event.rule_split.rule, step.table
-        after = walk()[walk().index(step) + 1].table
+        after = all_steps()[all_steps().index(step) + 1].table
         assert after.rule_count == before.rule_count + 7
         assert {after.action(rule + child) for child in range(8)} == {before.action(rule)}
         untouched = [r for r in range(after.rule_count) if not rule <= r < rule + 8]
@@ -283,7 +283,7 @@ def test_producing_eight_new_rules_each_with_the_same_action_as_before() -> None
 
 
 def test_then_return_to_step_1() -> None:
-    for step, following in pairwise(walk()):
+    for step, following in pairwise(all_steps()):
         if step.purpose == SPLIT:
             assert following.purpose == COUNT
 
@@ -291,7 +291,7 @@ def test_then_return_to_step_1() -> None:
 def test_validation_specimens_are_not_used_by_other_steps() -> None:
     """Not in the paper: the validation at the end of every epoch."""
     seen: set[int] = set()
-    for step in walk():
+    for step in all_steps():
         keys = set(specimen_keys(step.request))
         if step.purpose == VALIDATE:
             assert len(keys) == SPEC.search.paper.validation_specimens
@@ -305,6 +305,6 @@ def test_an_epoch_without_gain_in_validation_is_rolled_back() -> None:
         assert event is not None
         comparison = event.epoch_finished.record.comparison
         assert comparison.accepted == (comparison.gain.mean > 0)
-        following = walk().index(step) + 1
-        if following < len(walk()) and not comparison.accepted:
-            assert walk()[following].table == step.table
+        following = all_steps().index(step) + 1
+        if following < len(all_steps()) and not comparison.accepted:
+            assert all_steps()[following].table == step.table

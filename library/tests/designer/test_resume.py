@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from library.tests.designer.analytic_evaluator import AnalyticEvaluator
+from library.tests.designer.recorded_design import RecordedDesign, finish, make_steps, table_bytes
 from library.tests.designer.small_joint_spec import small_joint_spec
 from library.tests.designer.small_pattern_spec import small_pattern_spec
 from library.tests.designer.small_spec import small_spec
-from library.tests.designer.walk import Walk, finish, make_steps, table_bytes
 from remy_farm.designer import Designer
 from remy_proto.v1 import progress_pb2, spec_pb2
 
@@ -76,42 +76,42 @@ _NAMES = sorted(_SPECS)
 
 
 @cache
-def _walk(name: str) -> Walk:
-    return Walk(_SPECS[name], _EVALUATE)
+def _recorded(name: str) -> RecordedDesign:
+    return RecordedDesign(_SPECS[name], _EVALUATE)
 
 
 @pytest.fixture(params=_NAMES)
-def walk(request: pytest.FixtureRequest) -> Walk:
-    return _walk(request.param)
+def recorded(request: pytest.FixtureRequest) -> RecordedDesign:
+    return _recorded(request.param)
 
 
 @pytest.mark.parametrize("name", _NAMES)
 def test_the_design_makes_every_kind_of_step(name: str) -> None:
-    walk = _walk(name)
-    assert set(walk.purposes) == _STEPS[name]
-    assert walk.steps == len(walk.checkpoints) - 1 > 20
+    recorded = _recorded(name)
+    assert set(recorded.purposes) == _STEPS[name]
+    assert recorded.steps == len(recorded.checkpoints) - 1 > 20
 
 
-def test_a_design_resumed_before_every_step_has_the_same_result(walk: Walk) -> None:
-    designer = Designer(walk.spec)
+def test_a_design_resumed_before_every_step_has_the_same_result(recorded: RecordedDesign) -> None:
+    designer = Designer(recorded.spec)
     events = []
     while (request := designer.next_request()) is not None:
-        designer = Designer.resume(walk.spec, designer.checkpoint())
+        designer = Designer.resume(recorded.spec, designer.checkpoint())
         assert designer.next_request() == request
         events += designer.receive(_EVALUATE(request))
 
-    assert table_bytes(designer) == walk.table
-    assert designer.checkpoint() == walk.checkpoints[-1]
-    assert events == walk.events
+    assert table_bytes(designer) == recorded.table
+    assert designer.checkpoint() == recorded.checkpoints[-1]
+    assert events == recorded.events
 
 
-def test_a_design_resumed_after_any_step_has_the_same_result(walk: Walk) -> None:
-    for number, data in enumerate(walk.checkpoints):
-        designer = Designer.resume(walk.spec, data)
+def test_a_design_resumed_after_any_step_has_the_same_result(recorded: RecordedDesign) -> None:
+    for number, data in enumerate(recorded.checkpoints):
+        designer = Designer.resume(recorded.spec, data)
         assert designer.checkpoint() == data, f"after {number} steps"
         finish(designer, _EVALUATE)
-        assert table_bytes(designer) == walk.table, f"from step {number}"
-        assert designer.checkpoint() == walk.checkpoints[-1]
+        assert table_bytes(designer) == recorded.table, f"from step {number}"
+        assert designer.checkpoint() == recorded.checkpoints[-1]
 
 
 @pytest.mark.parametrize("name", _NAMES)
@@ -119,22 +119,23 @@ def test_a_design_resumed_after_any_step_has_the_same_result(walk: Walk) -> None
 @given(data=st.data())
 def test_a_stop_by_a_budget_does_not_change_the_result(name: str, data: st.DataObject) -> None:
     """A budget stops the design at random steps; each time it continues with a larger one."""
-    walk = _walk(name)
+    recorded = _recorded(name)
     stops = data.draw(
-        st.lists(st.integers(1, walk.steps - 1), max_size=4, unique=True).map(sorted), label="stops"
+        st.lists(st.integers(1, recorded.steps - 1), max_size=4, unique=True).map(sorted),
+        label="stops",
     )
-    designer = Designer(_with_steps(walk.spec, walk.steps))
+    designer = Designer(_with_steps(recorded.spec, recorded.steps))
     for steps in stops:
-        designer = _continued(designer, _with_steps(walk.spec, steps))
+        designer = _continued(designer, _with_steps(recorded.spec, steps))
         finish(designer, _EVALUATE)
         assert designer.finished == progress_pb2.STOP_REASON_STEPS
         assert designer.steps == steps
-    designer = _continued(designer, _with_steps(walk.spec, walk.steps + 1))
+    designer = _continued(designer, _with_steps(recorded.spec, recorded.steps + 1))
     finish(designer, _EVALUATE)
 
-    assert designer.finished == walk.designer.finished != progress_pb2.STOP_REASON_STEPS
-    assert table_bytes(designer) == walk.table
-    assert designer.epochs == walk.designer.epochs
+    assert designer.finished == recorded.designer.finished != progress_pb2.STOP_REASON_STEPS
+    assert table_bytes(designer) == recorded.table
+    assert designer.epochs == recorded.designer.epochs
 
 
 def _with_steps(spec: spec_pb2.DesignSpec, steps: int) -> spec_pb2.DesignSpec:
@@ -150,21 +151,21 @@ def _continued(designer: Designer, spec: spec_pb2.DesignSpec) -> Designer:
     return resumed
 
 
-def test_events_have_consecutive_numbers(walk: Walk) -> None:
-    assert [event.sequence for event in walk.events] == list(range(1, len(walk.events) + 1))
+def test_events_have_consecutive_numbers(recorded: RecordedDesign) -> None:
+    assert [event.sequence for event in recorded.events] == list(range(1, len(recorded.events) + 1))
 
 
-def test_a_stop_survives_a_checkpoint(walk: Walk) -> None:
-    designer = Designer(walk.spec)
+def test_a_stop_survives_a_checkpoint(recorded: RecordedDesign) -> None:
+    designer = Designer(recorded.spec)
     make_steps(designer, _EVALUATE, 5)
     assert designer.stop(progress_pb2.STOP_REASON_CANCELLED) == []
     closing = designer.next_request()
 
-    resumed = Designer.resume(walk.spec, designer.checkpoint())
+    resumed = Designer.resume(recorded.spec, designer.checkpoint())
 
     assert resumed.finished is None
     assert resumed.next_request() == closing
     (event,) = finish(resumed, _EVALUATE)
     assert event.design_finished.reason == progress_pb2.STOP_REASON_CANCELLED
     assert resumed.finished == progress_pb2.STOP_REASON_CANCELLED
-    assert table_bytes(Designer.resume(walk.spec, resumed.checkpoint())) == table_bytes(resumed)
+    assert table_bytes(Designer.resume(recorded.spec, resumed.checkpoint())) == table_bytes(resumed)

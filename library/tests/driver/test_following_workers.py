@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from library.tests.designer.recorded_design import specimen_keys, table_bytes
 from library.tests.designer.small_joint_spec import small_joint_spec
-from library.tests.designer.walk import specimen_keys, table_bytes
 from library.tests.driver.changing_evaluator import (
     ChangingEvaluator,
     following_spec,

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from library.tests.designer.recorded_design import RecordedDesign, finish, make_steps
 from library.tests.designer.small_joint_spec import small_joint_spec
-from library.tests.designer.walk import Walk, finish, make_steps
 from remy_farm.designer import Designer
 from remy_farm.designer.budgets import Elapsed
 from remy_farm.driver.loop import DesignSession, Directive, RunLoop, Stopwatch
@@ -88,7 +88,7 @@ def test_the_design_does_not_depend_on_the_evaluator(tmp_path: Path) -> None:
     assert evaluator[0].cancelled == 0
     assert evaluator[0].requests == result.steps
 
-    sequential = Walk(_SPEC, evaluate_columns)
+    sequential = RecordedDesign(_SPEC, evaluate_columns)
     assert sequential.designer.table == result.table
     DesignRun(_SPEC, tmp_path / "threads", threads=2).run()
     assert _table(tmp_path / "threads") == _table(tmp_path / "watched")

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from library.tests.designer.analytic_evaluator import AnalyticEvaluator
+from library.tests.designer.recorded_design import make_steps
 from library.tests.designer.small_joint_spec import small_joint_spec
 from library.tests.designer.small_spec import small_spec
-from library.tests.designer.walk import make_steps
 from remy_farm.designer import CheckpointError, Designer
 from remy_farm.designer import checkpoint as sealing
 from remy_proto.v1 import checkpoint_pb2, progress_pb2, rule_table_pb2

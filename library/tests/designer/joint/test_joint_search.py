@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 
 from library.tests.designer.analytic_evaluator import AnalyticEvaluator, best_action
+from library.tests.designer.recorded_design import RecordedDesign, finish, make_steps, specimen_keys
 from library.tests.designer.small_joint_spec import small_joint_spec
-from library.tests.designer.walk import Walk, finish, make_steps, specimen_keys
 from remy_farm.designer import Designer, scoring
 from remy_farm.designer import checkpoint as sealing
 from remy_farm.designer.joint.schedule import Schedule
@@ -33,7 +33,7 @@ def _state(checkpoint: bytes) -> checkpoint_pb2.JointSearchState:
 
 def test_steps_are_those_of_the_schedule() -> None:
     """There are 18 growing and 6 refining steps, epochs of 6 steps, and splits every 6 steps."""
-    walk = Walk(small_joint_spec(signals="send_ewma"), AnalyticEvaluator().evaluate)
+    recorded = RecordedDesign(small_joint_spec(signals="send_ewma"), AnalyticEvaluator().evaluate)
     expected = [_VALIDATE]
     for step in range(1, 25):
         expected.append(_CLIMB)
@@ -41,27 +41,27 @@ def test_steps_are_those_of_the_schedule() -> None:
             expected.append(_SPLIT)
         if step % 6 == 0:
             expected.append(_VALIDATE)
-    assert walk.purposes == expected
-    assert walk.designer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
+    assert recorded.purposes == expected
+    assert recorded.designer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
     # The start rule, and four rules after three splits on one signal.
-    assert walk.designer.table.rule_count == 5
+    assert recorded.designer.table.rule_count == 5
 
 
 def test_with_disagreement_splits_are_put_on_trial() -> None:
     """A trial follows each record of memory values. It has four times the specimens of a step, and
     a table in which every used rule is split on both signals."""
     evaluator = AnalyticEvaluator()
-    walk = Walk(small_joint_spec(splits="disagreement"), evaluator.evaluate)
+    recorded = RecordedDesign(small_joint_spec(splits="disagreement"), evaluator.evaluate)
     trials = [
         (before, now)
-        for (before, now) in pairwise(zip(walk.purposes, evaluator.requests, strict=True))
+        for (before, now) in pairwise(zip(recorded.purposes, evaluator.requests, strict=True))
         if now[0] == progress_pb2.STEP_PURPOSE_TRY_SPLITS
     ]
-    assert walk.purposes.count(_SPLIT) == len(trials) == 3
-    for (purpose, recorded), (_, request) in trials:
+    assert recorded.purposes.count(_SPLIT) == len(trials) == 3
+    for (purpose, split_request), (_, request) in trials:
         assert purpose == _SPLIT
         assert specimen_count(request) == 4 * 16
-        rules = to_native(recorded.tables[0]).rule_count
+        rules = to_native(split_request.tables[0]).rule_count
         assert rules < to_native(request.tables[0]).rule_count <= 4 * rules
 
 
@@ -70,18 +70,18 @@ def test_disagreement_splits_on_the_signal_that_matters(seed: int) -> None:
     """The best action depends on send_ewma only."""
     spec = small_joint_spec(steps=12, maximum_rules=3, splits="disagreement", seed=seed)
     spec.search.specimens = 64
-    walk = Walk(spec, AnalyticEvaluator().evaluate)
-    (split,) = [event.rule_split for event in walk.events if event.HasField("rule_split")]
+    recorded = RecordedDesign(spec, AnalyticEvaluator().evaluate)
+    (split,) = [event.rule_split for event in recorded.events if event.HasField("rule_split")]
     assert [threshold.signal for threshold in split.thresholds] == [rule_table_pb2.SIGNAL_SEND_EWMA]
-    assert split.rules == walk.designer.table.rule_count == 3
+    assert split.rules == recorded.designer.table.rule_count == 3
 
 
 @pytest.mark.parametrize("splits", ["orthants", "disagreement"])
 @pytest.mark.parametrize("starts", [1, 3])
 def test_share_done_grows_from_0_to_1(splits: str, starts: int) -> None:
     spec = small_joint_spec(splits=splits, starts=starts, start_steps=5)
-    walk = Walk(spec, AnalyticEvaluator().evaluate)
-    shares = [Designer.resume(spec, data).share_done for data in walk.checkpoints]
+    recorded = RecordedDesign(spec, AnalyticEvaluator().evaluate)
+    shares = [Designer.resume(spec, data).share_done for data in recorded.checkpoints]
 
     assert shares[0] == 0
     assert shares[-1] == 1
@@ -117,7 +117,7 @@ def _mean_points() -> list[float]:
 
 def test_more_rules_give_a_better_score() -> None:
     one, many = (
-        Walk(
+        RecordedDesign(
             small_joint_spec(steps=240, maximum_rules=rules, step_size=0.02),
             AnalyticEvaluator().evaluate,
         )
@@ -133,14 +133,14 @@ def test_more_rules_give_a_better_score() -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_best_of_several_short_climbs_is_continued(seed: int) -> None:
     spec = small_joint_spec(starts=4, start_steps=5, steps=12, seed=seed)
-    walk = Walk(spec, _NOISY)
+    recorded = RecordedDesign(spec, _NOISY)
     climbs = {}
-    states = [_state(data) for data in walk.checkpoints]
+    states = [_state(data) for data in recorded.checkpoints]
     for before, after in pairwise(states):
         if after.start > before.start:
             climbs[before.start] = before.climb
             last = after
-    scores = [record.comparison.after.mean for record in walk.designer.epochs[:4]]
+    scores = [record.comparison.after.mean for record in recorded.designer.epochs[:4]]
 
     assert sorted(climbs) == [0, 1, 2, 3]
     assert [climb.steps for climb in climbs.values()] == [5] * 4
@@ -148,15 +148,15 @@ def test_the_best_of_several_short_climbs_is_continued(seed: int) -> None:
     assert last.start == 4
     assert last.climb == climbs[max(range(4), key=lambda start: scores[start])]
     assert not last.HasField("best_start")
-    assert _state(walk.checkpoints[-1]).climb.steps == 12
+    assert _state(recorded.checkpoints[-1]).climb.steps == 12
 
 
 def test_short_climbs_share_only_the_validation_specimens() -> None:
     spec = small_joint_spec(starts=3, start_steps=2, steps=4)
     evaluator = AnalyticEvaluator()
-    walk = Walk(spec, evaluator.evaluate)
+    recorded = RecordedDesign(spec, evaluator.evaluate)
     by_purpose: dict[progress_pb2.StepPurpose, list[set[int]]] = {_CLIMB: [], _VALIDATE: []}
-    for purpose, request in zip(walk.purposes, evaluator.requests, strict=True):
+    for purpose, request in zip(recorded.purposes, evaluator.requests, strict=True):
         by_purpose[purpose].append(set(specimen_keys(request)))
 
     validation = by_purpose[_VALIDATE]
@@ -201,9 +201,11 @@ def test_the_published_table_never_gets_worse(starts: int) -> None:
 
 
 def test_epochs_count_every_simulation_once() -> None:
-    walk = Walk(small_joint_spec(starts=2, start_steps=3), AnalyticEvaluator().evaluate)
-    steps = [e.step_finished for e in walk.events if e.HasField("step_finished")]
-    records = walk.designer.epochs
+    recorded = RecordedDesign(
+        small_joint_spec(starts=2, start_steps=3), AnalyticEvaluator().evaluate
+    )
+    steps = [e.step_finished for e in recorded.events if e.HasField("step_finished")]
+    records = recorded.designer.epochs
     assert sum(r.evaluations for r in records) == sum(s.candidates * s.specimens for s in steps)
     assert sum(r.simulated_packets for r in records) == sum(s.simulated_packets for s in steps)
     assert [record.epoch for record in records] == list(range(len(records)))
@@ -214,10 +216,10 @@ def test_epochs_without_gain_stop_the_search(patience: int) -> None:
     spec = small_joint_spec(
         steps=400, steps_per_epoch=8, maximum_rules=1, stop={"epochs_without_gain": patience}
     )
-    walk = Walk(spec, _NOISY)
-    verdicts = [record.comparison.accepted for record in walk.designer.epochs]
+    recorded = RecordedDesign(spec, _NOISY)
+    verdicts = [record.comparison.accepted for record in recorded.designer.epochs]
 
-    assert walk.designer.finished == progress_pb2.STOP_REASON_EPOCHS_WITHOUT_GAIN
+    assert recorded.designer.finished == progress_pb2.STOP_REASON_EPOCHS_WITHOUT_GAIN
     assert True in verdicts
     assert _plateaus(verdicts, patience) == [len(verdicts)]
 
@@ -235,8 +237,8 @@ def test_short_climbs_do_not_count_as_epochs_without_gain() -> None:
     spec = small_joint_spec(
         starts=8, start_steps=3, steps=60, steps_per_epoch=5, stop={"epochs_without_gain": patience}
     )
-    walk = Walk(spec, _NOISY)
-    starts, climb = walk.designer.epochs[:8], walk.designer.epochs[8:]
+    recorded = RecordedDesign(spec, _NOISY)
+    starts, climb = recorded.designer.epochs[:8], recorded.designer.epochs[8:]
     verdicts = [record.comparison.accepted for record in climb]
 
     assert [record.start for record in starts] == list(range(8))
@@ -245,7 +247,7 @@ def test_short_climbs_do_not_count_as_epochs_without_gain() -> None:
         for earlier, later in pairwise(starts)
     )
     assert not any(record.HasField("start") for record in climb)
-    assert walk.designer.finished == progress_pb2.STOP_REASON_EPOCHS_WITHOUT_GAIN
+    assert recorded.designer.finished == progress_pb2.STOP_REASON_EPOCHS_WITHOUT_GAIN
     assert _plateaus(verdicts, patience) == [len(verdicts)]
 
 
@@ -269,9 +271,9 @@ def test_a_stop_within_an_epoch_validates_its_changes() -> None:
 
 def test_a_pair_has_opposite_perturbations_and_one_seed() -> None:
     evaluator = AnalyticEvaluator()
-    walk = Walk(small_joint_spec(steps=6), evaluator.evaluate)
+    recorded = RecordedDesign(small_joint_spec(steps=6), evaluator.evaluate)
     seeds = []
-    for purpose, request in zip(walk.purposes, evaluator.requests, strict=True):
+    for purpose, request in zip(recorded.purposes, evaluator.requests, strict=True):
         if purpose != _CLIMB:
             continue
         up, down = (candidate.perturbation for candidate in request.candidates)

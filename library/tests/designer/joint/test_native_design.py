@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 import remy_simulator
+from library.tests.designer.recorded_design import Evaluate, RecordedDesign
 from library.tests.designer.small_joint_spec import small_joint_spec
-from library.tests.designer.walk import Evaluate, Walk
 from remy_farm.designer import Designer
 from remy_farm.designer.actions import START_RULE, has_start_rule
 from remy_farm.evaluation.local import LocalEvaluator
@@ -32,27 +32,27 @@ def _spec(splits: str) -> spec_pb2.DesignSpec:
     )
 
 
-def _walk(spec: spec_pb2.DesignSpec) -> Walk:
+def _recorded(spec: spec_pb2.DesignSpec) -> RecordedDesign:
     evaluator = LocalEvaluator(1)
     try:
-        return Walk(spec, evaluator.evaluate)
+        return RecordedDesign(spec, evaluator.evaluate)
     finally:
         evaluator.close()
 
 
 @cache
-def _reference(splits: str) -> Walk:
-    return _walk(_spec(splits))
+def _reference(splits: str) -> RecordedDesign:
+    return _recorded(_spec(splits))
 
 
 @pytest.mark.parametrize("splits", _SPLITS)
 def test_a_design_gains_on_the_validation_specimens(splits: str) -> None:
-    walk = _reference(splits)
-    before = walk.designer.epochs[0].comparison.before
-    best = [r.comparison.after for r in walk.designer.epochs if r.comparison.accepted][-1]
-    assert walk.designer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
+    recorded = _reference(splits)
+    before = recorded.designer.epochs[0].comparison.before
+    best = [r.comparison.after for r in recorded.designer.epochs if r.comparison.accepted][-1]
+    assert recorded.designer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
     # All rules but the start rule were split, within the limit of 8 rules.
-    assert 2 < walk.designer.table.rule_count <= 8
+    assert 2 < recorded.designer.table.rule_count <= 8
     assert best.mean > before.mean + 0.02
 
 
@@ -97,11 +97,11 @@ def _with_threads(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.E
 @pytest.mark.parametrize("splits", _SPLITS)
 @pytest.mark.parametrize("evaluate", [_with_threads, _Parts(1).evaluate], ids=["threads", "parts"])
 def test_the_design_does_not_depend_on_the_evaluator(evaluate: Evaluate, splits: str) -> None:
-    walk = Walk(_spec(splits), evaluate)
+    recorded = RecordedDesign(_spec(splits), evaluate)
     reference = _reference(splits)
-    assert walk.table == reference.table
-    assert walk.checkpoints == reference.checkpoints
-    assert walk.events == reference.events
+    assert recorded.table == reference.table
+    assert recorded.checkpoints == reference.checkpoints
+    assert recorded.events == reference.events
 
 
 _ABSOLUTE_AND_SCALE_FREE = [
@@ -131,20 +131,20 @@ def _many_splits(signals: str, overgrowth: float = 1.0) -> spec_pb2.DesignSpec:
 
 
 @cache
-def _many_splits_reference(signals: str) -> Walk:
-    return _walk(_many_splits(signals))
+def _many_splits_reference(signals: str) -> RecordedDesign:
+    return _recorded(_many_splits(signals))
 
 
 @pytest.mark.parametrize("signals", _ABSOLUTE_AND_SCALE_FREE)
 def test_all_rules_but_the_start_rule_are_split(signals: str) -> None:
-    walk = _many_splits_reference(signals)
-    splits = [e.rule_split for e in walk.events if e.WhichOneof("event") == "rule_split"]
+    recorded = _many_splits_reference(signals)
+    splits = [e.rule_split for e in recorded.events if e.WhichOneof("event") == "rule_split"]
     assert START_RULE not in {split.rule for split in splits}
     # The last split is on as many signals as the limit of 12 rules allows.
     assert splits[-1].rules == 12
-    assert has_start_rule(walk.designer.table)
+    assert has_start_rule(recorded.designer.table)
     # The window multiple of the start rule stays 0.
-    assert walk.designer.table.action(START_RULE)[0] == 0
+    assert recorded.designer.table.action(START_RULE)[0] == 0
 
 
 @pytest.mark.parametrize("signals", _ABSOLUTE_AND_SCALE_FREE)
@@ -152,38 +152,38 @@ def test_all_rules_but_the_start_rule_are_split(signals: str) -> None:
 def test_a_design_with_many_splits_does_not_depend_on_the_evaluator(
     evaluate: Evaluate, signals: str
 ) -> None:
-    walk = Walk(_many_splits(signals), evaluate)
+    recorded = RecordedDesign(_many_splits(signals), evaluate)
     reference = _many_splits_reference(signals)
-    assert walk.table == reference.table
-    assert walk.checkpoints == reference.checkpoints
-    assert walk.events == reference.events
+    assert recorded.table == reference.table
+    assert recorded.checkpoints == reference.checkpoints
+    assert recorded.events == reference.events
 
 
 @cache
-def _small_table() -> Walk:
+def _small_table() -> RecordedDesign:
     spec = _many_splits(_ABSOLUTE_AND_SCALE_FREE[1], overgrowth=3.0)
     spec.search.maximum_rules = 5
-    return _walk(spec)
+    return _recorded(spec)
 
 
 def test_a_small_table_is_merged_from_a_larger_one() -> None:
     """The first table has seven rules, two more than the limit."""
-    walk = _small_table()
-    sizes = [Designer.resume(walk.spec, data).table.rule_count for data in walk.checkpoints]
-    merges = [e.rules_merged for e in walk.events if e.WhichOneof("event") == "rules_merged"]
-    splits = [e.rule_split for e in walk.events if e.WhichOneof("event") == "rule_split"]
+    recorded = _small_table()
+    sizes = [Designer.resume(recorded.spec, data).table.rule_count for data in recorded.checkpoints]
+    merges = [e.rules_merged for e in recorded.events if e.WhichOneof("event") == "rules_merged"]
+    splits = [e.rule_split for e in recorded.events if e.WhichOneof("event") == "rule_split"]
     assert max(split.rules for split in splits) > 7
     assert merges[-1].rules == sizes[-1] == 5
     assert set(sizes) == {7, 5}
     assert sizes == sorted(sizes, reverse=True)
-    assert has_start_rule(walk.designer.table)
+    assert has_start_rule(recorded.designer.table)
     # Tables above the limit are not compared.
-    assert [record.rules for record in walk.designer.epochs] == [5]
+    assert [record.rules for record in recorded.designer.epochs] == [5]
 
 
 @pytest.mark.parametrize("evaluate", [_with_threads, _Parts(1).evaluate], ids=["threads", "parts"])
 def test_merges_do_not_depend_on_the_evaluator(evaluate: Evaluate) -> None:
     reference = _small_table()
-    walk = Walk(reference.spec, evaluate)
-    assert walk.checkpoints == reference.checkpoints
-    assert walk.events == reference.events
+    recorded = RecordedDesign(reference.spec, evaluate)
+    assert recorded.checkpoints == reference.checkpoints
+    assert recorded.events == reference.events

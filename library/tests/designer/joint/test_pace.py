@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from library.tests.designer.analytic_evaluator import AnalyticEvaluator
+from library.tests.designer.recorded_design import RecordedDesign
 from library.tests.designer.small_joint_spec import small_joint_spec
-from library.tests.designer.walk import Walk
 from remy_farm.designer.joint.schedule import Schedule, effective_settings, specimen_factor
 from remy_proto.v1 import progress_pb2, spec_pb2
 from remy_simulator.columns import specimen_count
@@ -71,16 +71,16 @@ def test_a_design_with_twice_the_specimens_makes_half_the_steps() -> None:
     spec = small_joint_spec(tuned_for_specimens=16, maximum_rules=5)
     spec.search.specimens = 32
     evaluator = AnalyticEvaluator()
-    walk = Walk(spec, evaluator.evaluate)
+    recorded = RecordedDesign(spec, evaluator.evaluate)
     climbing = [
         request
-        for purpose, request in zip(walk.purposes, evaluator.requests, strict=True)
+        for purpose, request in zip(recorded.purposes, evaluator.requests, strict=True)
         if purpose == progress_pb2.STEP_PURPOSE_CLIMB
     ]
     assert [specimen_count(request) for request in climbing] == [32] * 9 + [64] * 3
     assert [specimen_count(request) for request in evaluator.requests[1:5]] == [32, 32, 32, 32]
     validate, split = progress_pb2.STEP_PURPOSE_VALIDATE, progress_pb2.STEP_PURPOSE_SPLIT
     climb = progress_pb2.STEP_PURPOSE_CLIMB
-    assert walk.purposes[:6] == [validate, climb, climb, split, climb, validate]
-    assert walk.purposes[6:] == [climb, climb, climb, validate] * 3
-    assert walk.designer.share_done == 1
+    assert recorded.purposes[:6] == [validate, climb, climb, split, climb, validate]
+    assert recorded.purposes[6:] == [climb, climb, climb, validate] * 3
+    assert recorded.designer.share_done == 1

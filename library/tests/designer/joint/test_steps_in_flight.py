@@ -5,8 +5,13 @@ from itertools import pairwise
 import pytest
 
 from library.tests.designer.analytic_evaluator import AnalyticEvaluator
+from library.tests.designer.recorded_design import (
+    RecordedDesign,
+    finish,
+    specimen_keys,
+    table_bytes,
+)
 from library.tests.designer.small_joint_spec import small_joint_spec
-from library.tests.designer.walk import Walk, finish, specimen_keys, table_bytes
 from remy_farm.designer import Designer
 from remy_farm.designer import checkpoint as sealing
 from remy_proto.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, spec_pb2
@@ -76,9 +81,9 @@ def test_a_step_perturbs_the_table_at_the_time_of_its_request() -> None:
 
 
 def test_one_step_in_flight_is_the_default() -> None:
-    default = Walk(small_joint_spec(), _EVALUATE)
-    one = Walk(small_joint_spec(steps_in_flight=1), _EVALUATE)
-    two = Walk(small_joint_spec(steps_in_flight=2), _EVALUATE)
+    default = RecordedDesign(small_joint_spec(), _EVALUATE)
+    one = RecordedDesign(small_joint_spec(steps_in_flight=1), _EVALUATE)
+    two = RecordedDesign(small_joint_spec(steps_in_flight=2), _EVALUATE)
     assert one.table == default.table
     assert two.table != default.table
 
@@ -126,10 +131,10 @@ def _wide(in_flight: int) -> spec_pb2.DesignSpec:
 
 @pytest.mark.parametrize("in_flight", [2, 8])
 def test_a_climb_with_steps_in_flight_gains_almost_as_much(in_flight: int) -> None:
-    walks = [Walk(_wide(1), _EVALUATE), Walk(_wide(in_flight), _EVALUATE)]
+    walks = [RecordedDesign(_wide(1), _EVALUATE), RecordedDesign(_wide(in_flight), _EVALUATE)]
     assert walks[0].steps == walks[1].steps
     first = walks[0].designer.epochs[0].comparison.before.mean
-    gains = [walk.designer.epochs[-1].comparison.after.mean - first for walk in walks]
+    gains = [recorded.designer.epochs[-1].comparison.after.mean - first for recorded in walks]
     assert gains[1] > 0.9 * gains[0] > 0
 
 

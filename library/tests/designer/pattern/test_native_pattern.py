@@ -1,7 +1,7 @@
 """Tests a small design of the pattern search with the simulator."""
 
+from library.tests.designer.recorded_design import RecordedDesign
 from library.tests.designer.small_pattern_spec import small_pattern_spec
-from library.tests.designer.walk import Walk
 from remy_farm.evaluation.local import LocalEvaluator
 from remy_proto.v1 import progress_pb2
 
@@ -13,10 +13,10 @@ _SPEC = small_pattern_spec(
 def test_a_design_gains_on_the_validation_specimens() -> None:
     evaluator = LocalEvaluator(2)
     try:
-        walk = Walk(_SPEC, evaluator.evaluate)
+        recorded = RecordedDesign(_SPEC, evaluator.evaluate)
     finally:
         evaluator.close()
-    before = walk.designer.epochs[0].comparison.before
-    best = [r.comparison.after for r in walk.designer.epochs if r.comparison.accepted][-1]
-    assert walk.designer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
+    before = recorded.designer.epochs[0].comparison.before
+    best = [r.comparison.after for r in recorded.designer.epochs if r.comparison.accepted][-1]
+    assert recorded.designer.finished == progress_pb2.STOP_REASON_SCHEDULE_COMPLETE
     assert best.mean > before.mean + 0.02

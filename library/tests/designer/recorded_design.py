@@ -11,7 +11,7 @@ from remy_simulator.messages import from_native
 Evaluate = Callable[[evaluation_pb2.EvaluationRequest], evaluation_pb2.EvaluationOutcome]
 
 
-class Walk:
+class RecordedDesign:
     """A finished design, with its events and its checkpoint before every step."""
 
     def __init__(self, spec: spec_pb2.DesignSpec, evaluate: Evaluate) -> None:
