@@ -227,11 +227,8 @@ double TcpSender::next_act_ms() const { return next_event_ms(); }
   controller_->on_ack(event);
 }
 
-[[gnu::always_inline]] inline void TcpSender::report_ack(const ReceivedAck& ack, double now_ms) {
-  if (controller_->needs().full_acks) {
-    report_full_ack(ack, now_ms);
-    return;
-  }
+[[gnu::always_inline]] inline void TcpSender::report_brief_ack(const ReceivedAck& ack,
+                                                               double now_ms) {
   brief_ack_.now_ms = now_ms;
   brief_ack_.rtt_ms = ack.rtt_ms;
   brief_ack_.newly_acked = ack.newly_acked;
@@ -256,14 +253,16 @@ double TcpSender::next_act_ms() const { return next_event_ms(); }
   }
 }
 
-[[gnu::always_inline]] inline void TcpSender::process_ack(ReceivedAck ack, double now_ms,
-                                                          PacketSink& sink) {
+// `is_simple` is is_simple_, as a constant for the compiler: such senders need fewer steps.
+[[gnu::always_inline]] inline void TcpSender::process_ack(ReceivedAck ack, bool is_simple,
+                                                          double now_ms, PacketSink& sink) {
   const double rtt_ms = now_ms - ack.sent_ms;
-  ack.rtt_ms = with_rtt_offset(rtt_ms);
+  ack.rtt_ms = is_simple ? rtt_ms : with_rtt_offset(rtt_ms);
   const bool was_in_recovery = recovery_->in_recovery();
   const bool exits_recovery = recovery_->covers_recovery_point();
-  if (recovery_->takes_rtt_sample(ack.newly_acked, ack.newly_delivered,
-                                  was_in_recovery && !exits_recovery)) {
+  if (is_simple ? ack.newly_delivered > 0
+                : recovery_->takes_rtt_sample(ack.newly_acked, ack.newly_delivered,
+                                              was_in_recovery && !exits_recovery)) {
     timer_.sample(ack.rtt_ms);
     results_.rtt.sampled(rtt_ms, now_ms);
   } else if (ack.newly_acked > 0) {
@@ -276,7 +275,8 @@ double TcpSender::next_act_ms() const { return next_event_ms(); }
       report_loss(*packet, true, ack.prior_in_flight, now_ms);
     }
   }
-  if (recovery_->may_detect_losses()) {
+  if (is_simple ? scoreboard_.may_detect_losses(settings_.duplicate_threshold)
+                : recovery_->may_detect_losses()) {
     for (const std::uint64_t packet :
          recovery_->detect_losses(ack.newly_acked, ack.transmission_number, was_in_recovery)) {
       on_loss(packet, ack.prior_in_flight, now_ms);
@@ -284,23 +284,30 @@ double TcpSender::next_act_ms() const { return next_event_ms(); }
   }
   if (ack.newly_acked > 0) {
     on_new_data_acked(was_in_recovery, now_ms);
-  } else if (recovery_->restarts_timer_at_every_ack()) {
+  } else if (!is_simple && recovery_->restarts_timer_at_every_ack()) {
     timer_.restart(now_ms);
   }
-  report_ack(ack, now_ms);
-  if (prr_.is_active()) {
+  if (!is_simple && controller_->needs().full_acks) {
+    report_full_ack(ack, now_ms);
+  } else {
+    report_brief_ack(ack, now_ms);
+  }
+  if (!is_simple && prr_.is_active()) {
     prr_.on_ack(ack.newly_delivered, scoreboard_.in_flight(), cwnd_packets());
   }
-  if (!is_simple_) {
-    send_allowed_packets(now_ms, sink);
-    return;
-  }
-  if (scoreboard_.in_flight() > 0 && controller_->pacing_interval_ms() == 0) {
+  if (is_simple && scoreboard_.in_flight() > 0 && controller_->pacing_interval_ms() == 0) {
     send_unpaced(now_ms, sink);
   } else {
     send_allowed_packets(now_ms, sink);
   }
-  update_fast_path();
+  if (is_simple) {
+    update_fast_path();
+  }
+}
+
+[[gnu::noinline]] void TcpSender::process_any_ack(const ReceivedAck& ack, double now_ms,
+                                                  PacketSink& sink) {
+  process_ack(ack, false, now_ms, sink);
 }
 
 // The last packet in flight leaves the fast path, as it stops the timer. Packets on the fast path
@@ -353,20 +360,27 @@ double TcpSender::on_round_trip(const Segment& segment, double received_ms, doub
     results_.packets_in_order += newly_acked;
     results_.rtt.handed_on();
   }
-  const ReceivedAck ack = {
-      .sent_ms = segment.sent_ms,
-      .received_ms = received_ms,
-      .rtt_ms = 0,
-      .transmission_number = segment.transmission_number,
-      .first_before = first_before,
-      .prior_in_flight = prior_in_flight,
-      .newly_acked = newly_acked,
-      .newly_delivered = is_new ? 1U : 0U,
-      .newly_marked = segment.is_marked ? 1U : 0U,
-      .feedback_packets = segment.congestion.feedback_packets,
-      .newest = is_new && settings_.samples_rates ? &scoreboard_.at(segment.sequence) : nullptr,
+  // Made separately for each call, so that it stays in registers for simple senders.
+  const auto ack = [&]() -> ReceivedAck {
+    return {
+        .sent_ms = segment.sent_ms,
+        .received_ms = received_ms,
+        .rtt_ms = 0,
+        .transmission_number = segment.transmission_number,
+        .first_before = first_before,
+        .prior_in_flight = prior_in_flight,
+        .newly_acked = newly_acked,
+        .newly_delivered = is_new ? 1U : 0U,
+        .newly_marked = segment.is_marked ? 1U : 0U,
+        .feedback_packets = segment.congestion.feedback_packets,
+        .newest = is_new && settings_.samples_rates ? &scoreboard_.at(segment.sequence) : nullptr,
+    };
   };
-  process_ack(ack, now_ms, sink);
+  if (is_simple_) {
+    process_ack(ack(), true, now_ms, sink);
+  } else {
+    process_any_ack(ack(), now_ms, sink);
+  }
   return next_event_ms();
 }
 
@@ -414,7 +428,8 @@ void TcpSender::on_ack(const Segment& echo, const AckContent& content, double no
       .feedback_packets = content.feedback_packets,
       .newest = newest,
   };
-  process_ack(ack, now_ms, sink);
+  process_any_ack(ack, now_ms, sink);
+  update_fast_path();
 }
 
 void TcpSender::on_loss(std::uint64_t packet, std::uint64_t prior_in_flight, double now_ms) {

@@ -78,7 +78,8 @@ class TcpSender final : public Endpoint {
 
   double on_round_trip_off_fast_path(const Segment& segment, double received_ms, double now_ms,
                                      PacketSink& sink);
-  void process_ack(ReceivedAck ack, double now_ms, PacketSink& sink);
+  void process_ack(ReceivedAck ack, bool is_simple, double now_ms, PacketSink& sink);
+  void process_any_ack(const ReceivedAck& ack, double now_ms, PacketSink& sink);
   void on_ack_without_retransmission(const Segment& echo, const AckContent& content, double now_ms);
   void on_new_data_acked(bool was_in_recovery, double now_ms);
   double with_rtt_offset(double rtt_ms) {
@@ -87,7 +88,7 @@ class TcpSender final : public Endpoint {
   void on_loss(std::uint64_t packet, std::uint64_t prior_in_flight, double now_ms);
   void report_loss(std::uint64_t packet, bool starts_recovery, std::uint64_t prior_in_flight,
                    double now_ms);
-  void report_ack(const ReceivedAck& ack, double now_ms);
+  void report_brief_ack(const ReceivedAck& ack, double now_ms);
   void report_full_ack(const ReceivedAck& ack, double now_ms);
   void on_retransmission_timeout(double now_ms);
 
