@@ -131,7 +131,7 @@ def _point(curve: dict[str, Any], golden: dict[str, Any], runs: Runs, transport:
         specimen.senders.add(
             count=network.get("senders", x),
             traffic=on_and_off(1000, 1000),
-            body={"name": transport},
+            transport={"name": transport},
         )
         specimens.append(specimen)
     throughputs, delays_ms = run_tables([curve["protocol"]["table"]], specimens)

@@ -105,7 +105,7 @@ std::vector<Specimen> make_specimens(const std::vector<SpecimenKind>& kinds,
 // The columns of a TransportColumns message.
 struct TransportColumns {
   std::vector<std::uint64_t> packets_in_order;
-  std::vector<std::uint64_t> packets_repeated;
+  std::vector<std::uint64_t> packets_retransmitted;
   std::vector<std::uint64_t> packets_marked;
   std::vector<std::uint64_t> timeouts;
   std::vector<std::uint64_t> throughput_packets;
@@ -125,7 +125,7 @@ TransportColumns transport_columns(const OutcomeColumns& outcome) {
   TransportColumns columns;
   for (const NetworkSenderResults& sender : senders) {
     columns.packets_in_order.push_back(sender.endpoint.packets_in_order);
-    columns.packets_repeated.push_back(sender.endpoint.packets_retransmitted);
+    columns.packets_retransmitted.push_back(sender.endpoint.packets_retransmitted);
     columns.packets_marked.push_back(sender.endpoint.packets_marked);
     columns.timeouts.push_back(sender.endpoint.timeouts);
     columns.throughput_packets.push_back(sender.throughput_packets);
@@ -198,7 +198,7 @@ void bind_evaluation(nb::module_& module) {
           "loss_probabilities"_a, "kind"_a, "sender_counts"_a, "Raises ValueError.");
   nb::class_<TransportColumns>(module, "TransportColumns")
       .def_ro("packets_in_order", &TransportColumns::packets_in_order)
-      .def_ro("packets_repeated", &TransportColumns::packets_repeated)
+      .def_ro("packets_retransmitted", &TransportColumns::packets_retransmitted)
       .def_ro("packets_marked", &TransportColumns::packets_marked)
       .def_ro("timeouts", &TransportColumns::timeouts)
       .def_ro("throughput_packets", &TransportColumns::throughput_packets)

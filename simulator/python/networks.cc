@@ -235,7 +235,7 @@ void bind_networks(nb::module_& module) {
   nb::class_<SenderGroup>(module, "SenderGroup")
       .def(nb::init<std::uint32_t, std::uint32_t, Traffic, std::optional<Choice>,
                     std::optional<Choice>, std::optional<double>>(),
-           "count"_a, "table"_a, "traffic"_a, "protocol"_a.none(), "body"_a.none(),
+           "count"_a, "table"_a, "traffic"_a, "protocol"_a.none(), "transport"_a.none(),
            "first_on_ms"_a.none())
       .def_rw("weight", &SenderGroup::weight)
       .def_rw("objective", &SenderGroup::objective, nb::arg().none())

@@ -35,23 +35,23 @@ void bind_results(nb::module_& module) {
       .def(
           "__init__",
           [](NetworkSenderResults* self, std::uint64_t packets_in_order,
-             std::uint64_t packets_repeated, std::uint64_t packets_marked, std::uint64_t timeouts,
+             std::uint64_t packets_retransmitted, std::uint64_t packets_marked, std::uint64_t timeouts,
              std::uint64_t throughput_packets, std::uint64_t delay_samples,
              std::vector<FlowCompletion> flows) {
             new (self) NetworkSenderResults();
             self->endpoint.packets_in_order = packets_in_order;
-            self->endpoint.packets_retransmitted = packets_repeated;
+            self->endpoint.packets_retransmitted = packets_retransmitted;
             self->endpoint.packets_marked = packets_marked;
             self->endpoint.timeouts = timeouts;
             self->throughput_packets = throughput_packets;
             self->delay_samples = delay_samples;
             self->flows = std::move(flows);
           },
-          nb::kw_only(), "packets_in_order"_a, "packets_repeated"_a, "packets_marked"_a,
+          nb::kw_only(), "packets_in_order"_a, "packets_retransmitted"_a, "packets_marked"_a,
           "timeouts"_a, "throughput_packets"_a, "delay_samples"_a, "flows"_a)
       .def_prop_ro("packets_in_order",
                    [](const NetworkSenderResults& r) { return r.endpoint.packets_in_order; })
-      .def_prop_ro("packets_repeated",
+      .def_prop_ro("packets_retransmitted",
                    [](const NetworkSenderResults& r) { return r.endpoint.packets_retransmitted; })
       .def_prop_ro("packets_marked",
                    [](const NetworkSenderResults& r) { return r.endpoint.packets_marked; })

@@ -42,10 +42,10 @@ def _protocol(
     )
 
 
-def _remycc(body: str = "", count: int = 1) -> evaluation_pb2.SenderGroup:
+def _remycc(transport: str = "", count: int = 1) -> evaluation_pb2.SenderGroup:
     group = evaluation_pb2.SenderGroup(count=count, traffic=_BY_TIME)
-    if body:
-        group.body.name = body
+    if transport:
+        group.transport.name = transport
     return group
 
 
@@ -361,7 +361,7 @@ def test_invalid_requests_give_one_sentence(
     ("field", "values"),
     [
         ("packets_in_order", [10**9] * _SENDERS),
-        ("packets_repeated", [10**9] * _SENDERS),
+        ("packets_retransmitted", [10**9] * _SENDERS),
         ("throughput_packets", [10**9] * _SENDERS),
         ("timeouts", []),
         ("flows", [0] * _SENDERS),

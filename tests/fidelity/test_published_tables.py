@@ -104,9 +104,9 @@ def _parking_lot(table: str | None, queue: str) -> np.ndarray:
                 group.protocol.MergeFrom(
                     evaluation_pb2.Choice(name="cubic", variant="linux-2.6.22")
                 )
-                group.body.MergeFrom(evaluation_pb2.Choice(name="tcp", variant="ns-2-linux"))
+                group.transport.MergeFrom(evaluation_pb2.Choice(name="tcp", variant="ns-2-linux"))
             else:
-                group.body.name = "ns2"
+                group.transport.name = "ns2"
         specimens.append(specimen)
     throughputs, _ = run_tables([] if table is None else [table], specimens)
     return throughputs[:, 0]

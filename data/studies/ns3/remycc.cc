@@ -75,7 +75,7 @@ void print(const Senders& senders, const std::vector<std::uint64_t>& lost) {
   numbers("received", [](const Tally& tally) { return tally.received; });
   numbers("rtt_sum_ms", [](const Tally& tally) { return tally.rtt_sum_ms; });
   numbers("rtt_samples", [](const Tally& tally) { return tally.rtt_samples; });
-  numbers("repeated", [](const Tally& tally) { return tally.repeated; });
+  numbers("retransmitted", [](const Tally& tally) { return tally.retransmitted; });
   numbers("timeouts", [](const Tally& tally) { return tally.timeouts; });
   list("on_ms", [](const Tally& tally) {
     std::cout << "[";
@@ -93,7 +93,7 @@ void print(const Senders& senders, const std::vector<std::uint64_t>& lost) {
 
 int main(int argc, char** argv) {
   std::string file;
-  std::string body = "datagram";
+  std::string transport = "datagram";
   double link_mbps = 15;
   double rtt_ms = 150;
   double seconds = 100;
@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
   TcpSettings settings;
   ns3::CommandLine arguments;
   arguments.AddValue("file", "rules and senders", file);
-  arguments.AddValue("body", "datagram or tcp", body);
+  arguments.AddValue("transport", "datagram or tcp", transport);
   arguments.AddValue("keep-state", "over TCP: window and memory outlast an off period",
                      settings.keeps_state);
   arguments.AddValue("initial-window", "over TCP: packets that may leave before the first ACK",
@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
   // Addresses on a device without a queue discipline bring one with them.
   ns3::TrafficControlHelper().Uninstall(devices);
 
-  const bool is_tcp = body == "tcp";
+  const bool is_tcp = transport == "tcp";
   std::deque<DatagramSender> datagram_senders;
   std::deque<TcpSender> tcp_senders;
   double prepared_ms = 0;

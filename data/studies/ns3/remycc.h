@@ -44,7 +44,7 @@ struct Tally {
   std::uint64_t received = 0;
   double rtt_sum_ms = 0;
   std::uint64_t rtt_samples = 0;
-  std::uint64_t repeated = 0;
+  std::uint64_t retransmitted = 0;
   std::uint64_t timeouts = 0;
   std::vector<Period> on;
 };

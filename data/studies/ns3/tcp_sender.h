@@ -74,13 +74,13 @@ class RemySocket final : public ns3::TcpSocketBase {
 
   std::uint32_t SendDataPacket(ns3::SequenceNumber32 from, std::uint32_t most,
                                bool with_ack) override {
-    const bool is_repetition = from < m_tcb->m_highTxMark.Get();
+    const bool is_retransmission = from < m_tcb->m_highTxMark.Get();
     const std::uint32_t bytes = TcpSocketBase::SendDataPacket(from, most, with_ack);
-    on_way_[from] = {from + bytes, ns3::Simulator::Now(), is_repetition};
+    on_way_[from] = {from + bytes, ns3::Simulator::Now(), is_retransmission};
     last_left_ = ns3::Simulator::Now();
     has_sent_ = true;
     ++tally_->sent;
-    tally_->repeated += is_repetition ? 1 : 0;
+    tally_->retransmitted += is_retransmission ? 1 : 0;
     return bytes;
   }
 
@@ -101,7 +101,7 @@ class RemySocket final : public ns3::TcpSocketBase {
   struct OnWay {
     ns3::SequenceNumber32 end;
     ns3::Time left;
-    bool is_repetition;
+    bool is_retransmission;
   };
 
   // Rules that pace more slowly than a packet in an RTT are held to that.
@@ -149,7 +149,7 @@ class RemySocket final : public ns3::TcpSocketBase {
   void tell(Segments::iterator segment, ns3::SequenceNumber32 end) {
     while (segment != on_way_.end() && segment->second.end <= end) {
       is_told_ = true;
-      if (!segment->second.is_repetition) last_told_ = std::max(last_told_, segment->second.left);
+      if (!segment->second.is_retransmission) last_told_ = std::max(last_told_, segment->second.left);
       segment = on_way_.erase(segment);
     }
   }

@@ -91,7 +91,7 @@ def _scenario_output(
     senders: list[tuple[str, list[tuple[float, float]]]],
 ) -> dict[str, Any]:
     """Returns the scenario's output for senders that are on but send nothing."""
-    counts = ("sent", "lost", "received", "rtt_samples", "repeated", "timeouts")
+    counts = ("sent", "lost", "received", "rtt_samples", "retransmitted", "timeouts")
     return {
         **{name: [0] * len(senders) for name in counts},
         "rtt_sum_ms": [0.0] * len(senders),
@@ -154,9 +154,9 @@ def _flows_of(run: int) -> list[tuple[float, float]]:
 @pytest.mark.parametrize(
     ("sender", "flags"),
     [
-        ("remycc:table.json", ["--body=datagram", "--keep-state=0"]),
-        (ON_TCP, ["--body=tcp", "--keep-state=0"]),
-        (f"{ON_TCP},keep_state=1", ["--body=tcp", "--keep-state=1"]),
+        ("remycc:table.json", ["--transport=datagram", "--keep-state=0"]),
+        (ON_TCP, ["--transport=tcp", "--keep-state=0"]),
+        (f"{ON_TCP},keep_state=1", ["--transport=tcp", "--keep-state=1"]),
     ],
 )
 def test_transport_becomes_scenario_flags(sender: str, flags: list[str]) -> None:
@@ -181,7 +181,7 @@ def test_scenario_output_becomes_an_outcome_on_tcp() -> None:
     output = _scenario_output(
         [("time", [(0.0, 4000.0), (6000.0, 1e300)]), ("time", [(2000.0, 8000.0)])]
     )
-    output |= {"sent": [9, 5], "received": [7, 5], "rtt_samples": [6, 5], "repeated": [1, 0]}
+    output |= {"sent": [9, 5], "received": [7, 5], "rtt_samples": [6, 5], "retransmitted": [1, 0]}
     output |= {"timeouts": [1, 0], "rtt_sum_ms": [60.0, 40.0], "lost": [1, 0]}
     outcome = parse_outcome(output, 10.0)
     assert list(outcome.packets_lost) == [1, 0]
@@ -190,7 +190,7 @@ def test_scenario_output_becomes_an_outcome_on_tcp() -> None:
     assert list(outcome.share_ms) == [2000 + 1000 + 1000 + 2000, 1000 + 2000 + 1000]
     first, second = transport_results(outcome.transport)
     assert (first.packets_in_order, second.packets_in_order) == (7, 5)
-    assert (first.packets_repeated, second.packets_repeated) == (1, 0)
+    assert (first.packets_retransmitted, second.packets_retransmitted) == (1, 0)
     assert (first.packets_marked, second.packets_marked) == (0, 0)
     assert (first.timeouts, second.timeouts) == (1, 0)
     assert (first.throughput_packets, second.throughput_packets) == (7, 5)
@@ -240,7 +240,7 @@ def test_lost_packets_are_retransmitted_in_ns3(ns3: Ns3) -> None:
     shallow = {**BY_BYTES, "buffer": {"packets": 4}, "senders": 8}
     outcome = _run_ns3(ns3, ON_TCP, shallow, 60)
     lost, retransmitted = (
-        sum(each) for each in (outcome.packets_lost, outcome.transport.packets_repeated)
+        sum(each) for each in (outcome.packets_lost, outcome.transport.packets_retransmitted)
     )
     assert 0 < lost <= retransmitted
     # All other packets are received, except those in flight at the end and spurious

@@ -124,7 +124,7 @@ def test_a_flow_survives_loss_bursts_with_repeated_timeouts(protocol: str) -> No
     whole = request(link, specimens=3)
     for specimen in whole.specimens:
         del specimen.senders[:]
-        group = specimen.senders.add(count=1, protocol={"name": protocol}, body=transport)
+        group = specimen.senders.add(count=1, protocol={"name": protocol}, transport=transport)
         group.traffic.constant_bytes.bytes, group.traffic.mean_off_ms = 124_000, 1e12
         group.first_on_ms = 0
     whole.duration_ms = 1e8

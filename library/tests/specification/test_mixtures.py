@@ -72,12 +72,12 @@ def test_a_group_determines_what_its_senders_run_and_their_weight() -> None:
     assert (ours.count, ours.table, ours.weight, ours.objective.delta) == (2, 0, 3, 0.5)
     assert ours.traffic.exponential_time.mean_ms == 1000
     assert not ours.HasField("protocol")
-    assert not ours.HasField("body")
+    assert not ours.HasField("transport")
     assert cubic.protocol == evaluation_pb2.Choice(name="cubic", variant="linux")
     assert (cubic.traffic.exponential_bytes.mean_bytes, cubic.traffic.mean_off_ms) == (1e5, 20)
     assert not cubic.HasField("weight")
     assert not cubic.HasField("objective")
-    assert (other.table, other.body.name) == (1, "tcp")
+    assert (other.table, other.transport.name) == (1, "tcp")
     assert specimen.bottleneck.queue.name == "codel"
     assert designs(spec) == ["remycc", "other"]
 

@@ -83,7 +83,7 @@ def test_the_network_s_transport_applies_only_to_senders_it_can_carry() -> None:
     for transport, expected in (("ns2", ["ns2", ""]), ("tcp,variant=linux", ["tcp", "tcp"])):
         network = f'rate_mbps: 8\nrtt_ms: 10\ntransport: "{transport}"\n{senders}'
         (specimen,) = _drawn(network)
-        assert [group.body.name for group in specimen.senders] == expected
+        assert [group.transport.name for group in specimen.senders] == expected
 
 
 _WHOLE = """
@@ -108,7 +108,7 @@ def test_a_network_file_and_a_specification_give_the_same_senders() -> None:
     assert drawn.buffer_packets == from_file.buffer_packets
     for ours, theirs in zip(drawn.senders, from_file.senders, strict=False):
         assert ours.traffic == theirs.traffic
-        assert (ours.protocol, ours.body) == (theirs.protocol, theirs.body)
+        assert (ours.protocol, ours.transport) == (theirs.protocol, theirs.transport)
         assert (ours.count, ours.first_on_ms) == (theirs.count, theirs.first_on_ms)
 
 

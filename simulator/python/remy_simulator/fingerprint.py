@@ -65,7 +65,7 @@ def protocols_fingerprint() -> str:
     simulator that predates protocols has no such fingerprint: it would ignore the field and run a
     rule table.
     """
-    protocols, bodies, queues = (
+    protocols, transports, queues = (
         [
             (entry, variant)
             for entry in registry.entries(kind).values()
@@ -73,7 +73,7 @@ def protocols_fingerprint() -> str:
         ]
         for kind in registry.Registry
     )
-    transports = [variant.name for body, variant in bodies if body.name == "tcp"]
+    tcp_variants = [variant.name for entry, variant in transports if entry.name == "tcp"]
     request = evaluation_pb2.EvaluationRequest(
         tables=[_table(), _scale_free_table()],
         candidates=[evaluation_pb2.Candidate()],
@@ -90,12 +90,13 @@ def protocols_fingerprint() -> str:
             specimen.loss_probability = specimen.bottleneck.ack_bytes = 0.0
         for group in specimen.senders:
             group.protocol.name, group.protocol.variant = protocol.name, variant.name
-            group.body.name, group.body.variant = "tcp", transports[number % len(transports)]
-    for number, (body, variant) in enumerate(bodies):
-        if registry.CARRIES_TABLES not in body.traits:
+            group.transport.name = "tcp"
+            group.transport.variant = tcp_variants[number % len(tcp_variants)]
+    for number, (transport, variant) in enumerate(transports):
+        if registry.CARRIES_TABLES not in transport.traits:
             continue
         for group in _mixed(request, queues[number % len(queues)]).senders:
-            group.body.name, group.body.variant = body.name, variant.name
+            group.transport.name, group.transport.variant = transport.name, variant.name
     _add_network(request)
     _add_link_kinds(request)
     digest = hashlib.sha256()

@@ -156,7 +156,7 @@ def native_senders(group: evaluation_pb2.SenderGroup) -> _native.SenderGroup:
         table=group.table,
         traffic=native_traffic(group.traffic),
         protocol=native_choice(group.protocol) if group.HasField("protocol") else None,
-        body=native_choice(group.body) if group.HasField("body") else None,
+        transport=native_choice(group.transport) if group.HasField("transport") else None,
         first_on_ms=group.first_on_ms if group.HasField("first_on_ms") else None,
     )
     if group.HasField("route"):
@@ -280,7 +280,7 @@ def packet_bytes(bottleneck: evaluation_pb2.Bottleneck) -> float:
     return bottleneck.packet_bytes or _DEFAULT_PACKET_BYTES
 
 
-_NOT_PLAIN: Final = ("protocol", "body", "first_on_ms", "route", "rtt_offset_ms")
+_NOT_PLAIN: Final = ("protocol", "transport", "first_on_ms", "route", "rtt_offset_ms")
 
 
 def is_plain(holder: evaluation_pb2.Specimen | evaluation_pb2.SpecimenKind) -> bool:
@@ -374,7 +374,7 @@ def sender_results(outcome: evaluation_pb2.SpecimenOutcome) -> list[_native.Send
 #: Columns of TransportColumns with one count per sender, without flows.
 TRANSPORT_COUNTS: Final = (
     "packets_in_order",
-    "packets_repeated",
+    "packets_retransmitted",
     "packets_marked",
     "timeouts",
     "throughput_packets",

@@ -23,7 +23,7 @@ constexpr std::string_view kMarkingQueue = "threshold-marking";
 bool is_plain_apart_from_queue(const Specimen& specimen) {
   return specimen.links.empty() && !specimen.measurement.reorders() &&
          std::ranges::none_of(specimen.senders, [](const SenderGroup& group) {
-           return group.protocol.has_value() || group.body.has_value() ||
+           return group.protocol.has_value() || group.transport.has_value() ||
                   group.first_on_ms.has_value() || group.route.has_value() ||
                   group.rtt_offset_ms.has_value() ||
                   std::holds_alternative<Barrier>(group.traffic.arrivals);
@@ -57,8 +57,8 @@ std::optional<double> marking_threshold_packets(const Specimen& specimen) {
                 *queue)["threshold_packets"];
 }
 
-Choice body_of(const SenderGroup& group) {
-  return group.body.value_or(Choice{group.protocol.has_value() ? "tcp" : "datagram", "", {}});
+Choice transport_of(const SenderGroup& group) {
+  return group.transport.value_or(Choice{group.protocol.has_value() ? "tcp" : "datagram", "", {}});
 }
 
 NetworkDescription describe(const Specimen& specimen) {
@@ -97,7 +97,7 @@ NetworkDescription describe(const Specimen& specimen) {
     } else {
       sender.table = group.table;
     }
-    sender.transport = body_of(group);
+    sender.transport = transport_of(group);
     sender.traffic = group.traffic;
     sender.first_on_ms = group.first_on_ms;
     sender.rtt_offset_ms = group.rtt_offset_ms;

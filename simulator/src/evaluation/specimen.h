@@ -32,8 +32,8 @@ struct SenderGroup {
   std::uint32_t count = 1;
   std::uint32_t table = 0;  // index among the request's tables
   Traffic traffic;
-  std::optional<Choice> protocol = {};  // replaces the table
-  std::optional<Choice> body = {};      // transport; none: datagram for a table, TCP for a protocol
+  std::optional<Choice> protocol = {};   // replaces the table
+  std::optional<Choice> transport = {};  // none: datagram for a table, TCP for a protocol
   std::optional<double> first_on_ms =
       {};  // start of the first on period; none: after an off time, if the traffic has any
   double weight = 1;  // weight of each sender in the specimen's score; 0: not scored
@@ -81,7 +81,7 @@ bool is_plain(const Specimen& specimen);
 std::optional<double> marking_threshold_packets(const Specimen& specimen);
 
 // The transport of a group's senders, with the default filled in.
-Choice body_of(const SenderGroup& group);
+Choice transport_of(const SenderGroup& group);
 
 // Describes any specimen for the general network. Tables keep their numbers.
 NetworkDescription describe(const Specimen& specimen);

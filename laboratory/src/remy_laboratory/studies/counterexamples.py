@@ -175,7 +175,7 @@ def attack(
         registry.parse(Registry.TRANSPORT, transport) if isinstance(transport, str) else transport
     )
     space = Space(spec.message, spec.source)
-    senders = evaluation_pb2.SenderGroup(body=carrier)
+    senders = evaluation_pb2.SenderGroup(transport=carrier)
     with local_evaluator(threads) as evaluator:
         message = table.remycc.to_message()
         search = Attack(space, message, senders, rival, evaluator.evaluate, seed=seed)

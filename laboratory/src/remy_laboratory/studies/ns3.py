@@ -178,7 +178,7 @@ def parse_outcome(output: Mapping[str, Any], seconds: float) -> evaluation_pb2.S
         first_on_ms=first_on_ms,
         transport=evaluation_pb2.TransportColumns(
             packets_in_order=output["received"],
-            packets_repeated=output["repeated"],
+            packets_retransmitted=output["retransmitted"],
             packets_marked=zeros,
             timeouts=output["timeouts"],
             throughput_packets=output["received"],
@@ -190,16 +190,19 @@ def parse_outcome(output: Mapping[str, Any], seconds: float) -> evaluation_pb2.S
 
 def transport_flags(specimen: evaluation_pb2.Specimen) -> list[str]:
     """Returns the scenario's flags for the senders' transport. Raises FileError."""
-    bodies = {group.body.SerializeToString(deterministic=True) for group in specimen.senders}
-    body = specimen.senders[0].body
-    settings = {each.name: each.value for each in body.parameters}
+    transports = {
+        group.transport.SerializeToString(deterministic=True) for group in specimen.senders
+    }
+    transport = specimen.senders[0].transport
+    settings = {each.name: each.value for each in transport.parameters}
     keeps_state = settings.pop("keep_state", 0) != 0
-    is_known = body.name in ("", "datagram") or (body.name == "tcp" and body.variant in ("", "rfc"))
-    if len(bodies) > 1 or not is_known or settings:
+    is_tcp = transport.name == "tcp" and transport.variant in ("", "rfc")
+    is_known = is_tcp or transport.name in ("", "datagram")
+    if len(transports) > 1 or not is_known or settings:
         raise FileError(
             "in ns-3, all senders must use datagram, or tcp with no setting other than keep_state"
         )
-    return [f"--body={body.name or 'datagram'}", f"--keep-state={int(keeps_state)}"]
+    return [f"--transport={transport.name or 'datagram'}", f"--keep-state={int(keeps_state)}"]
 
 
 def _rules(table: RuleTable) -> str:
@@ -225,7 +228,7 @@ def senders_text(specimen: evaluation_pb2.Specimen, seconds: float) -> str:
         pairs: Sequence[tuple[float, float]]
         if group.traffic.HasField("intervals"):
             kind, pairs = "time", _periods(group)
-        elif group.body.name == "tcp" and group.traffic.HasField("exponential_bytes"):
+        elif group.transport.name == "tcp" and group.traffic.HasField("exponential_bytes"):
             kind, pairs = "flows", _flows(specimen, sender, seconds)
         else:
             raise FileError("ns-3 supports exponential on times, and on tcp also exponential bytes")

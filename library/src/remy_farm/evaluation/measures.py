@@ -82,7 +82,7 @@ def measure_transport(
     return TransportMeasures(
         goodput_mbps=mean(goodputs) or 0.0,
         packets_in_order=sum(each.packets_in_order for each in results),
-        retransmissions=sum(each.packets_repeated for each in results),
+        retransmissions=sum(each.packets_retransmitted for each in results),
         timeouts=sum(each.timeouts for each in results),
         marks=sum(each.packets_marked for each in results),
         flows_completed=len(times),

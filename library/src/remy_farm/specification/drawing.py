@@ -457,5 +457,5 @@ class _ModelSamples:
         else:
             message.protocol.CopyFrom(parse_choice(Registry.PROTOCOL, group.protocol))
         if (transport := transport_of(group)) is not None:
-            message.body.CopyFrom(transport)
+            message.transport.CopyFrom(transport)
         set_sender_group(message, group)

@@ -61,7 +61,7 @@ class SenderSpec:
     ) -> evaluation_pb2.SenderGroup:
         """A SenderGroup with protocol, transport and route, without count, table and traffic."""
         group = evaluation_pb2.SenderGroup(
-            protocol=self.protocol, body=self.transport_or(default_transport)
+            protocol=self.protocol, transport=self.transport_or(default_transport)
         )
         if self.rtt_ms is not None:
             group.route.delay_ms = self.rtt_ms / 2

@@ -303,12 +303,12 @@ class Route(_message.Message):
     def __init__(self, links: _Optional[_Iterable[int]] = ..., return_links: _Optional[_Iterable[int]] = ..., delay_ms: _Optional[float] = ..., return_delay_ms: _Optional[float] = ...) -> None: ...
 
 class SenderGroup(_message.Message):
-    __slots__ = ("count", "table", "traffic", "protocol", "body", "first_on_ms", "route", "weight", "objective", "rtt_offset_ms")
+    __slots__ = ("count", "table", "traffic", "protocol", "transport", "first_on_ms", "route", "weight", "objective", "rtt_offset_ms")
     COUNT_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
     TRAFFIC_FIELD_NUMBER: _ClassVar[int]
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
-    BODY_FIELD_NUMBER: _ClassVar[int]
+    TRANSPORT_FIELD_NUMBER: _ClassVar[int]
     FIRST_ON_MS_FIELD_NUMBER: _ClassVar[int]
     ROUTE_FIELD_NUMBER: _ClassVar[int]
     WEIGHT_FIELD_NUMBER: _ClassVar[int]
@@ -318,13 +318,13 @@ class SenderGroup(_message.Message):
     table: int
     traffic: Traffic
     protocol: Choice
-    body: Choice
+    transport: Choice
     first_on_ms: float
     route: Route
     weight: float
     objective: _spec_pb2.Objective
     rtt_offset_ms: float
-    def __init__(self, count: _Optional[int] = ..., table: _Optional[int] = ..., traffic: _Optional[_Union[Traffic, _Mapping]] = ..., protocol: _Optional[_Union[Choice, _Mapping]] = ..., body: _Optional[_Union[Choice, _Mapping]] = ..., first_on_ms: _Optional[float] = ..., route: _Optional[_Union[Route, _Mapping]] = ..., weight: _Optional[float] = ..., objective: _Optional[_Union[_spec_pb2.Objective, _Mapping]] = ..., rtt_offset_ms: _Optional[float] = ...) -> None: ...
+    def __init__(self, count: _Optional[int] = ..., table: _Optional[int] = ..., traffic: _Optional[_Union[Traffic, _Mapping]] = ..., protocol: _Optional[_Union[Choice, _Mapping]] = ..., transport: _Optional[_Union[Choice, _Mapping]] = ..., first_on_ms: _Optional[float] = ..., route: _Optional[_Union[Route, _Mapping]] = ..., weight: _Optional[float] = ..., objective: _Optional[_Union[_spec_pb2.Objective, _Mapping]] = ..., rtt_offset_ms: _Optional[float] = ...) -> None: ...
 
 class Bottleneck(_message.Message):
     __slots__ = ("queue", "packet_bytes", "ack_bytes")
@@ -492,9 +492,9 @@ class EvaluationRequest(_message.Message):
     def __init__(self, tables: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ..., candidates: _Optional[_Iterable[_Union[Candidate, _Mapping]]] = ..., specimens: _Optional[_Iterable[_Union[Specimen, _Mapping]]] = ..., duration_ms: _Optional[float] = ..., seed: _Optional[int] = ..., recording: _Optional[_Union[Recording, str]] = ..., objective: _Optional[_Union[_spec_pb2.Objective, _Mapping]] = ..., specimen_columns: _Optional[_Union[SpecimenColumns, _Mapping]] = ..., bounds: _Optional[_Union[ActionBounds, _Mapping]] = ..., traces: _Optional[_Iterable[_Union[Trace, _Mapping]]] = ...) -> None: ...
 
 class TransportColumns(_message.Message):
-    __slots__ = ("packets_in_order", "packets_repeated", "packets_marked", "timeouts", "throughput_packets", "delay_samples", "flows", "flow_packets", "completion_ms", "sampled_rtt_ms", "sampled_rtt_over_time_ms")
+    __slots__ = ("packets_in_order", "packets_retransmitted", "packets_marked", "timeouts", "throughput_packets", "delay_samples", "flows", "flow_packets", "completion_ms", "sampled_rtt_ms", "sampled_rtt_over_time_ms")
     PACKETS_IN_ORDER_FIELD_NUMBER: _ClassVar[int]
-    PACKETS_REPEATED_FIELD_NUMBER: _ClassVar[int]
+    PACKETS_RETRANSMITTED_FIELD_NUMBER: _ClassVar[int]
     PACKETS_MARKED_FIELD_NUMBER: _ClassVar[int]
     TIMEOUTS_FIELD_NUMBER: _ClassVar[int]
     THROUGHPUT_PACKETS_FIELD_NUMBER: _ClassVar[int]
@@ -505,7 +505,7 @@ class TransportColumns(_message.Message):
     SAMPLED_RTT_MS_FIELD_NUMBER: _ClassVar[int]
     SAMPLED_RTT_OVER_TIME_MS_FIELD_NUMBER: _ClassVar[int]
     packets_in_order: _containers.RepeatedScalarFieldContainer[int]
-    packets_repeated: _containers.RepeatedScalarFieldContainer[int]
+    packets_retransmitted: _containers.RepeatedScalarFieldContainer[int]
     packets_marked: _containers.RepeatedScalarFieldContainer[int]
     timeouts: _containers.RepeatedScalarFieldContainer[int]
     throughput_packets: _containers.RepeatedScalarFieldContainer[int]
@@ -515,7 +515,7 @@ class TransportColumns(_message.Message):
     completion_ms: bytes
     sampled_rtt_ms: bytes
     sampled_rtt_over_time_ms: bytes
-    def __init__(self, packets_in_order: _Optional[_Iterable[int]] = ..., packets_repeated: _Optional[_Iterable[int]] = ..., packets_marked: _Optional[_Iterable[int]] = ..., timeouts: _Optional[_Iterable[int]] = ..., throughput_packets: _Optional[_Iterable[int]] = ..., delay_samples: _Optional[_Iterable[int]] = ..., flows: _Optional[_Iterable[int]] = ..., flow_packets: _Optional[_Iterable[int]] = ..., completion_ms: _Optional[bytes] = ..., sampled_rtt_ms: _Optional[bytes] = ..., sampled_rtt_over_time_ms: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, packets_in_order: _Optional[_Iterable[int]] = ..., packets_retransmitted: _Optional[_Iterable[int]] = ..., packets_marked: _Optional[_Iterable[int]] = ..., timeouts: _Optional[_Iterable[int]] = ..., throughput_packets: _Optional[_Iterable[int]] = ..., delay_samples: _Optional[_Iterable[int]] = ..., flows: _Optional[_Iterable[int]] = ..., flow_packets: _Optional[_Iterable[int]] = ..., completion_ms: _Optional[bytes] = ..., sampled_rtt_ms: _Optional[bytes] = ..., sampled_rtt_over_time_ms: _Optional[bytes] = ...) -> None: ...
 
 class SpecimenOutcome(_message.Message):
     __slots__ = ("packets_received", "packets_sent", "packets_lost", "on_ms", "share_ms", "delay_sum_ms", "first_on_ms", "transport")

@@ -148,7 +148,7 @@ def _check_transport(
             raise ImpossibleOutcome("the outcome has more packets delivered in order than sent")
     if any(
         again > out
-        for again, out in zip(transport.packets_repeated, columns.packets_sent, strict=True)
+        for again, out in zip(transport.packets_retransmitted, columns.packets_sent, strict=True)
     ):
         raise ImpossibleOutcome("the outcome has more packets retransmitted than sent")
     longest_ms = request.duration_ms * _TOLERANCE
