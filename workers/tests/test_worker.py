@@ -14,7 +14,7 @@ from remy_workers.settings import WorkerSettings, unique_worker_id
 from remy_workers.simulation import SharedParts, TraceNotRead, simulate
 from remy_workers.task_queue import Heartbeat, SendQueue, TaskQueue
 from remy_workers.telemetry import WorkerMetrics
-from remy_workers.worker import Session, hello
+from remy_workers.worker import WorkSession, hello
 
 
 class _Coordinator:
@@ -26,7 +26,7 @@ class _Coordinator:
         self._stream = SendQueue()
         self.queue.attach(self._stream, 2)
         next(self._stream)
-        self._session = Session(
+        self._session = WorkSession(
             WorkerSettings(Address(), "w1", 1),
             self.queue,
             self.shutdown,

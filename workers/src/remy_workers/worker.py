@@ -65,7 +65,7 @@ _FATAL_CODES: Final = {
 _log = structlog.get_logger()
 
 
-class WorkerRejected(Exception):
+class ConnectionRejected(Exception):
     """The coordinator rejects this worker, so that retrying is useless."""
 
     def __init__(self, code: ExitCode, why: str) -> None:
@@ -97,7 +97,7 @@ def hello(settings: WorkerSettings) -> worker_service_pb2.WorkRequest:
     )
 
 
-class Session:
+class WorkSession:
     """Handles the messages of one stream from the coordinator."""
 
     def __init__(
@@ -217,7 +217,7 @@ class Worker:
                     raise _Disconnected
         except _Disconnected:
             draining.join()
-        except WorkerRejected as error:
+        except ConnectionRejected as error:
             if not self._shutdown.why:
                 _log.error("the coordinator rejects this worker", why=str(error))
                 return error.code
@@ -229,7 +229,7 @@ class Worker:
     def _connect(self) -> bool:
         """Makes one call and handles it until it ends.
 
-        Returns whether the coordinator accepted the worker. Raises WorkerRejected.
+        Returns whether the coordinator accepted the worker. Raises ConnectionRejected.
         """
         settings = self._settings
         metadata = call_metadata(settings.token)
@@ -238,7 +238,7 @@ class Worker:
             make_stub: Any = worker_service_pb2_grpc.WorkerServiceStub
             stub = make_stub(channel)
             shared = SharedParts(self._traces, self._reader(stub, metadata))
-            session = Session(
+            session = WorkSession(
                 settings, self._queue, self._shutdown, self._heartbeat, self._metrics, shared
             )
             stream = SendQueue()
@@ -287,7 +287,7 @@ class Worker:
 
         return read
 
-    def _leave(self, session: Session) -> None:
+    def _leave(self, session: WorkSession) -> None:
         begun = self._queue.detach()
         # Tasks that finish soon may still be of use. The others are interrupted: the coordinator
         # assigns them to other workers, or has restarted and does not know them.
@@ -301,12 +301,12 @@ class Worker:
             self._call_is_over.notify_all()
 
     def _explain(self, error: grpc.RpcError) -> str:
-        """Explains why a call failed. Raises WorkerRejected if retrying is useless."""
+        """Explains why a call failed. Raises ConnectionRejected if retrying is useless."""
         why = _details(error)
         assert isinstance(error, grpc.Call)
         code = _FATAL_CODES.get(error.code())
         if code is not None:
-            raise WorkerRejected(code, why) from error
+            raise ConnectionRejected(code, why) from error
         settings = self._settings
         if (
             error.code() == grpc.StatusCode.UNAVAILABLE
