@@ -53,7 +53,7 @@ def test_signal_writes_a_profile(start: Start, tmp_path: Path) -> None:
     wait_until(lambda: bool(list(tmp_path.glob("profile-*.txt"))))
     (path,) = tmp_path.glob("profile-*.txt")
     text = path.read_text()
-    assert "Where the time of steps went" in text
+    assert "Time by phase of steps during" in text
     for phase in ("simulation", "transfer", "waiting", "store", "search"):
         assert f"  {phase} " in text
     assert "job_run.py" in text
@@ -67,7 +67,7 @@ def test_metrics_are_not_served_by_default(start: Start) -> None:
 
 def test_occupied_port_is_reported_in_one_sentence(start: Start) -> None:
     (address,) = metrics_addresses(start("one", "--metrics-listen", "127.0.0.1:0").log())
-    with pytest.raises(AssertionError, match=f"cannot serve metrics on {address}; is it in use"):
+    with pytest.raises(AssertionError, match=f"cannot serve metrics on {address}: the port"):
         start("two", "--metrics-listen", address)
 
 
