@@ -12,28 +12,28 @@ from dashboards.queries import happened, per_second
 DEPARTURES = ("signal", "idle", "goodbye", "spot_interruption", "lost", "silent", "quarantined")
 
 
-def pods(title: str, chosen: str, *, width: int = 12) -> timeseries.Panel:
-    """A panel of worker pods by phase. `chosen` selects jobs, as in `{job_id="$job"}`."""
+def pods(title: str, selector: str, *, width: int = 12) -> timeseries.Panel:
+    """A panel of worker pods by phase. `selector` is a label selector of jobs, as in `{job_id="$job"}`."""
     return lines(
         title,
         "Pods requested from Kubernetes, and pods that run, start, cannot be scheduled, or are on"
         " an unreachable node.",
         "none",
-        Query(f"sum by (phase) (remy_farm_job_worker_pods{chosen})", "{{phase}}"),
+        Query(f"sum by (phase) (remy_farm_job_worker_pods{selector})", "{{phase}}"),
         width=width,
         no_value="Kubernetes runs no workers",
         colored=["wanted", "running", "starting", "unschedulable", "lost"],
     )
 
 
-def pods_ended(title: str, chosen: str, *, width: int = 12) -> timeseries.Panel:
+def pods_ended(title: str, selector: str, *, width: int = 12) -> timeseries.Panel:
     """A panel of worker pods that were preempted or failed."""
     return lines(
         title,
         "Pods that the cluster removed (node reclaimed or drained, or a pod of higher priority),"
         " and pods that failed by themselves.",
         "none",
-        Query(happened(f"remy_farm_job_worker_pods_ended_total{chosen}", "reason"), "{{reason}}"),
+        Query(happened(f"remy_farm_job_worker_pods_ended_total{selector}", "reason"), "{{reason}}"),
         width=width,
         no_value="Kubernetes runs no workers",
         colored=["preempted", "failed"],

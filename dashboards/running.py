@@ -8,12 +8,12 @@ from dashboards.parts import Query, lines
 from dashboards.queries import age_of, happened, per_second
 
 
-def throughput(chosen: str) -> Section:
+def throughput(selector: str) -> Section:
     """The section about a job's throughput.
 
-    `chosen` selects the series of the job, as in `{job_id="$job"}`.
+    `selector` is the label selector of the job's series, as in `{job_id="$job"}`.
     """
-    packets = per_second(f"remy_farm_job_simulated_packets_total{chosen}")
+    packets = per_second(f"remy_farm_job_simulated_packets_total{selector}")
     return Section(
         "Throughput",
         [
@@ -22,7 +22,7 @@ def throughput(chosen: str) -> Section:
                 "Simulations per second, each of one specimen under one candidate.",
                 "ops",
                 Query(
-                    per_second(f"remy_farm_job_evaluations_total{chosen}"),
+                    per_second(f"remy_farm_job_evaluations_total{selector}"),
                     "evaluations",
                 ),
                 width=6,
@@ -31,7 +31,7 @@ def throughput(chosen: str) -> Section:
                 "CPU in use",
                 "CPUs used by the job's evaluations.",
                 "none",
-                Query(per_second(f"remy_farm_job_cpu_seconds_total{chosen}"), "CPUs"),
+                Query(per_second(f"remy_farm_job_cpu_seconds_total{selector}"), "CPUs"),
                 width=6,
             ),
             lines(
@@ -40,7 +40,7 @@ def throughput(chosen: str) -> Section:
                 " it in the last minute. It falls when workers share processors or wait for tasks.",
                 "pps",
                 Query(
-                    f"{packets} / max(remy_farm_job_workers{chosen} > 0)",
+                    f"{packets} / max(remy_farm_job_workers{selector} > 0)",
                     "packets by worker",
                 ),
                 width=6,
@@ -49,14 +49,14 @@ def throughput(chosen: str) -> Section:
                 "Workers",
                 "Workers that evaluated something for the job in the last minute or so.",
                 "none",
-                Query(f"max(remy_farm_job_workers{chosen})", "workers"),
+                Query(f"max(remy_farm_job_workers{selector})", "workers"),
                 width=6,
             ),
         ],
     )
 
 
-def interruptions(chosen: str) -> Section:
+def interruptions(selector: str) -> Section:
     """The section about preemptions and other interruptions of a job."""
     return Section(
         "Preemptions and interruptions",
@@ -66,18 +66,18 @@ def interruptions(chosen: str) -> Section:
                 "Workers that were lost without notice while they worked only for this job or had"
                 " tasks of it. Other workers took over the tasks.",
                 "none",
-                Query(happened(f"remy_farm_job_workers_lost_total{chosen}"), "lost"),
+                Query(happened(f"remy_farm_job_workers_lost_total{selector}"), "lost"),
                 width=8,
                 no_value="none",
                 colored=["lost"],
             ),
-            fleet.pods("Worker pods", chosen, width=8),
-            fleet.pods_ended("Pods preempted and failed", chosen, width=8),
+            fleet.pods("Worker pods", selector, width=8),
+            fleet.pods_ended("Pods preempted and failed", selector, width=8),
             lines(
                 "Recoveries",
                 "How often the job resumed after its coordinator ended unexpectedly.",
                 "none",
-                Query(f"max(remy_farm_job_recoveries_total{chosen})", "recoveries"),
+                Query(f"max(remy_farm_job_recoveries_total{selector})", "recoveries"),
                 width=8,
             ),
             lines(
@@ -86,7 +86,7 @@ def interruptions(chosen: str) -> Section:
                 " written after every step.",
                 "s",
                 Query(
-                    age_of(f"max(remy_farm_job_last_checkpoint_timestamp_seconds{chosen})"),
+                    age_of(f"max(remy_farm_job_last_checkpoint_timestamp_seconds{selector})"),
                     "age of the checkpoint",
                 ),
                 width=8,

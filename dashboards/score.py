@@ -25,9 +25,9 @@ _SCORE, _STEP, _LOW, _HIGH, _HOURS, _GAIN = (
 )
 
 
-def _estimate(name: str, of: str, error: str, chosen: str) -> list[Query]:
+def _estimate(name: str, metric: str, error_metric: str, selector: str) -> list[Query]:
     """Queries for a mean and the bounds of its 95 % confidence interval."""
-    mean, half = f"max({of}{chosen})", f"{_INTERVAL} * max({error}{chosen})"
+    mean, half = f"max({metric}{selector})", f"{_INTERVAL} * max({error_metric}{selector})"
     return [
         Query(mean, name),
         Query(f"{mean} - {half}", _LOW),
@@ -35,23 +35,23 @@ def _estimate(name: str, of: str, error: str, chosen: str) -> list[Query]:
     ]
 
 
-def _score(chosen: str) -> list[Query]:
+def _score(selector: str) -> list[Query]:
     validated = "remy_farm_job_validated_score"
     return [
-        *_estimate(_SCORE, validated, f"{validated}_standard_error", chosen),
-        Query(f"max(remy_farm_job_score{chosen})", _STEP),
+        *_estimate(_SCORE, validated, f"{validated}_standard_error", selector),
+        Query(f"max(remy_farm_job_score{selector})", _STEP),
     ]
 
 
-def score_over_time(chosen: str, *, width: int = 12) -> timeseries.Panel:
-    """A panel of one job's score; `chosen` selects its series, as in `{job_id="$job"}`."""
+def score_over_time(selector: str, *, width: int = 12) -> timeseries.Panel:
+    """A panel of one job's score; `selector` is the label selector of its series, as in `{job_id="$job"}`."""
     panel = lines(
         "Score over time",
         "Score of the published table on validation specimens, with its 95 % interval. The faint"
         " line is the score of the last step on that step's few specimens; it jumps when a step"
         " draws new ones.",
         "none",
-        *_score(chosen),
+        *_score(selector),
         width=width,
         from_zero=False,
     )
@@ -60,10 +60,10 @@ def score_over_time(chosen: str, *, width: int = 12) -> timeseries.Panel:
 
 
 def score_over_cpu_hours(
-    chosen: str, *, title: str = "Score over CPU-hours", width: int = 12
+    selector: str, *, title: str = "Score over CPU-hours", width: int = 12
 ) -> trend.Panel:
     """A panel of one job's score against the CPU time it has used."""
-    hours = Query(f"max(remy_farm_job_cpu_seconds_total{chosen}) / {_SECONDS_PER_HOUR}", _HOURS)
+    hours = Query(f"max(remy_farm_job_cpu_seconds_total{selector}) / {_SECONDS_PER_HOUR}", _HOURS)
     panel = (
         trend.Panel()
         .title(title)
@@ -76,10 +76,10 @@ def score_over_cpu_hours(
         .unit("none")
         .span(width)
         .height(8)
-        .targets(targets([hours, *_score(chosen)]))
+        .targets(targets([hours, *_score(selector)]))
         .no_value("no data")
         .x_field(_HOURS)
-        .transformations(_against(_HOURS, [query.legend for query in _score(chosen)]))
+        .transformations(_against(_HOURS, [query.legend for query in _score(selector)]))
         .override_by_name(_HOURS, [models.DynamicConfigValue("unit", "none")])
         .legend(
             common.VizLegendOptions()
@@ -117,7 +117,7 @@ def _against(across: str, names: Sequence[str]) -> list[models.DataTransformerCo
     ]
 
 
-def gain(chosen: str, *, width: int = 12) -> timeseries.Panel:
+def gain(selector: str, *, width: int = 12) -> timeseries.Panel:
     """A panel of the score gained in each epoch."""
     panel = lines(
         "Gain of the last epoch",
@@ -125,7 +125,7 @@ def gain(chosen: str, *, width: int = 12) -> timeseries.Panel:
         " converged when the interval keeps including zero.",
         "none",
         *_estimate(
-            _GAIN, "remy_farm_job_epoch_gain", "remy_farm_job_epoch_gain_standard_error", chosen
+            _GAIN, "remy_farm_job_epoch_gain", "remy_farm_job_epoch_gain_standard_error", selector
         ),
         width=width,
         from_zero=False,
@@ -136,7 +136,7 @@ def gain(chosen: str, *, width: int = 12) -> timeseries.Panel:
 
 
 def _draw_band(panel: timeseries.Panel | trend.Panel) -> None:
-    faint = [
+    bound_style = [
         models.DynamicConfigValue("custom.lineWidth", 0),
         models.DynamicConfigValue("custom.showPoints", "never"),
         fixed_color("blue"),
@@ -144,11 +144,11 @@ def _draw_band(panel: timeseries.Panel | trend.Panel) -> None:
             "custom.hideFrom", {"legend": True, "tooltip": False, "viz": False}
         ),
     ]
-    panel.override_by_name(_LOW, [*faint, models.DynamicConfigValue("custom.fillOpacity", 0)])
+    panel.override_by_name(_LOW, [*bound_style, models.DynamicConfigValue("custom.fillOpacity", 0)])
     panel.override_by_name(
         _HIGH,
         [
-            *faint,
+            *bound_style,
             models.DynamicConfigValue("custom.fillBelowTo", _LOW),
             models.DynamicConfigValue("custom.fillOpacity", 20),
         ],
