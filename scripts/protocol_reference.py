@@ -52,7 +52,7 @@ def tables(entry: Entry) -> Iterator[str]:
     for variant in entry.variants:
         for each in variant.parameters:
             limits = f"{each.minimum:.15g} to {each.maximum:.15g}"
-            row = (each.name, each.meaning, f"{each.usual:.15g}", limits)
+            row = (each.name, each.description, f"{each.default:.15g}", limits)
             parameters.setdefault(row, []).append(f"`{variant.name}`")
     if parameters:
         yield ""

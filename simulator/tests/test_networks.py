@@ -398,8 +398,8 @@ def test_every_entry_has_a_source_and_defaults_in_range() -> None:
             registry.check(kind, evaluation_pb2.Choice(name=name))
             for variant in entry.variants:
                 for parameter in variant.parameters:
-                    assert parameter.minimum <= parameter.usual <= parameter.maximum, parameter
-                    assert parameter.meaning
+                    assert parameter.minimum <= parameter.default <= parameter.maximum, parameter
+                    assert parameter.description
 
 
 def test_a_choice_has_one_canonical_message() -> None:

@@ -22,7 +22,7 @@ from library.tests.designer.perturbed_actions import Action, perturbed_actions
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import RuleTable
 from remy_simulator.columns import unpack_specimens
-from remy_simulator.messages import AXES, USUAL_AXES, axis_of, native_action, to_native
+from remy_simulator.messages import AXES, BASIC_AXES, axis_of, native_action, to_native
 from remy_simulator.objective import specimen_score
 
 _POINTS = 12
@@ -113,10 +113,10 @@ def best_action(point: MemoryPoint) -> Action:
 
 def memory_points(specimen: evaluation_pb2.Specimen) -> list[MemoryPoint]:
     """Returns a specimen's memory points; the first is the initial memory, all zeros."""
-    return [(0.0,) * USUAL_AXES] + [
+    return [(0.0,) * BASIC_AXES] + [
         tuple(
             1000 * remy_simulator.uniform(specimen.key, number, axis) ** 2
-            for axis in range(USUAL_AXES)
+            for axis in range(BASIC_AXES)
         )
         for number in range(1, _POINTS)
     ]
@@ -194,9 +194,9 @@ def memory_columns(
     """
 
     def index_of(rule: int, axis: int, bucket: int) -> int:
-        row = rule * USUAL_AXES + axis
-        if axis >= USUAL_AXES:
-            row = rules * USUAL_AXES + rule * (AXES - USUAL_AXES) + axis - USUAL_AXES
+        row = rule * BASIC_AXES + axis
+        if axis >= BASIC_AXES:
+            row = rules * BASIC_AXES + rule * (AXES - BASIC_AXES) + axis - BASIC_AXES
         return row * _BUCKETS + bucket
 
     columns = evaluation_pb2.MemoryColumns()

@@ -45,7 +45,7 @@ class _RegistryType(click.ParamType[Any]):
             for variant in entry.variants:
                 completions[f"{head},{registry.VARIANT}={variant.name}"] = variant.source
                 for each in variant.parameters:
-                    completions[f"{head},{each.name}="] = each.meaning
+                    completions[f"{head},{each.name}="] = each.description
         return [
             CompletionItem(value, help=text)
             for value, text in completions.items()

@@ -409,7 +409,7 @@ def protocols_command(as_json: bool) -> None:
                 if not variant.parameters:
                     table.add_row(*names, "", "", "", "")
                 for each in variant.parameters:
-                    numbers = (each.usual, each.minimum, each.maximum)
+                    numbers = (each.default, each.minimum, each.maximum)
                     table.add_row(*names, each.name, *(f"{value:.15g}" for value in numbers))
                     names = ("", "")
         print_table(table)

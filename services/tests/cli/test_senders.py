@@ -87,7 +87,7 @@ def test_sender_option_sets_protocol_transport_and_count(
     variant = registry.entries(Registry.PROTOCOL)[name].variant(parsed.protocol.variant)
     for each in variant.parameters:
         if each.name in numbers and each.name not in parameter_values(parsed.protocol):
-            assert numbers[each.name] == each.usual
+            assert numbers[each.name] == each.default
     assert parse_sender(f"{parsed.name}={parsed.count}") == parsed
 
 

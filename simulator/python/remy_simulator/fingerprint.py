@@ -8,7 +8,7 @@ from typing import Any
 
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import columns, registry, signals
-from remy_simulator.messages import AXES, USUAL_AXES, form_of, signal_of
+from remy_simulator.messages import AXES, BASIC_AXES, form_of, signal_of
 from remy_simulator.throughput import MEASURES
 
 _BOUNDS = evaluation_pb2.ActionBounds(
@@ -379,7 +379,7 @@ def _table_of_signals(rules: rule_table_pb2.Rules) -> rule_table_pb2.RuleTable:
     is_absolute = rules == rule_table_pb2.RULES_ABSOLUTE
     # Marks first: a queue with marks also has a high utilization.
     extended_axes = sorted(
-        (axis for axis in range(USUAL_AXES, AXES) if form_of(axis, rules).usual_value),
+        (axis for axis in range(BASIC_AXES, AXES) if form_of(axis, rules).usual_value),
         key=lambda axis: signals.AXES[axis].told_by != signals.ToldBy.MARKS,
     )
     thresholds = {axis: form_of(axis, rules).usual_value for axis in extended_axes}

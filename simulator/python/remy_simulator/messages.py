@@ -27,7 +27,7 @@ _SCALE_FREE_SIGNALS: Final = _signals(is_scale_free=True)
 _REMEMBERED: Final = (rule_table_pb2.SIGNAL_AGE, rule_table_pb2.SIGNAL_SLOW_REC_RATIO)
 #: The number of axes, and the number of basic ones, which every sender's memory has.
 AXES: Final = len(_ABSOLUTE_SIGNALS)
-USUAL_AXES: Final = _native.USUAL_AXES
+BASIC_AXES: Final = _native.USUAL_AXES
 _AXES: Final[dict[int, int]] = {
     signal: axis
     for all_signals in (_SCALE_FREE_SIGNALS, _ABSOLUTE_SIGNALS)
@@ -55,7 +55,7 @@ def form_of(axis: int, rules: int) -> signals.SignalForm:
     return signals.AXES[axis].form(is_scale_free(rules))
 
 
-def sure_signals(rules: int) -> list[int]:
+def signals_zero_until_measured(rules: int) -> list[int]:
     """Returns the signals that are 0 until the sender has measured something, and never after."""
     if rules == rule_table_pb2.RULES_SCALE_FREE_REMEMBERING:
         return list(_REMEMBERED)

@@ -35,7 +35,7 @@ __all__ = [
     "entries",
     "number",
     "parse",
-    "take_settings",
+    "split_settings",
 ]
 
 NEEDS_XCP_ROUTER: Final = "needs an XCP router"
@@ -60,8 +60,8 @@ class Parameter:
     """A numeric parameter."""
 
     name: str
-    meaning: str
-    usual: float
+    description: str
+    default: float
     minimum: float
     maximum: float
 
@@ -107,8 +107,8 @@ def entries(registry: Registry) -> dict[str, Entry]:
                     parameters=tuple(
                         Parameter(
                             name=each.name,
-                            meaning=each.meaning,
-                            usual=each.usual,
+                            description=each.meaning,
+                            default=each.usual,
                             minimum=each.minimum,
                             maximum=each.maximum,
                         )
@@ -143,7 +143,7 @@ def canonical(registry: Registry, choice: evaluation_pb2.Choice) -> evaluation_p
         parameters=[
             evaluation_pb2.Choice.Parameter(name=each.name, value=given[each.name])
             for each in variant.parameters
-            if given.get(each.name, each.usual) != each.usual
+            if given.get(each.name, each.default) != each.default
         ],
     )
 
@@ -157,11 +157,11 @@ VARIANT: Final = "variant"
 
 def parse(registry: Registry, text: str) -> evaluation_pb2.Choice:
     """Parses NAME[,variant=V][,PARAMETER=VALUE ...]. Raises ValueError."""
-    name, settings = take_settings(text)
+    name, settings = split_settings(text)
     return choose(registry, name, settings)
 
 
-def take_settings(text: str, *, may_have_commas: bool = False) -> tuple[str, dict[str, str]]:
+def split_settings(text: str, *, may_have_commas: bool = False) -> tuple[str, dict[str, str]]:
     """Splits text into a name and its settings. Raises ValueError.
 
     With `may_have_commas` the name (of a file) may contain commas: it ends before the first of the

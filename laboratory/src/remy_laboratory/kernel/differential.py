@@ -28,7 +28,7 @@ from remy_laboratory.kernel.fixed_point import (
 )
 from remy_proto.v1 import rule_table_pb2
 from remy_simulator import RuleTable, power, uniforms
-from remy_simulator.messages import USUAL_AXES
+from remy_simulator.messages import BASIC_AXES
 
 #: Formats of a record that kernel/replay.c reads for each ACK, and of its answer.
 _RECORD: Final = struct.Struct("=5Q")
@@ -194,7 +194,7 @@ def _is_tie(table: RuleTable, memory: Sequence[float], rule: int, expected: int)
     lower, upper = table.region(rule)
     return all(
         low <= value * (1 + TIE_SHARE) and value * (1 - TIE_SHARE) < high
-        for value, low, high in zip(memory, lower[:USUAL_AXES], upper[:USUAL_AXES], strict=True)
+        for value, low, high in zip(memory, lower[:BASIC_AXES], upper[:BASIC_AXES], strict=True)
     )
 
 
@@ -213,7 +213,7 @@ def _signals(table: IntegerTable, record: Record) -> tuple[float, ...]:
         is_ratio = table.is_scale_free or axis == _RTT_RATIO
         return record[axis + 1] / (1 << RATIO_BITS if is_ratio else _UNITS_PER_MS)
 
-    return tuple(map(value, range(USUAL_AXES)))
+    return tuple(map(value, range(BASIC_AXES)))
 
 
 def _records(table: IntegerTable, seed: int) -> Iterator[Record]:

@@ -16,7 +16,7 @@ from typing import Final
 
 from remy_farm.remycc import RemyCC, RemyCCError, signal_name, start_rule, to_bytes
 from remy_simulator import RuleTable
-from remy_simulator.messages import USUAL_AXES
+from remy_simulator.messages import BASIC_AXES
 
 #: Fractional bits of times in us.
 TIME_BITS: Final = 20
@@ -139,7 +139,7 @@ class IntegerTable:
     def from_rule_table(cls, table: RuleTable) -> IntegerTable:
         """Converts a table. Raises UnsuitableTable for numbers out of range."""
         for axis in table.signals:
-            if axis >= USUAL_AXES:
+            if axis >= BASIC_AXES:
                 raise UnsuitableTable(
                     f"the table uses {signal_name(axis, table.rules)}, which ACKs do not carry"
                 )
@@ -168,7 +168,7 @@ def _nodes(table: RuleTable) -> tuple[tuple[IntegerNode, ...], int]:
     source = iter(table.nodes())
     scale = [
         1 << RATIO_BITS if axis == _RTT_RATIO or table.is_scale_free else _US_PER_MS << TIME_BITS
-        for axis in range(USUAL_AXES)
+        for axis in range(BASIC_AXES)
     ]
     nodes: list[IntegerNode] = []
     rules = 0
@@ -182,10 +182,10 @@ def _nodes(table: RuleTable) -> tuple[tuple[IntegerNode, ...], int]:
             return -rules
         deepest = max(deepest, depth + 1)
         number = len(nodes)
-        limits = [UNREACHED] * USUAL_AXES
+        limits = [UNREACHED] * BASIC_AXES
         for axis, value in thresholds:
             limits[axis] = _smallest_reaching(value, scale[axis])
-        children = [0] * (1 << USUAL_AXES)
+        children = [0] * (1 << BASIC_AXES)
         nodes.append(IntegerNode(tuple(limits), ()))
         for child in range(1 << len(thresholds)):
             orthant = sum((child >> bit & 1) << axis for bit, (axis, _) in enumerate(thresholds))
@@ -194,7 +194,7 @@ def _nodes(table: RuleTable) -> tuple[tuple[IntegerNode, ...], int]:
         return number
 
     if subtree(0) < 0:
-        nodes.append(IntegerNode((UNREACHED,) * USUAL_AXES, (-1,) * (1 << USUAL_AXES)))
+        nodes.append(IntegerNode((UNREACHED,) * BASIC_AXES, (-1,) * (1 << BASIC_AXES)))
     return tuple(nodes), max(deepest, 1)
 
 

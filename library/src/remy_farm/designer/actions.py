@@ -22,7 +22,7 @@ from remy_simulator.messages import (
     is_scale_free,
     native_action,
     native_bounds,
-    sure_signals,
+    signals_zero_until_measured,
 )
 
 # Actions as points
@@ -238,7 +238,7 @@ def _min_measured(axes: Sequence[int], rules: int) -> dict[int, float]:
 
     The best axes to tell such memories apart from the all-zero memory come first.
     """
-    sure = {axis_of(signal) for signal in sure_signals(rules)}
+    sure = {axis_of(signal) for signal in signals_zero_until_measured(rules)}
     known = [axis for axis in reversed(axes) if axis in sure]
     first = [axis for axis in known if form_of(axis, rules).least_measured == 1]
     return dict.fromkeys(first, 1.0) | {axis: _MIN_MEASURED for axis in known if axis not in first}

@@ -16,7 +16,7 @@ from remy_farm.specification.modes import MODES
 from remy_farm.specification.schema import short_name
 from remy_proto.v1 import checkpoint_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import RuleTable, fingerprint, signals_fingerprint
-from remy_simulator.messages import USUAL_AXES, axis_of
+from remy_simulator.messages import BASIC_AXES, axis_of
 
 # Settings of a search's length that may change when a design is resumed.
 _MAY_CHANGE: Final = ("steps", "cpu_seconds")
@@ -117,7 +117,7 @@ def new_record(design_digest: str, spec: spec_pb2.DesignSpec) -> checkpoint_pb2.
     additional_signals = [
         signal
         for signal in spec.signals
-        if axis_of(signal) >= USUAL_AXES or signal == rule_table_pb2.SIGNAL_AGE
+        if axis_of(signal) >= BASIC_AXES or signal == rule_table_pb2.SIGNAL_AGE
     ]
     return checkpoint_pb2.Checkpoint(
         spec_digest=design_digest,

@@ -12,7 +12,7 @@ from remy_farm.designer.scoring import CheckpointError, rules_by_use
 from remy_proto.v1 import checkpoint_pb2, evaluation_pb2, progress_pb2, rule_table_pb2
 from remy_simulator import RuleTable, signals
 from remy_simulator.columns import memory_summaries
-from remy_simulator.messages import USUAL_AXES, axis_of, signal_of
+from remy_simulator.messages import BASIC_AXES, axis_of, signal_of
 
 #: (axis, value) pairs, as `RuleTable.split` takes them.
 Thresholds = list[tuple[int, float]]
@@ -111,7 +111,7 @@ def split_most_used(
     `median_thresholds`).
     """
     memory = memory_summaries(outcome)
-    has_extended_signals = table.signals[-1] >= USUAL_AXES
+    has_extended_signals = table.signals[-1] >= BASIC_AXES
     if has_extended_signals and not like_reference:
         room = min(_RULES_AT_ONCE if room is None else room, _RULES_AT_ONCE)
     for rule in rules_by_use(outcome.rule_uses):

@@ -44,7 +44,7 @@ from remy_farm.specification.schema import (
 from remy_farm.specification.traces import LinkTrace
 from remy_proto.completion import NEWEST_EDITION, complete, constraint_of, is_alternative
 from remy_proto.v1 import rule_table_pb2, spec_pb2
-from remy_simulator.messages import AXES, is_scale_free, signal_of, sure_signals
+from remy_simulator.messages import AXES, is_scale_free, signal_of, signals_zero_until_measured
 from remy_simulator.signals import ToldBy
 from remy_simulator.throughput import counts_flows
 
@@ -250,7 +250,7 @@ def _rules_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violatio
                 f"is {short_name(names[signal])}, but must be one of "
                 f"{', '.join(short_name(names[each]) for each in own)}, {reason}",
             )
-    sure = sure_signals(spec.rules)
+    sure = signals_zero_until_measured(spec.rules)
     given = set(spec.signals)
     if own and given and given <= set(own) and not given.intersection(sure):
         yield Violation(

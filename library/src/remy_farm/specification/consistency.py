@@ -32,7 +32,7 @@ from remy_farm.specification.specimens import arrivals_of, set_when_on
 from remy_farm.specification.traces import LinkTrace
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import registry, signals
-from remy_simulator.messages import AXES, USUAL_AXES, axis_of, form_of
+from remy_simulator.messages import AXES, BASIC_AXES, axis_of, form_of
 from remy_simulator.registry import Registry
 from remy_simulator.signals import ToldBy
 from remy_simulator.throughput import MEASURES, counts_flows
@@ -383,7 +383,7 @@ def signals_told_by(spec: spec_pb2.DesignSpec, told_by: ToldBy) -> list[str]:
 
 
 def _signal_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
-    others = [signal for signal in spec.signals if signal and axis_of(signal) >= USUAL_AXES]
+    others = [signal for signal in spec.signals if signal and axis_of(signal) >= BASIC_AXES]
     if others and not all(_is_plain(spec, model) for model in models(spec)):
         yield Violation(
             child_path(path, "signals"),

@@ -102,7 +102,7 @@ def parse_sender(text: str) -> SenderSpec:
     if not 1 <= count <= MAX_SENDERS:
         raise ValueError(f"'{text}' asks for {count} senders; it must be 1 to {MAX_SENDERS}")
     is_remycc = without_count.startswith(REMYCC)
-    head, settings = registry.take_settings(without_count, may_have_commas=is_remycc)
+    head, settings = registry.split_settings(without_count, may_have_commas=is_remycc)
     rtt_ms = registry.number(head, _RTT, settings.pop(_RTT)) if _RTT in settings else None
     if rtt_ms is not None and rtt_ms <= 0:
         raise ValueError(f"'{text}' has an RTT of {rtt_ms:g} ms; it must be above 0")

@@ -39,14 +39,14 @@ def memory_summaries(
     """Returns the memory values that triggered rules, by (rule, axis), as (buckets, counts) for
     `remy_simulator.summary_median`."""
     summaries: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
-    basic_rows = len(outcome.rule_uses) * messages.USUAL_AXES
+    basic_rows = len(outcome.rule_uses) * messages.BASIC_AXES
     for index, count in memory_counts(outcome.memory):
         row, bucket = divmod(index, _native.MEMORY_BUCKETS)
         if row < basic_rows:
-            rule, axis = divmod(row, messages.USUAL_AXES)
+            rule, axis = divmod(row, messages.BASIC_AXES)
         else:
-            rule, axis = divmod(row - basic_rows, messages.AXES - messages.USUAL_AXES)
-            axis += messages.USUAL_AXES
+            rule, axis = divmod(row - basic_rows, messages.AXES - messages.BASIC_AXES)
+            axis += messages.BASIC_AXES
         buckets, counts = summaries.setdefault((rule, axis), ([], []))
         buckets.append(bucket)
         counts.append(count)

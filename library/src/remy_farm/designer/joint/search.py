@@ -45,7 +45,7 @@ from remy_proto.v1.evaluation_pb2 import RECORDING_SHARES, RECORDING_USED
 from remy_proto.v1.evaluation_pb2 import EvaluationOutcome as Outcome
 from remy_proto.v1.evaluation_pb2 import EvaluationRequest as Request
 from remy_simulator import RuleTable
-from remy_simulator.messages import USUAL_AXES
+from remy_simulator.messages import BASIC_AXES
 
 # A specimen may be cut into several shorter ones (`JointStrategy.parts`), with at least this many
 # on/off cycles each.
@@ -359,7 +359,7 @@ class TrySplits(AntitheticPairs):
             state.trials,
             disagreements(state.trials, samples),
             # As many as a split of one rule on all basic signals adds.
-            new_rules=(1 << min(len(climb.table.signals), USUAL_AXES)) - 1,
+            new_rules=(1 << min(len(climb.table.signals), BASIC_AXES)) - 1,
             room=strategy.schedule.max_rules_at(climb.steps) - climb.table.rule_count,
         )
         events = []
