@@ -13,7 +13,10 @@ DEPARTURES = ("signal", "idle", "goodbye", "spot_interruption", "lost", "silent"
 
 
 def pods(title: str, selector: str, *, width: int = 12) -> timeseries.Panel:
-    """A panel of worker pods by phase. `selector` is a label selector of jobs, as in `{job_id="$job"}`."""
+    """A panel of worker pods by phase.
+
+    `selector` is a label selector of jobs, as in `{job_id="$job"}`.
+    """
     return lines(
         title,
         "Pods requested from Kubernetes, and pods that run, start, cannot be scheduled, or are on"

@@ -44,7 +44,10 @@ def _score(selector: str) -> list[Query]:
 
 
 def score_over_time(selector: str, *, width: int = 12) -> timeseries.Panel:
-    """A panel of one job's score; `selector` is the label selector of its series, as in `{job_id="$job"}`."""
+    """A panel of one job's score.
+
+    `selector` is the label selector of its series, as in `{job_id="$job"}`.
+    """
     panel = lines(
         "Score over time",
         "Score of the published table on validation specimens, with its 95 % interval. The faint"
