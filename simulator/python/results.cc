@@ -35,8 +35,8 @@ void bind_results(nb::module_& module) {
       .def(
           "__init__",
           [](NetworkSenderResults* self, std::uint64_t packets_in_order,
-             std::uint64_t packets_retransmitted, std::uint64_t packets_marked, std::uint64_t timeouts,
-             std::uint64_t throughput_packets, std::uint64_t delay_samples,
+             std::uint64_t packets_retransmitted, std::uint64_t packets_marked,
+             std::uint64_t timeouts, std::uint64_t throughput_packets, std::uint64_t delay_samples,
              std::vector<FlowCompletion> flows) {
             new (self) NetworkSenderResults();
             self->endpoint.packets_in_order = packets_in_order;
