@@ -29,7 +29,7 @@ _SECTION: Final = re.compile(
 _MEASURED: Final = re.compile(r"<!-- measured: (?P<table>\S+) -->\n.*?<!-- end -->", re.DOTALL)
 _CHAPTERS: Final = {
     Registry.PROTOCOL: "## Protocols",
-    Registry.TRANSPORT: "## Bodies",
+    Registry.TRANSPORT: "## Transports",
     Registry.QUEUE: "## Queues",
 }
 
@@ -46,8 +46,8 @@ def tables(entry: Entry) -> Iterator[str]:
     yield "| Variant | Source |"
     yield "|---|---|"
     for place, variant in enumerate(entry.variants):
-        usual = " (usual)" if place == 0 and len(entry.variants) > 1 else ""
-        yield f"| `{variant.name}`{usual} | {variant.source or 'of this project'} |"
+        default_mark = " (default)" if place == 0 and len(entry.variants) > 1 else ""
+        yield f"| `{variant.name}`{default_mark} | {variant.source or 'of this project'} |"
     parameters: dict[tuple[str, str, str, str], list[str]] = {}
     for variant in entry.variants:
         for each in variant.parameters:
@@ -56,7 +56,7 @@ def tables(entry: Entry) -> Iterator[str]:
             parameters.setdefault(row, []).append(f"`{variant.name}`")
     if parameters:
         yield ""
-        yield "| Parameter | Meaning | Usual | Range | Variants |"
+        yield "| Parameter | Meaning | Default | Range | Variants |"
         yield "|---|---|---|---|---|"
         for (name, meaning, usual, limits), variants in parameters.items():
             of = "all" if len(variants) == len(entry.variants) else ", ".join(variants)
