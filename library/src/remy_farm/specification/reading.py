@@ -251,6 +251,8 @@ RENAMED_KEYS: Final = {
 
 #: A sender option has one of these characters after the name of the protocol.
 _OPTION_CHARACTERS: Final = frozenset(",=:")
+#: How a file that describes only a network is run.
+_NETWORK_COMMAND: Final = "remy-farm simulate --network FILE"
 #: Key that names a preset in a mapping. The mapping's other keys override those of the preset.
 _PRESET: Final = "preset"
 
@@ -551,7 +553,11 @@ class _Reader:
 def suggest_key(message: Descriptor, key: str) -> str:
     """Suggests a replacement for an unknown key of a message."""
     current = RENAMED_KEYS.get((message.full_name, key))
-    return f"it is {current} now" if current else suggest(key, keys(message))
+    if current:
+        return f"it is {current} now"
+    if "network" in message.fields_by_name and key in keys(descriptor_of(spec_pb2.NetworkModel)):
+        return f"it belongs under network, or in a network file ({_NETWORK_COMMAND})"
+    return suggest(key, keys(message))
 
 
 def suggest(key: str, known: list[str]) -> str:
