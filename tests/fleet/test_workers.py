@@ -156,7 +156,7 @@ def test_task_that_keeps_ending_workers_is_quarantined_and_saved(tmp_path: Path)
             farm.wait_until(lambda: farm.fleet.snapshot().tasks_running > 0)
             worker.kill()
             farm.wait_for_workers(0)
-        with pytest.raises(TaskQuarantined, match="a task ended 3 workers") as raised:
+        with pytest.raises(TaskQuarantined, match="a task killed 3 workers") as raised:
             running.result(_TIMEOUT_SECONDS)
     (saved,) = tmp_path.iterdir()
     assert str(saved) in str(raised.value)

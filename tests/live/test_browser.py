@@ -209,7 +209,7 @@ def test_url_restores_the_settings(live: Live, browser: Browser) -> None:
     live.page.get_by_label("Preset").select_option("Satellite")
     live.move("Link rate", 3)
     live.page.get_by_role("button", name="Copy link").click()
-    live.notice("address holds")
+    live.notice("address contains the set-up")
     again = Live(browser, live.page.url)
     try:
         for slider in ("Link rate", "RTT", "Loss"):

@@ -144,9 +144,9 @@ def test_job_waits_for_a_full_disk_and_continues(tmp_path: Path) -> None:
     with _running(tmp_path) as (coordinator, client):
         job = _start_job(client)
         with _full_disk(coordinator):
-            _check_waits_for_store(client, job, "its disk is full or fails")
+            _check_waits_for_store(client, job, "disk full or I/O error")
             wait_until(lambda: not client.server_info().store.available)
-            assert "its disk is full or fails" in client.server_info().store.trouble
+            assert "disk full or I/O error" in client.server_info().store.trouble
         _check_continues(client, job)
         _check_result_is_unaffected(client, job, tmp_path)
 
