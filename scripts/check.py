@@ -60,7 +60,7 @@ def lint() -> Outcome:
         "format of Python": ("ruff", "format", "--check", "."),
         "lint of Python": ("ruff", "check", "--quiet", "."),
         "types": ("mypy",),
-        # By the installed package, because only that has the native module's stub.
+        # Checks the installed package, because only that has the native module's stub.
         "types of the simulator": ("mypy", "--package", "remy_simulator"),
         "direction of imports": ("lint-imports", "--no-logo", "--no-cache"),
         "format of C++": ("clang-format", "--dry-run", "-Werror", *cpp_sources()),

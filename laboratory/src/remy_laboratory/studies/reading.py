@@ -20,7 +20,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True)
 class Amount:
-    """Numbers with --quick and without: runs, or the values of a sweep."""
+    """Numbers of runs, or values of a sweep: one choice for --quick, one for a full run."""
 
     quick: tuple[float, ...]
     full: tuple[float, ...]
@@ -132,15 +132,18 @@ class Fields:
 
 
 def read_amount(fields: Fields, field: str, check: Check, *, many: bool) -> Amount:
-    """Reads an amount: one value, or a mapping with `quick` and `full`. Raises SpecError."""
+    """Reads an amount: one value, or a mapping with `quick` and `full`.
+
+    With `many`, each value is a list of numbers. Raises SpecError.
+    """
     tree = fields.take(field)
-    by_length: dict[str, Tree] = {"quick": tree, "full": tree}
+    by_mode: dict[str, Tree] = {"quick": tree, "full": tree}
     if isinstance(tree, dict):
-        if tree.keys() != by_length.keys():
+        if tree.keys() != by_mode.keys():
             fields.fail(field, "must have the keys quick and full")
-        by_length = tree
+        by_mode = tree
     amounts = {}
-    for length, value in by_length.items():
+    for length, value in by_mode.items():
         values = value if many and isinstance(value, list) else [value]
         if many and not isinstance(value, list):
             fields.fail(field, f"is {show(value)}, but must be a list of numbers")

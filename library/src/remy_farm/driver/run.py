@@ -143,7 +143,7 @@ class DesignResult:
 
     #: The effective specification, with steps in place of a budget of CPU time.
     spec: spec_pb2.DesignSpec
-    #: The first tables of the design, with actions that the search could publish.
+    #: The initial tables of the design, with actions rounded and clamped as in a published table.
     first: list[RuleTable]
     #: The published tables by name; more than one only if several were designed together.
     tables: dict[str, RuleTable]

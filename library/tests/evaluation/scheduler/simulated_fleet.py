@@ -52,10 +52,10 @@ class SimulatedFleet:
         self.requests: dict[int, evaluation_pb2.EvaluationRequest] = {}
         self.withdrawn: set[int] = set()
         self.ended: dict[int, Completion | Quarantine | Exception] = {}
-        self.expelled: set[str] = set()
+        self.quarantined: set[str] = set()
         #: CPU seconds of assigned tasks, by job.
         self.given: dict[str, float] = {}
-        #: The error in the first answer to each task.
+        #: By how much the first answer to each task is wrong.
         self.first_answers: dict[tuple[int, Slice], int] = {}
         #: Jobs with answers that differ, and those of them that have not failed yet.
         self.contradicted: set[str] = set()
@@ -80,13 +80,13 @@ class SimulatedFleet:
     # Workers.
 
     def join(self, name: str, *, threads: int = 1, job_id: str = "", reserve: int = 1) -> None:
-        facts = WorkerFacts(name, threads, job_id, f"1.0 of {name}", host=f"host of {name}")
+        facts = WorkerFacts(name, threads, job_id, version=f"1.0 of {name}", host=f"host of {name}")
         try:
             self.scheduler.join(facts, self.now)
         except WorkerQuarantined:
-            assert name in self.expelled
+            assert name in self.quarantined
             return
-        assert name not in self.expelled
+        assert name not in self.quarantined
         self.workers[name] = SimulatedWorker(
             facts, free_at=[self.now] * threads, last_seen_at=self.now
         )
@@ -107,11 +107,11 @@ class SimulatedFleet:
     def reconnect(self, name: str) -> None:
         """Breaks the worker's connection. It joins again, and sends its results late."""
         worker = self.workers[name]
-        done = dict(worker.tasks)
+        unanswered = dict(worker.tasks)
         self.kill(name)
         self.join(name, threads=worker.facts.threads, job_id=worker.facts.job_id)
         if name in self.workers:
-            for lease_id, (assignment, _) in done.items():
+            for lease_id, (assignment, _) in unanswered.items():
                 self._complete(name, lease_id, assignment, worker.off_by)
 
     # Answers.
@@ -164,7 +164,7 @@ class SimulatedFleet:
                 if not self.workers[name].frozen:
                     self._return_cancelled(name)
         for name in effects.expelled:
-            self.expelled.add(name)
+            self.quarantined.add(name)
             self.workers.pop(name, None)
         for number, end in effects.ended.items():
             assert number not in self.ended
@@ -198,7 +198,7 @@ class SimulatedFleet:
 
     def assign(self, assignment: Assignment) -> None:
         worker = self.workers[assignment.worker_id]
-        assert assignment.worker_id not in self.expelled
+        assert assignment.worker_id not in self.quarantined
         assert worker.facts.job_id in ("", assignment.share.job_id)
         assert assignment.evaluation_id not in self.ended
         assert assignment.evaluation_id not in self.withdrawn

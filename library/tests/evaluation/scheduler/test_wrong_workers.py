@@ -73,7 +73,7 @@ def test_a_second_different_answer_fails_the_job_and_names_both_workers() -> Non
     assert "worker late (simulator 1.0 of late)" in str(end)
     for number in (done, of_another, afterwards):
         assert isinstance(fleet.ended[number], Completion)
-    assert not fleet.expelled
+    assert not fleet.quarantined
 
 
 def test_an_open_evaluation_fails_at_once_if_answers_differ() -> None:
@@ -138,7 +138,7 @@ def test_a_refused_task_fails_its_evaluation() -> None:
         _refuse_all(fleet, name, "the link rate is negative")
     fleet.advance()
     assert repr(fleet.ended[number]) == repr(InvalidRequest("the link rate is negative"))
-    assert not fleet.expelled
+    assert not fleet.quarantined
 
 
 def test_a_worker_is_quarantined_after_its_third_implausible_result() -> None:
@@ -175,7 +175,7 @@ def test_a_repeated_implausible_result_fails_the_request() -> None:
                     )
         fleet.advance()
         assert repr(fleet.ended[number]) == repr(InvalidRequest("it is infinite"))
-    assert not fleet.expelled
+    assert not fleet.quarantined
 
 
 def test_an_answer_to_another_worker_s_lease_is_ignored() -> None:

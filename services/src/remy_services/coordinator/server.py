@@ -142,7 +142,7 @@ def open_port(
 #: Health service name: serving while the event loop runs, also while the store is unavailable.
 LIVENESS = "liveness"
 #: Health service name: serving while jobs are loaded and the store accepts commits. The empty name
-#: #: reports the same.
+#: reports the same.
 READINESS = "readiness"
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -157,8 +157,8 @@ def make_evaluator(
 ) -> SharedEvaluator:
     """Creates the evaluator that the settings name, in the running event loop.
 
-    `work_left(job_id)` returns whether the job, or any job if empty, may still need evaluations.
-    `load_trace` reads link traces from the store. Raises SettingsError.
+    `work_left(job_id)` returns whether the job, or any job if `job_id` is empty, may still need
+    evaluations. `load_trace` reads link traces from the store. Raises SettingsError.
     """
     options: dict[str, Any] = {"load_trace": load_trace}
     if settings.evaluator == "local":
@@ -185,8 +185,10 @@ def _ray_fleet(settings: ServerSettings, options: dict[str, Any]) -> RayFleet:
     return fleet
 
 
-# Fractions of the grace period for finishing mirror writes, final checkpoints, and open calls.
+# Fractions of the grace period for finishing mirror writes, final checkpoints and open calls.
 _MIRROR_GRACE_FRACTION = 0.2
+_JOBS_GRACE_FRACTION = 0.7
+_CALLS_GRACE_FRACTION = 0.1
 
 _log = structlog.get_logger()
 
@@ -194,9 +196,6 @@ _log = structlog.get_logger()
 _DESIGN_SERVICE = design_service_pb2.DESCRIPTOR.services_by_name["DesignService"].full_name
 
 _SHUTTING_DOWN = "the coordinator is shutting down"
-
-_JOBS_GRACE_FRACTION = 0.7
-_CALLS_GRACE_FRACTION = 0.1
 
 
 class CoordinatorServer:

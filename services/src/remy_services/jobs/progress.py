@@ -43,17 +43,17 @@ def update_from_events(
                 comparison = event.epoch_finished.record.comparison
                 if comparison.HasField("gain"):
                     progress.epoch_gain.CopyFrom(comparison.gain)
-                _follow_validation(progress, comparison)
+                _update_validated_score(progress, comparison)
             case "rule_split":
                 progress.rules = event.rule_split.rules
             case "rules_merged":
                 progress.rules = event.rules_merged.rules
             case "design_finished":
                 progress.rules = event.design_finished.rules
-                _follow_validation(progress, event.design_finished.closing)
+                _update_validated_score(progress, event.design_finished.closing)
 
 
-def _follow_validation(
+def _update_validated_score(
     progress: progress_pb2.JobProgress, comparison: progress_pb2.Comparison
 ) -> None:
     published = comparison.after if comparison.accepted else comparison.before
@@ -68,7 +68,10 @@ def clear_live_fields(progress: progress_pb2.JobProgress) -> None:
 
 
 def epochs_without_gain(epochs: Sequence[progress_pb2.EpochRecord]) -> int:
-    """Counts the latest consecutive epochs without gain. Short climbs are not counted."""
+    """Counts the latest consecutive epochs without gain.
+
+    Epochs that end a short climb (they have `start`, its number) are left out.
+    """
     count = 0
     for record in reversed(epochs):
         if record.HasField("start"):
@@ -85,7 +88,7 @@ def cost(cpu_seconds: float, price_per_cpu_hour: float) -> float:
 
 
 WINDOW_SECONDS = 60.0
-# A sample closer to its predecessor than this replaces the previous one.
+# The last sample is replaced until it is this long after the one before it.
 _SECONDS_BETWEEN_SAMPLES = 1.0
 
 
