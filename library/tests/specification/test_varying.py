@@ -47,7 +47,7 @@ def test_vary_equals_writing_the_value_into_the_file(
     ("path", "message"),
     [
         ("objective.dleta", "objective.dleta cannot be set to 5: 'dleta' is not a known key; did"),
-        ("rtt_ms", "rtt_ms cannot be set to 5: 'rtt_ms' is not a known key; it belongs under network"),
+        ("rtt_ms", "rtt_ms cannot be set to 5: 'rtt_ms' is not a known key; it belongs under"),
         ("objective.delta.low", "cannot be set to 5: 'delta' holds a value and has no keys"),
         ("signals.send_ewma", "cannot be set to 5: 'signals' holds a value and has no keys"),
         ("", "'' cannot be set to 5: '' is not a known key"),
