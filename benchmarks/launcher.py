@@ -60,7 +60,7 @@ def measure() -> list[Row]:
 
 @dataclass(frozen=True)
 class _Start:
-    """What one start of a coordinator took."""
+    """Times and memory of one start of a coordinator."""
 
     wall_seconds: float
     cpu_seconds: float

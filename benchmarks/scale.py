@@ -39,7 +39,7 @@ _SENDERS = 8
 # With one packet per millisecond, a simulation has as many expected packets as milliseconds.
 _LINK_RATE_PACKETS_PER_MS = 1.0
 _SIMULATED_MS = 100_000.0
-# How long all workers together take for a request. Tasks get shorter towards a request's end.
+# Duration of a request with all workers. Tasks get shorter towards the end of a request.
 _SECONDS_PER_REQUEST = 8.0
 
 
@@ -48,7 +48,7 @@ class Load:
     """The work that stand-in workers are given."""
 
     name: str
-    #: How long a stand-in takes for one simulation.
+    #: Duration of one simulation by a stand-in worker.
     simulation_seconds: float
     #: The maximum duration of a task.
     task_seconds: float = 1.0

@@ -8,7 +8,7 @@ from dashboards.board import Section
 from dashboards.parts import Query, lines
 from dashboards.queries import JOB_LEGEND, by_job, happened, per_second, quantiles
 
-# The same reasons as in the alert about lost leases.
+# The alert about lost leases counts these reasons, too.
 _LOST = 'remy_farm_leases_ended_total{reason=~"lost|silent"}'
 
 

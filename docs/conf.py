@@ -1,4 +1,4 @@
-"""How Sphinx makes a site of the documents (`make docs`); scripts/site_pages.py does the rest."""
+"""Sphinx configuration of the documentation site, which `make docs` builds."""
 
 import sys
 from pathlib import Path

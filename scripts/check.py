@@ -95,13 +95,13 @@ def cpp_sources() -> list[str]:
 
 def cpp() -> Outcome:
     """C++ tests, against the release build and with sanitizers"""
-    released, outcome = released_library()
+    released, outcome = release_build_library()
     if released is None:
         return outcome
     folder = ROOT / "build" / "sanitized"
     built = build_cpp(
         folder,
-        ("remy_tests", "remy_tests_released"),
+        ("remy_tests", "remy_tests_release_build"),
         *("-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DREMY_SANITIZE=ON", "-DREMY_BUILD_TESTS=ON"),
         f"-DREMY_RELEASED_LIBRARY={released}",
     )
@@ -109,7 +109,7 @@ def cpp() -> Outcome:
         return built
     parts = [
         (folder / program, shard)
-        for program in ("remy_tests_released", "remy_tests")
+        for program in ("remy_tests_release_build", "remy_tests")
         for shard in range(SHARDS)
     ]
     with ThreadPoolExecutor(CPUS) as pool:
@@ -118,7 +118,7 @@ def cpp() -> Outcome:
     return outcome
 
 
-def released_library() -> tuple[Path | None, Outcome]:
+def release_build_library() -> tuple[Path | None, Outcome]:
     """Returns the library that `make build` compiled, or compiles it if there is none."""
     wheels = ROOT / "simulator" / "build"
     python = f"cp{sys.version_info.major}{sys.version_info.minor}"

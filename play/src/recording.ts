@@ -13,7 +13,7 @@ export interface Recording {
   // Inputs of remy_live_start() for one network, or two.
   networks: number[][];
   senders: number;
-  // The rates of a trace, TRACE_STEPS steps each, repeated from the start. Replays do not need
+  // The rates of a trace, STEPS_PER_TRACE_RATE steps each, repeated from the start. Replays do not need
   // them, since rate changes are recorded as events.
   ratesPacketsPerMs?: number[];
   // Events, each with the step before which it happened.

@@ -53,7 +53,7 @@ export class Simulation {
   record(): Promise<{ recording: Recording; digests: string[] }> {
     return new Promise((resolve) => {
       this.recorded = resolve;
-      this.send({ kind: "record" });
+      this.send({ kind: "request recording" });
     });
   }
 
@@ -102,7 +102,7 @@ export class Simulation {
       case "replayed":
         store.dispatch(notify(`Replayed to the same end: digest ${message.digests.join(", ")}.`));
         break;
-      case "refused":
+      case "error":
         store.dispatch(notify(message.sentence));
     }
   }

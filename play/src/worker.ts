@@ -9,17 +9,18 @@ export type Command =
   | { kind: "start"; recording: Recording; run: number }
   | { kind: "event"; event: Event }
   | { kind: "speed"; speed: number }
-  | { kind: "record" };
+  | { kind: "request recording" };
 
 export type WorkerMessage =
   | { kind: "loaded"; catalogue: Catalogue }
   | { kind: "samples"; samples: Float64Array[]; achieved: number; run: number }
   | { kind: "recording"; recording: Recording; digests: string[] }
   | { kind: "replayed"; digests: string[] }
-  | { kind: "refused"; sentence: string };
+  | { kind: "error"; sentence: string };
 
-const TRACE_STEPS = 10;
-// Rate, delay, buffer, loss and queue, which follow the seed.
+// Steps for which each rate of a trace holds.
+const STEPS_PER_TRACE_RATE = 10;
+// Rate, delay, buffer, loss and queue, which come after the seed in a network's numbers.
 const LINK_PARTS = 5;
 const TURN_INTERVAL_MS = 16;
 // Longest time without returning to the event loop, so that commands are received.
@@ -30,7 +31,7 @@ let simulators: Simulator[] = [];
 let current: Recording | undefined;
 let eventsToReplay: Recording["events"] = [];
 let stepsToReplay = 0;
-// The last numbers of the link.
+// The current numbers of the link.
 let link: number[] = [];
 let speed = 1;
 let owedMs = 0;
@@ -78,8 +79,8 @@ function applyAndRecord(event: Event): void {
 
 function step(): Float64Array[] {
   const { steps, senders, ratesPacketsPerMs } = current!;
-  if (ratesPacketsPerMs && steps % TRACE_STEPS === 0) {
-    const rate = ratesPacketsPerMs[(steps / TRACE_STEPS) % ratesPacketsPerMs.length];
+  if (ratesPacketsPerMs && steps % STEPS_PER_TRACE_RATE === 0) {
+    const rate = ratesPacketsPerMs[(steps / STEPS_PER_TRACE_RATE) % ratesPacketsPerMs.length];
     if (rate !== link[0]) applyAndRecord({ kind: "link", numbers: [rate, ...link.slice(1)] });
   }
   while (eventsToReplay.length > 0 && eventsToReplay[0].step <= steps) applyAndRecord(eventsToReplay.shift()!.event);
@@ -109,7 +110,7 @@ function runTurn(): void {
     } catch (error) {
       reportError(error);
     }
-    // Simulated time that this machine cannot keep up with is skipped.
+    // Time that this machine cannot catch up with is dropped, so that the run becomes slower.
     owedMs = Math.min(owedMs, STEP_MS * Math.max(1, speed));
     if (done > 0) {
       const samples = parts.map(concatenate);
@@ -133,7 +134,7 @@ function concatenate(parts: Float64Array[]): Float64Array {
 function reportError(error: unknown): void {
   // After an error the module instance cannot be used further.
   current = undefined;
-  post({ kind: "refused", sentence: error instanceof Error ? error.message : String(error) });
+  post({ kind: "error", sentence: error instanceof Error ? error.message : String(error) });
 }
 
 self.onmessage = async ({ data }: MessageEvent<Command>): Promise<void> => {

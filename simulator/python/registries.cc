@@ -48,11 +48,11 @@ std::vector<std::string> traits(const Protocol& protocol) {
 
 std::vector<std::string> traits(const Transport& transport) {
   std::vector<std::string> result;
-  if (transport.carries_tables) {
-    result.emplace_back("carries RemyCCs");
+  if (transport.runs_tables) {
+    result.emplace_back("runs RemyCCs");
   }
-  if (transport.carries_controllers) {
-    result.emplace_back("carries protocols");
+  if (transport.runs_controllers) {
+    result.emplace_back("runs protocols");
   }
   if (transport.takes_noise) {
     result.emplace_back("measures with noise");
@@ -99,11 +99,11 @@ std::vector<Entry> registered(std::string_view registry) {
 
 void check_choice(std::string_view registry, const Choice& choice) {
   if (registry == "protocol") {
-    Chosen(registry, find_protocol(choice.name).variants, choice);
+    ParameterValues(registry, find_protocol(choice.name).variants, choice);
   } else if (registry == "transport") {
-    Chosen(registry, find_transport(choice.name).variants, choice);
+    ParameterValues(registry, find_transport(choice.name).variants, choice);
   } else if (registry == "queue") {
-    Chosen(registry, find_queue_discipline(choice.name).variants, choice);
+    ParameterValues(registry, find_queue_discipline(choice.name).variants, choice);
   } else {
     refuse_registry(registry);
   }

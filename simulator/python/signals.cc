@@ -24,7 +24,7 @@ void bind_signals(nb::module_& module) {
       .value("NOTHING", Divisor::kNothing)
       .value("INTERVAL", Divisor::kInterval)
       .value("SMALLEST_RTT", Divisor::kSmallestRtt)
-      .value("PATH", Divisor::kPath);
+      .value("BDP", Divisor::kBdp);
   nb::class_<SignalForm>(module, "SignalForm",
                          "A signal as absolute rules, or scale-free rules, look at it.")
       .def_ro("name", &SignalForm::name)

@@ -131,7 +131,7 @@ Replay replay(const RuleTable& table, const std::vector<double>& sent_ms,
     }
   }
   const CompiledTable compiled(table);
-  RemyController<true> controller(compiled);
+  BasicController controller(compiled);
   controller.start();
   Replay result;
   for (std::size_t i = 0; i < count; ++i) {

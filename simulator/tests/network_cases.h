@@ -271,7 +271,7 @@ class RandomNetwork {
     do {
       const auto last = static_cast<std::uint32_t>(transports().size() - 1);
       const Transport& kind = transports()[random_.integer(0, last)];
-      if (sender.table ? kind.carries_tables : kind.carries_controllers) {
+      if (sender.table ? kind.runs_tables : kind.runs_controllers) {
         sender.transport = choice(kind.name, kind.variants);
       }
     } while (sender.transport.name.empty());

@@ -18,9 +18,7 @@ namespace {
 class Uses : public RuleObserver {
  public:
   explicit Uses(std::size_t rules) : uses(rules) {}
-  void used(std::uint32_t, const RemyController<true>&, std::uint32_t rule) override {
-    ++uses[rule];
-  }
+  void used(std::uint32_t, const BasicController&, std::uint32_t rule) override { ++uses[rule]; }
 
   std::vector<std::uint64_t> uses;
 };

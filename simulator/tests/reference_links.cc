@@ -188,7 +188,7 @@ double ReferenceLink::next_ms() const {
 }
 
 void ReferenceLink::ask(double now_ms, DropListener& drops) {
-  const Segment* const next = queue_->depart(now_ms, drops);
+  const Segment* const next = queue_->dequeue(now_ms, drops);
   in_service_ = next != nullptr ? std::optional<Segment>(*next) : std::nullopt;
   is_idle_ = !in_service_;
   if (is_idle_) {

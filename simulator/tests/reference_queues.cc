@@ -30,7 +30,7 @@ class ReferenceQueue : public Queue {
  public:
   virtual std::optional<Segment> next(double now_ms, DropListener& drops) = 0;
 
-  Segment* depart(double now_ms, DropListener& drops) final {
+  Segment* dequeue(double now_ms, DropListener& drops) final {
     departing_ = next(now_ms, drops);
     return departing_ ? &*departing_ : nullptr;
   }
@@ -80,11 +80,11 @@ class ReferenceDropTail : public ReferenceQueue {
   ReferenceDropTail(std::uint64_t limit_packets, double limit_bytes)
       : limit_packets_(limit_packets), limit_bytes_(limit_bytes) {}
 
-  void accept(const Segment& segment, double now_ms, DropListener& drops) override {
+  void enqueue(const Segment& segment, double now_ms, DropListener& drops) override {
     const bool is_full = flows_[0].size() + 1 > limit_packets_ ||
                          static_cast<double>(bytes_of(flows_[0]) + segment.bytes) > limit_bytes_;
     if (is_full && !is_link_idle_) {
-      drops.dropped(segment, now_ms);
+      drops.on_drop(segment, now_ms);
       return;
     }
     put(0, segment, now_ms);
@@ -113,11 +113,11 @@ struct CoDelState {
 // One or more queues managed by CoDel. Subclasses choose the queue.
 class ReferenceCoDel : public ReferenceQueue {
  public:
-  ReferenceCoDel(const Chosen& chosen, bool is_ns2, bool has_ecn, double maxpacket)
-      : target_(chosen["target_ms"]),
-        interval_(chosen["interval_ms"]),
+  ReferenceCoDel(const ParameterValues& values, bool is_ns2, bool has_ecn, double maxpacket)
+      : target_(values["target_ms"]),
+        interval_(values["interval_ms"]),
         is_ns2_(is_ns2),
-        marks_(has_ecn && chosen["ecn"] != 0),
+        marks_(has_ecn && values["ecn"] != 0),
         maxpacket_(maxpacket) {}
 
  protected:
@@ -144,7 +144,7 @@ class ReferenceCoDel : public ReferenceQueue {
           state.drop_next += interval_ / std::sqrt(state.count);
           return r.packet;
         }
-        drops.dropped(*r.packet, now);
+        drops.on_drop(*r.packet, now);
         r = dodequeue(flow, now);
         if (!r.ok_to_drop) {
           state.dropping = false;
@@ -155,7 +155,7 @@ class ReferenceCoDel : public ReferenceQueue {
       }
     } else if (r.ok_to_drop) {
       if (!mark(r)) {
-        drops.dropped(*r.packet, now);
+        drops.on_drop(*r.packet, now);
         r = dodequeue(flow, now);
       }
       state.dropping = true;
@@ -212,13 +212,13 @@ class ReferenceCoDel : public ReferenceQueue {
 
 class ReferencePlainCoDel final : public ReferenceCoDel {
  public:
-  ReferencePlainCoDel(const Chosen& chosen, std::uint64_t limit, double maxpacket)
-      : ReferenceCoDel(chosen, chosen.variant() == "ns2", chosen.variant() != "ns2", maxpacket),
+  ReferencePlainCoDel(const ParameterValues& values, std::uint64_t limit, double maxpacket)
+      : ReferenceCoDel(values, values.variant() == "ns2", values.variant() != "ns2", maxpacket),
         limit_(limit) {}
 
-  void accept(const Segment& segment, double now_ms, DropListener& drops) override {
+  void enqueue(const Segment& segment, double now_ms, DropListener& drops) override {
     if (flows_[0].size() == limit_) {
-      drops.dropped(segment, now_ms);
+      drops.on_drop(segment, now_ms);
     } else {
       put(0, segment, now_ms);
     }
@@ -234,14 +234,14 @@ class ReferencePlainCoDel final : public ReferenceCoDel {
 // RFC 8290, section 4.
 class ReferenceFqCoDel final : public ReferenceCoDel {
  public:
-  ReferenceFqCoDel(const Chosen& chosen, std::uint64_t limit, double maxpacket)
-      : ReferenceCoDel(chosen, false, true, maxpacket),
-        flow_count_(static_cast<std::uint32_t>(chosen["flows"])),
-        quantum_(std::floor(chosen["quantum_bytes"])),
-        limit_(std::min(limit, static_cast<std::uint64_t>(chosen["limit_packets"]))),
-        batch_(static_cast<std::uint64_t>(chosen["drop_batch_packets"])) {}
+  ReferenceFqCoDel(const ParameterValues& values, std::uint64_t limit, double maxpacket)
+      : ReferenceCoDel(values, false, true, maxpacket),
+        flow_count_(static_cast<std::uint32_t>(values["flows"])),
+        quantum_(std::floor(values["quantum_bytes"])),
+        limit_(std::min(limit, static_cast<std::uint64_t>(values["limit_packets"]))),
+        batch_(static_cast<std::uint64_t>(values["drop_batch_packets"])) {}
 
-  void accept(const Segment& segment, double now_ms, DropListener& drops) override {
+  void enqueue(const Segment& segment, double now_ms, DropListener& drops) override {
     const std::uint32_t flow = flow_of(segment, flow_count_);
     put(flow, segment, now_ms);
     if (std::ranges::count(new_, flow) + std::ranges::count(old_, flow) == 0) {
@@ -261,7 +261,7 @@ class ReferenceFqCoDel final : public ReferenceCoDel {
     if (total > limit_) {
       const std::size_t had = flows_[fattest].size();
       for (std::uint64_t dropped = 0; dropped < batch_ && 2 * dropped < had; ++dropped) {
-        drops.dropped(take_head(fattest), now_ms);
+        drops.on_drop(take_head(fattest), now_ms);
       }
     }
   }
@@ -303,12 +303,12 @@ class ReferenceFqCoDel final : public ReferenceCoDel {
 // sfqCoDel: one round-robin list of bins, in which new bins come before old ones.
 class ReferenceSfqCoDel final : public ReferenceCoDel {
  public:
-  ReferenceSfqCoDel(const Chosen& chosen, std::uint64_t limit, double maxpacket)
-      : ReferenceCoDel(chosen, true, false, maxpacket), limit_(limit) {}
+  ReferenceSfqCoDel(const ParameterValues& values, std::uint64_t limit, double maxpacket)
+      : ReferenceCoDel(values, true, false, maxpacket), limit_(limit) {}
 
-  void accept(const Segment& segment, double now_ms, DropListener& drops) override {
+  void enqueue(const Segment& segment, double now_ms, DropListener& drops) override {
     if (packets() == limit_) {
-      drops.dropped(take_tail(longest_flow()), now_ms);
+      drops.on_drop(take_tail(longest_flow()), now_ms);
     }
     const std::uint32_t flow = flow_of(segment, 1024);
     put(flow, segment, now_ms);
@@ -353,9 +353,9 @@ class ReferenceFairQueue final : public ReferenceQueue {
   ReferenceFairQueue(std::uint64_t limit, std::optional<std::uint64_t> quantum)
       : limit_(limit), quantum_(quantum) {}
 
-  void accept(const Segment& segment, double now_ms, DropListener& drops) override {
+  void enqueue(const Segment& segment, double now_ms, DropListener& drops) override {
     if (packets() == limit_) {
-      drops.dropped(take_tail(longest_flow()), now_ms);
+      drops.on_drop(take_tail(longest_flow()), now_ms);
     }
     const std::uint32_t flow = flow_of(segment, 1024);
     put(flow, segment, now_ms);
@@ -416,7 +416,7 @@ class ReferenceRed final : public ReferenceQueue {
         service_ms_(1 / setting.rate_packets_per_ms),
         key_(setting.key) {}
 
-  void accept(const Segment& segment, double now_ms, DropListener& drops) override {
+  void enqueue(const Segment& segment, double now_ms, DropListener& drops) override {
     if (idle_since_ms_) {
       // The average decays as if the packets that an idle link could have sent had arrived at an
       // empty queue.
@@ -429,7 +429,7 @@ class ReferenceRed final : public ReferenceQueue {
     const bool should_mark_now = should_mark();
     const bool is_marked = should_mark_now && marks_ && segment.is_ecn_capable;
     if (flows_[0].size() >= limit_ || (should_mark_now && !is_marked)) {
-      drops.dropped(segment, now_ms);
+      drops.on_drop(segment, now_ms);
       return;
     }
     put(0, segment, now_ms);
@@ -500,16 +500,17 @@ class ReferenceRed final : public ReferenceQueue {
 // control interval.
 class ReferenceXcpRouter final : public ReferenceQueue {
  public:
-  ReferenceXcpRouter(const Chosen& chosen, const QueueSetting& setting, std::uint64_t limit)
-      : alpha_(chosen["alpha"]),
-        beta_(chosen["beta"]),
-        gamma_(chosen["gamma"]),
-        initial_ms_(chosen["initial_interval_ms"]),
+  ReferenceXcpRouter(const ParameterValues& values, const QueueSetting& setting,
+                     std::uint64_t limit)
+      : alpha_(values["alpha"]),
+        beta_(values["beta"]),
+        gamma_(values["gamma"]),
+        initial_ms_(values["initial_interval_ms"]),
         capacity_(setting.rate_packets_per_ms),
         packet_bytes_(setting.packet_bytes),
         limit_(limit) {}
 
-  void accept(const Segment& segment, double now_ms, DropListener& drops) override {
+  void enqueue(const Segment& segment, double now_ms, DropListener& drops) override {
     if (!is_running_) {
       is_running_ = true;
       rtt_ms_ = initial_ms_;
@@ -522,7 +523,7 @@ class ReferenceXcpRouter final : public ReferenceQueue {
     }
     seen_.push_back(segment);
     if (flows_[0].size() == limit_) {
-      drops.dropped(segment, now_ms);
+      drops.on_drop(segment, now_ms);
     } else {
       put(0, segment, now_ms);
     }
@@ -631,39 +632,39 @@ class ReferenceXcpRouter final : public ReferenceQueue {
 }  // namespace
 
 std::unique_ptr<Queue> reference_queue(const Choice& choice, const QueueSetting& setting) {
-  const Chosen chosen("queue", find_queue_discipline(choice.name).variants, choice);
+  const ParameterValues values("queue", find_queue_discipline(choice.name).variants, choice);
   const std::uint64_t limit =
       setting.buffer_packets ? *setting.buffer_packets : std::uint64_t{1} << 40;
   if (choice.name == "drop-tail") {
     return std::make_unique<ReferenceDropTail>(
-        limit, chosen.variant() == "bytes" ? std::floor(chosen["limit_bytes"]) : 1e18);
+        limit, values.variant() == "bytes" ? std::floor(values["limit_bytes"]) : 1e18);
   }
   if (choice.name == "codel") {
-    return std::make_unique<ReferencePlainCoDel>(chosen, limit, setting.packet_bytes);
+    return std::make_unique<ReferencePlainCoDel>(values, limit, setting.packet_bytes);
   }
   if (choice.name == "fq-codel") {
-    return std::make_unique<ReferenceFqCoDel>(chosen, limit, setting.packet_bytes);
+    return std::make_unique<ReferenceFqCoDel>(values, limit, setting.packet_bytes);
   }
   if (choice.name == "sfq-codel") {
-    return std::make_unique<ReferenceSfqCoDel>(chosen, limit, setting.packet_bytes);
+    return std::make_unique<ReferenceSfqCoDel>(values, limit, setting.packet_bytes);
   }
   if (choice.name == "fair-queueing") {
     std::optional<std::uint64_t> quantum;
-    if (chosen.variant() == "drr") {
-      quantum = static_cast<std::uint64_t>(chosen["quantum_bytes"]);
+    if (values.variant() == "drr") {
+      quantum = static_cast<std::uint64_t>(values["quantum_bytes"]);
     }
     return std::make_unique<ReferenceFairQueue>(limit, quantum);
   }
   if (choice.name == "red") {
     return std::make_unique<ReferenceRed>(
-        chosen["minimum_packets"], chosen["maximum_packets"], chosen["maximum_probability"],
-        chosen["weight"], chosen.variant() == "gentle", chosen["ecn"] != 0, setting, limit);
+        values["minimum_packets"], values["maximum_packets"], values["maximum_probability"],
+        values["weight"], values.variant() == "gentle", values["ecn"] != 0, setting, limit);
   }
   if (choice.name == "threshold-marking") {
-    const double k = chosen["threshold_packets"];
+    const double k = values["threshold_packets"];
     return std::make_unique<ReferenceRed>(k, k, 1, 1, false, true, setting, limit);
   }
-  return std::make_unique<ReferenceXcpRouter>(chosen, setting, limit);
+  return std::make_unique<ReferenceXcpRouter>(values, setting, limit);
 }
 
 }  // namespace remy

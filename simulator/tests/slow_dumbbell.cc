@@ -34,7 +34,7 @@ SlowDumbbell::SlowDumbbell(const RuleTable& table, const Specimen& specimen, std
   const std::uint64_t specimen_seed = derive_key(seed, specimen.key);
   loss_key_ = derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kLoss));
   jitter_key_ = derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kJitter));
-  offset_key_ = derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kRttOffset));
+  rtt_offset_key_ = derive_key(specimen_seed, static_cast<std::uint64_t>(Purpose::kRttOffset));
   if (specimen.bottleneck && specimen.bottleneck->queue &&
       specimen.bottleneck->queue->name == "threshold-marking") {
     marking_threshold_packets_ = specimen.bottleneck->queue->parameters.at(0).second;
@@ -217,7 +217,7 @@ void SlowDumbbell::hear(SlowSender& sender, const SlowPacket packet, double pack
     }
   } else {
     rtt_ms += specimen_.measurement.rtt_offset_maximum_ms *
-              unit_interval(random_bits(offset_key_, packet.sender));
+              unit_interval(random_bits(rtt_offset_key_, packet.sender));
     const auto average = [](double old, double sample, double weight) {
       return (1 - weight) * old + weight * sample;
     };

@@ -99,7 +99,7 @@ class SlowDumbbell {
   const Specimen& specimen_;
   std::uint64_t loss_key_;
   std::uint64_t jitter_key_;
-  std::uint64_t offset_key_;
+  std::uint64_t rtt_offset_key_;
   double marking_threshold_packets_ = std::numeric_limits<double>::infinity();
   std::vector<SlowSender> senders_;
   std::deque<SlowPacket> queue_;

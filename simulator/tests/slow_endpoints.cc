@@ -141,27 +141,27 @@ class SlowRemy final : public CongestionController {
       pacing_interval_ms_ = srtt_;
     }
   }
-  RemyController<true> remy_;
+  BasicController remy_;
   double srtt_ = 0;
 };
 
 // TCP as transports/tcp_sender.h describes it, of the variants "rfc", "newreno" and "linux".
 class SlowTcp final : public Endpoint {
  public:
-  SlowTcp(const Chosen& chosen, EndpointSetting setting)
-      : has_sack_(chosen.variant() != "newreno"),
-        is_linux_(chosen.variant() == "linux"),
-        keeps_state_(chosen["keep_state"] != 0),
-        notes_idleness_(chosen["restart_after_idle"] != 0),
-        receive_window_(static_cast<std::uint64_t>(chosen["receive_window_packets"])),
+  SlowTcp(const ParameterValues& values, EndpointSetting setting)
+      : has_sack_(values.variant() != "newreno"),
+        is_linux_(values.variant() == "linux"),
+        keeps_state_(values["keep_state"] != 0),
+        notes_idleness_(values["restart_after_idle"] != 0),
+        receive_window_(static_cast<std::uint64_t>(values["receive_window_packets"])),
         bytes_(static_cast<std::uint32_t>(setting.packet_bytes)),
         is_ecn_capable_(setting.is_ecn_capable),
         asks_xcp_routers_(setting.asks_xcp_routers),
-        rtt_offset_ms_(rtt_offset_ms(setting.measurement, setting.offset_key, setting.sender)),
+        rtt_offset_ms_(rtt_offset_ms(setting.measurement, setting.rtt_offset_key, setting.sender)),
         controller_(setting.table != nullptr ? std::make_unique<SlowRemy>(*setting.table)
                                              : std::move(setting.controller)) {
-    timer_.initial_ms = chosen["initial_rto_ms"];
-    timer_.minimum_ms = chosen["minimum_rto_ms"];
+    timer_.initial_ms = values["initial_rto_ms"];
+    timer_.minimum_ms = values["minimum_rto_ms"];
     timer_.is_minimum_of_variation = is_linux_;
     timer_.damps_decreases = is_linux_;
   }
@@ -615,7 +615,8 @@ class SlowDatagrams final : public Endpoint {
   explicit SlowDatagrams(const EndpointSetting& setting)
       : remy_(*setting.table),
         bytes_(static_cast<std::uint32_t>(setting.packet_bytes)),
-        rtt_offset_ms_(rtt_offset_ms(setting.measurement, setting.offset_key, setting.sender)) {}
+        rtt_offset_ms_(rtt_offset_ms(setting.measurement, setting.rtt_offset_key, setting.sender)) {
+  }
 
   void switch_on(std::optional<std::uint64_t> packets, double now_ms, PacketSink& sink) override {
     is_on_ = true;
@@ -672,7 +673,7 @@ class SlowDatagrams final : public Endpoint {
   }
 
  private:
-  RemyController<true> remy_;
+  BasicController remy_;
   std::uint32_t bytes_;
   double rtt_offset_ms_;
   bool has_measured_ = false;  // since the on period started
@@ -690,7 +691,7 @@ class SlowNs2 final : public Endpoint {
   explicit SlowNs2(const EndpointSetting& setting)
       : remy_(*setting.table),
         bytes_(static_cast<std::uint32_t>(setting.packet_bytes)),
-        rtt_offset_ms_(rtt_offset_ms(setting.measurement, setting.offset_key, setting.sender)) {
+        rtt_offset_ms_(rtt_offset_ms(setting.measurement, setting.rtt_offset_key, setting.sender)) {
     timer_.maximum_ms = 1e300;
     timer_.g_ms = 100;
     timer_.unit_ms = 1000;
@@ -801,7 +802,7 @@ class SlowNs2 final : public Endpoint {
     sink.send(segment, now_ms);
   }
 
-  RemyController<true> remy_;
+  BasicController remy_;
   std::uint32_t bytes_;
   double rtt_offset_ms_;
   bool has_measured_ = false;  // since the on period started
@@ -821,7 +822,7 @@ class SlowNs2 final : public Endpoint {
 }  // namespace
 
 std::unique_ptr<Endpoint> slow_endpoint(const Choice& choice, EndpointSetting setting) {
-  const Chosen chosen("transport", find_transport(choice.name).variants, choice);
+  const ParameterValues values("transport", find_transport(choice.name).variants, choice);
   if (choice.name == "datagram") {
     return !setting.measurement.is_of_datagrams() ? std::make_unique<SlowDatagrams>(setting)
                                                   : nullptr;
@@ -829,11 +830,11 @@ std::unique_ptr<Endpoint> slow_endpoint(const Choice& choice, EndpointSetting se
   if (choice.name == "ns2") {
     return std::make_unique<SlowNs2>(setting);
   }
-  if (!setting.retransmits || chosen["delayed_ack_ms"] > 0) {
+  if (!setting.retransmits || values["delayed_ack_ms"] > 0) {
     return nullptr;
   }
-  if (chosen.variant() == "rfc" || chosen.variant() == "newreno" || chosen.variant() == "linux") {
-    return std::make_unique<SlowTcp>(chosen, std::move(setting));
+  if (values.variant() == "rfc" || values.variant() == "newreno" || values.variant() == "linux") {
+    return std::make_unique<SlowTcp>(values, std::move(setting));
   }
   return nullptr;
 }

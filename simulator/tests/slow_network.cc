@@ -45,7 +45,7 @@ SlowNetwork::SlowNetwork(const NetworkDescription& network, std::span<const Comp
       made.measurement = network.measurement;
       made.measurement.rtt_offset_ms = description.rtt_offset_ms;
       made.jitter_key = derive_key(key_, static_cast<std::uint64_t>(Purpose::kJitter));
-      made.offset_key = derive_key(key_, static_cast<std::uint64_t>(Purpose::kRttOffset));
+      made.rtt_offset_key = derive_key(key_, static_cast<std::uint64_t>(Purpose::kRttOffset));
       if (description.table) {
         made.table = &tables[*description.table];
       } else {
@@ -53,8 +53,9 @@ SlowNetwork::SlowNetwork(const NetworkDescription& network, std::span<const Comp
         made.is_ecn_capable = protocol.needs.is_ecn_capable;
         made.asks_xcp_routers = protocol.needs.needs_xcp_router;
         made.retransmits = protocol.needs.retransmits;
-        made.controller = protocol.make(Chosen("protocol", protocol.variants, description.protocol),
-                                        key_of(Purpose::kController, index));
+        made.controller =
+            protocol.make(ParameterValues("protocol", protocol.variants, description.protocol),
+                          key_of(Purpose::kController, index));
       }
       return made;
     };
@@ -62,7 +63,7 @@ SlowNetwork::SlowNetwork(const NetworkDescription& network, std::span<const Comp
     if (!sender.endpoint) {
       const Transport& kind = find_transport(description.transport.name);
       sender.endpoint =
-          kind.make(Chosen("transport", kind.variants, description.transport), setting());
+          kind.make(ParameterValues("transport", kind.variants, description.transport), setting());
     }
     sender.switch_ms = sender.schedule.begins_ms(0, 0);
     senders_.push_back(std::move(sender));
@@ -271,7 +272,7 @@ void SlowNetwork::enqueue(const Segment& segment, bool is_delayed, double now_ms
     dropped(segment, now_ms);
     return;
   }
-  link.queue().accept(segment, now_ms, *this);
+  link.queue().enqueue(segment, now_ms, *this);
   if (link.is_idle()) {
     link.arrived(now_ms);
     if (link.next_ms() == now_ms) {

@@ -59,7 +59,7 @@ class SlowNetwork final : private PacketSink, private DropListener {
   Event next_event() const;
   void handle(const Event& event);
   void send(const Segment& segment, double now_ms) override;
-  void dropped(const Segment& segment, double now_ms) override;
+  void on_drop(const Segment& segment, double now_ms) override;
   std::uint16_t lost_behind(const std::vector<std::uint32_t>& links, bool is_return,
                             std::uint64_t name) const;
   const std::vector<std::uint32_t>& links_of(const Segment& segment) const;

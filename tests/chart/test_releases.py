@@ -1,4 +1,4 @@
-"""Upgrades of a release on a real API server keep generated Secrets."""
+"""Upgrades of a Helm release on a real API server keep generated Secrets."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class Release:
         found = kind.get(name=f"farm-remy-farm-{component}", namespace="research").to_dict()
         return {key: base64.b64decode(value) for key, value in found["data"].items()}
 
-    def forget_names(self) -> None:
-        """Leaves the Secrets of an older chart: a certificate without its authority."""
+    def make_secrets_of_older_chart(self) -> None:
+        """Makes the Secrets those of an older chart: a certificate without its authority."""
         kind = self._api.resources.get(api_version="v1", kind="Secret")
         kind.delete(name="farm-remy-farm-authority", namespace="research")
         bare = {"metadata": {"annotations": {"remy-farm/names-sha256": None}}}
@@ -105,7 +105,7 @@ def test_upgrade_keeps_secrets_and_certifies_new_names(release: Release) -> None
 
 def test_certificate_of_an_older_chart_is_kept_until_its_names_change(release: Release) -> None:
     release.upgrade()
-    release.forget_names()
+    release.make_secrets_of_older_chart()
     before = release.secret("tls")
     release.upgrade()
     assert release.secret("tls") == before

@@ -1,4 +1,4 @@
-"""A bill of materials lists exactly the packages that an image's last layer leaves installed."""
+"""An SBOM (CycloneDX) lists exactly the packages installed in an image's last layer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SITE = "opt/app/lib/python3.11/site-packages"
 RELEASE = 'PRETTY_NAME="Debian GNU/Linux 12"\nVERSION_ID="12"\nID=debian\n'
 INSTALLED = "Package: {}\nStatus: install ok installed\nArchitecture: amd64\n{}Version: {}\n"
 REMOVED = "Package: old\nStatus: deinstall ok config-files\nArchitecture: amd64\nVersion: 1\n"
-PYTHON = "Metadata-Version: 2.4\nName: {}\nVersion: {}\n{}\nDescription: of it\n"
+PYTHON_METADATA = "Metadata-Version: 2.4\nName: {}\nVersion: {}\n{}\nDescription: of it\n"
 
 
 def tar(files: Mapping[str, str | bytes]) -> bytes:
@@ -44,21 +44,24 @@ def archive(tmp_path: Path) -> Path:
     first = {
         "usr/lib/os-release": RELEASE,
         "var/lib/dpkg/status": "\n".join(packages),
+        # Its name and content look like metadata, but it is no package.
         "opt/app/Name: none.txt": "Name: none\n",
     }
     second = {
-        f"{SITE}/Some_Library-1.0.dist-info/METADATA": PYTHON.format("Some_Library", "1.0", ""),
-        f"{SITE}/gone-1.dist-info/METADATA": PYTHON.format("gone", "1", ""),
-        "root/cache/a-1.dist-info/METADATA": PYTHON.format("cached", "1", ""),
+        f"{SITE}/Some_Library-1.0.dist-info/METADATA": PYTHON_METADATA.format(
+            "Some_Library", "1.0", ""
+        ),
+        f"{SITE}/gone-1.dist-info/METADATA": PYTHON_METADATA.format("gone", "1", ""),
+        "root/cache/a-1.dist-info/METADATA": PYTHON_METADATA.format("cached", "1", ""),
     }
     packages += [INSTALLED.format("libgcc-s1", "Source: gcc-12 (12.2.0-14)\n", "12.2.0-14+b1")]
     third = {
         "var/lib/dpkg/status": "\n".join(packages),
         f"{SITE}/.wh.Some_Library-1.0.dist-info": "",
-        f"{SITE}/Some_Library-2.0.dist-info/METADATA": PYTHON.format(
+        f"{SITE}/Some_Library-2.0.dist-info/METADATA": PYTHON_METADATA.format(
             "Some_Library", "2.0", "License-Expression: MIT OR Apache-2.0\n"
         ),
-        f"{SITE}/wordy-3.dist-info/METADATA": PYTHON.format(
+        f"{SITE}/wordy-3.dist-info/METADATA": PYTHON_METADATA.format(
             "wordy", "3", "License: Copyright © 2026\n        All of its text.\n"
         ),
         f"{SITE}/gone-1.dist-info/.wh.METADATA": "",

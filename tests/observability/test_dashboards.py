@@ -26,15 +26,15 @@ from tests.observability.queries import (
 )
 
 _DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
-_OF_GRAFANA = {
+_GRAFANA_VARIABLES = {
     "__rate_interval",
     "__range",
     "__data",
     "__url_time_range",
 }
 _SELECTOR = re.compile(r"(remy_farm_\w+)\{([^}]*)\}")
-_OF_TARGETS = {"farm", "instance", "job", "namespace"}
-#: Matches a series and its selector. In rules the chart replaces the selector of farms by its own.
+_TARGET_LABELS = {"farm", "instance", "job", "namespace"}
+#: Matches a series and its selector. The Helm chart replaces the farm's selector in alerting rules.
 _SELECTED = re.compile(
     r"\b((?:[a-z_]+:)?(?:remy_farm|process)_[a-z_]+(?::[a-z0-9_]+)?)\b((?:\{[^}]*\})?)"
 )
@@ -103,7 +103,7 @@ def test_panel_has_a_description_and_a_unit(panel: Tree) -> None:
     assert panel["fieldConfig"]["defaults"]["noValue"]
 
 
-def test_reasons_have_different_colours() -> None:
+def test_departures_and_lease_ends_have_different_colours() -> None:
     assert len(set(COLORS.values())) == len(COLORS)
     reasons = {*DEPARTURES, *LEASE_ENDS, "preempted", "failed"}
     assert {reason.replace(" ", "_") for reason in reasons} <= COLORS.keys()
@@ -160,15 +160,15 @@ def test_panel_uses_the_selected_data_source(panel: Tree) -> None:
 
 @each_panel
 def test_panels_of_current_values_use_instant_queries(panel: Tree) -> None:
-    present = panel["type"] in {"stat", "bargauge", "table"}
+    is_instant = panel["type"] in {"stat", "bargauge", "table"}
     for target in panel["targets"]:
-        assert (target.get("instant", False), target["range"]) == (present, not present)
+        assert (target.get("instant", False), target["range"]) == (is_instant, not is_instant)
 
 
 @each_dashboard
 def test_declared_variables_are_the_used_ones(dashboard: Tree) -> None:
     declared = {variable["name"] for variable in dashboard["templating"]["list"]}
-    used = set(re.findall(r"\$\{?(\w+)", str(dashboard["panels"]))) - _OF_GRAFANA
+    used = set(re.findall(r"\$\{?(\w+)", str(dashboard["panels"]))) - _GRAFANA_VARIABLES
     assert used == declared
 
 
@@ -233,16 +233,18 @@ def test_queries_use_existing_labels() -> None:
     selectors = [found for each in expressions for found in _SELECTOR.findall(each)]
     assert len(selectors) > 20
     for name, matchers in selectors:
-        assert set(re.findall(r"(\w+)\s*[=!]", matchers)) <= labels.get(name, set()) | _OF_TARGETS
+        assert (
+            set(re.findall(r"(\w+)\s*[=!]", matchers)) <= labels.get(name, set()) | _TARGET_LABELS
+        )
 
 
 def test_every_query_selects_one_farm() -> None:
-    asked = {query.expression: THE_FARM for query in panel_queries()}
-    asked |= {rule["expr"]: 'farm=~".*"' for rule in rules()}
-    for expression, farm in asked.items():
+    expected_selectors = {query.expression: THE_FARM for query in panel_queries()}
+    expected_selectors |= {rule["expr"]: 'farm=~".*"' for rule in rules()}
+    for expression, selector in expected_selectors.items():
         found = _SELECTED.findall(expression)
         assert found
-        assert [name for name, matchers in found if not matchers.startswith(f"{{{farm}")] == []
+        assert [name for name, matchers in found if not matchers.startswith(f"{{{selector}")] == []
 
 
 def test_rules_do_not_aggregate_over_farms() -> None:

@@ -28,25 +28,25 @@ def test_tables_designed_with_noise_pass_all_checks(path: Path) -> None:
 
 def test_table_that_needs_exact_clocks_is_refused_unless_a_deadband_hides_it() -> None:
     path = EXACT_CLOCKS / "remycc.json"
-    assert verdicts(path)["smallest RTT"] == "refused"
-    assert verdicts(path, deadband_us=30)["smallest RTT"] == "doubtful"
-    assert verdicts(path, deadband_us=100)["smallest RTT"] == "fine"
+    assert verdicts(path)["RTT resolution"] == "refused"
+    assert verdicts(path, deadband_us=30)["RTT resolution"] == "doubtful"
+    assert verdicts(path, deadband_us=100)["RTT resolution"] == "fine"
     without_spec = check_table(read_remycc(path).table, None, deadband_us=0)
     verdict_by_check = {finding.check: finding.verdict for finding in without_spec}
-    assert verdict_by_check["smallest RTT"] == "refused"
+    assert verdict_by_check["RTT resolution"] == "refused"
     assert verdict_by_check["design"] == "doubtful"
 
 
 def test_smallest_distinguished_rtt_difference_is_reported_in_us() -> None:
     spec = load_spec(ABSOLUTE.with_name("spec.yaml"))
     findings = check_table(read_remycc(ABSOLUTE).table, spec, deadband_us=0)
-    finding = next(finding for finding in findings if finding.check == "smallest RTT")
-    assert finding.values["told_us"] == pytest.approx(81.7, abs=0.1)
+    finding = next(finding for finding in findings if finding.check == "RTT resolution")
+    assert finding.values["smallest_increase_us"] == pytest.approx(81.7, abs=0.1)
 
 
 def test_tables_that_cannot_work_are_refused() -> None:
     spec = load_spec(ABSOLUTE.with_name("spec.yaml"))
-    for action, check in (((9.0, 1.0, 1.0), "fixed point"), ((0.5, -3.0, 1.0), "windows")):
+    for action, check in (((9.0, 1.0, 1.0), "fixed-point range"), ((0.5, -3.0, 1.0), "windows")):
         findings = check_table(RuleTable([0], [([], action)]), spec, deadband_us=0)
         assert [each.check for each in findings if each.verdict == "refused"] == [check]
     slow = RuleTable([0], [([], (0.5, 3.0, 1000.0))])

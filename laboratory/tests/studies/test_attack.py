@@ -16,9 +16,9 @@ from remy_farm.specification.reading import read_yaml
 from remy_farm.specification.senders import parse_sender
 from remy_laboratory.studies.attack import (
     Attack,
+    AttackEffort,
     AttackResult,
-    Effort,
-    Space,
+    AttackSpace,
     add_attack_networks,
     attack_yaml,
 )
@@ -39,11 +39,13 @@ search: {simulated_seconds: 4}
 """
 #: A table that sends a packet every 5 ms, 2.4 Mbit/s, on every network.
 STEADY = RuleTable([2], [([], (1.0, 100.0, 5.0))])
-EFFORT = Effort(networks=64, rounds=4, runs=2, reported=3, fresh_runs=8)
+EFFORT = AttackEffort(networks=64, rounds=4, runs=2, reported=3, fresh_runs=8)
 
 
-def _attack(threads: int, rival: str = "newreno", text: str = SPACE) -> tuple[Space, AttackResult]:
-    space = Space(parse_spec(text), "space.yaml")
+def _attack(
+    threads: int, rival: str = "newreno", text: str = SPACE
+) -> tuple[AttackSpace, AttackResult]:
+    space = AttackSpace(parse_spec(text), "space.yaml")
     evaluator = LocalEvaluator(threads)
     try:
         attack = Attack(
@@ -89,7 +91,7 @@ def test_no_table_is_better_than_omniscient() -> None:
 
 @given(point=st.lists(st.floats(0, 1, exclude_max=True), min_size=4, max_size=4))
 def test_points_give_networks_within_the_specification(point: list[float]) -> None:
-    space = Space(parse_spec(SPACE), "space.yaml")
+    space = AttackSpace(parse_spec(SPACE), "space.yaml")
     for (_, distribution), value in zip(space.quantities, space.values(tuple(point)), strict=True):
         low, high = extent(distribution)
         assert low <= value <= high
@@ -145,7 +147,7 @@ _FIXED = "{rate_mbps: 4, rtt_ms: 20, senders: 2, traffic: {always: {}}}"
 )
 def test_specification_that_cannot_be_attacked_is_refused(network: str, sentence: str) -> None:
     with pytest.raises(SpecError, match=sentence):
-        Space(parse_spec(f"name: space\n{network}\n"), "space.yaml")
+        AttackSpace(parse_spec(f"name: space\n{network}\n"), "space.yaml")
 
 
 def test_file_without_networks_is_refused(tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ from remy_laboratory.studies.league import (
     Entrant,
     NetworkResult,
     SetResult,
-    draw_set,
     network_files,
     plan_set,
+    plot_set,
     read_set,
     run_set,
 )
@@ -230,4 +230,4 @@ def test_heat_map_has_room_for_long_network_names(tmp_path: Path) -> None:
     path.write_text(_SET, encoding="utf-8")
     entrant = Entrant("newreno", parse_sender("newreno"))
     networks = [NetworkResult(f"{number} " + 44 * "x", {}, {"newreno": 1.0}) for number in range(8)]
-    assert figure_files(draw_set(SetResult(read_set(path), [entrant], 1, networks)))
+    assert figure_files(plot_set(SetResult(read_set(path), [entrant], 1, networks)))

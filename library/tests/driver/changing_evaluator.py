@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from library.tests.designer.small_joint_spec import small_joint_spec
-from remy_farm.evaluation.interface import (
-    Evaluation,
-    EvaluatorStatus,
-    OnProgress,
-    Share,
-    WorkerLine,
-)
+from remy_farm.evaluation.interface import Evaluation, EvaluatorStatus, OnProgress, Share
 from remy_farm.evaluation.local import ThreadPoolEvaluator
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 
@@ -31,11 +25,11 @@ def threads_before(step: int) -> int:
     return _THREADS[min(step, len(_THREADS) - 1)]
 
 
-class ChangingEvaluator:
+class ChangingEvaluator(ThreadPoolEvaluator):
     """A SharedEvaluator on one thread that reports the threads of `threads_before`."""
 
     def __init__(self) -> None:
-        self._inner = ThreadPoolEvaluator(1)
+        super().__init__(1)
         self._step = 0
 
     async def evaluate(
@@ -45,13 +39,7 @@ class ChangingEvaluator:
         on_progress: OnProgress | None = None,
     ) -> Evaluation:
         self._step += 1
-        return await self._inner.evaluate(share, request, on_progress)
+        return await super().evaluate(share, request, on_progress)
 
     def status(self) -> EvaluatorStatus:
-        return replace(self._inner.status(), threads=threads_before(self._step))
-
-    def worker_lines(self, job_id: str) -> list[WorkerLine]:
-        return self._inner.worker_lines(job_id)
-
-    async def close(self) -> None:
-        await self._inner.close()
+        return replace(super().status(), threads=threads_before(self._step))

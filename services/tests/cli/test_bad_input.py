@@ -43,11 +43,11 @@ CASES = {
     "an unknown transport": (SIMULATE + " --transport udp", "datagram"),
     "a transport that no sender can use": (
         SIMULATE.replace("--remycc {remycc} --senders 2", "--sender cubic --transport datagram"),
-        "--transport datagram carries RemyCCs only",
+        "--transport datagram runs RemyCCs only",
     ),
     "another transport that no sender can use": (
         EVALUATE.replace("--remycc {remycc}", "--sender cubic --transport ns2"),
-        "--transport ns2 carries RemyCCs only",
+        "--transport ns2 runs RemyCCs only",
     ),
     "an RTT of the scored sender": (
         EVALUATE.replace("--remycc {remycc}", "--sender cubic,rtt_ms=50"),

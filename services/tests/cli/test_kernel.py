@@ -16,7 +16,9 @@ def test_check_prints_a_sentence_per_check(
 ) -> None:
     output = run_json("kernel", "check", ABSOLUTE, *_SHORT, "--force")
     checks = {finding["check"]: finding for finding in output["findings"]}
-    assert {"kernel", "fixed point", "smallest RTT", "paces", "windows", "jitter"} <= set(checks)
+    assert {"kernel", "fixed-point range", "RTT resolution", "paces", "windows", "jitter"} <= set(
+        checks
+    )
     assert set(checks["jitter"]["values"]["scores_by_jitter_ms"]) == {"0", "0.1", "0.5"}
     lines = run("kernel", "check", ABSOLUTE, *_SHORT, "--force").stdout.splitlines()
     assert len(lines) == len(checks)

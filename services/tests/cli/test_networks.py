@@ -200,7 +200,7 @@ BAD = {
     ),
     "protocol on datagrams": (
         ONE_LINK.replace("count: 2", "transport: datagram"),
-        "senders[0].transport is 'datagram', but that carries RemyCCs only",
+        "senders[0].transport is 'datagram', but that runs RemyCCs only",
     ),
     "RTT and route": (
         ONE_LINK.replace("count: 2", "rtt_ms: 50\n    route: {delay_ms: 5}"),

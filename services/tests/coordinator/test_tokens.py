@@ -7,6 +7,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+from structlog.testing import capture_logs
 
 from remy_farm.files import FileError
 from remy_proto.v1 import design_service_pb2 as messages
@@ -96,7 +97,10 @@ def test_valid_changes_are_reloaded_and_invalid_ones_ignored(tmp_path: Path) -> 
         (tmp_path / "new").write_text(text)
         (tmp_path / "new").replace(path)
 
-    with RunningServer(settings_for(tmp_path, tokens_file=path)) as server:
+    with (
+        capture_logs() as events,
+        RunningServer(settings_for(tmp_path, tokens_file=path)) as server,
+    ):
         assert code(_TOKEN) == grpc.StatusCode.OK
         assert code("the-next-token-in-use") == grpc.StatusCode.UNAUTHENTICATED
         digest = hashlib.sha256(b"the-next-token-in-use").hexdigest()
@@ -105,8 +109,9 @@ def test_valid_changes_are_reloaded_and_invalid_ones_ignored(tmp_path: Path) -> 
         assert code(_TOKEN) == grpc.StatusCode.UNAUTHENTICATED
 
         replace("nonsense")
-        # The effect of this later change shows that the invalid file was read before.
-        third = hashlib.sha256(b"the-third-token-in-use").hexdigest()
+        unusable = "the new tokens cannot be used"
+        server.until(lambda: any(event["event"] == unusable for event in events))
         assert code("the-next-token-in-use") == grpc.StatusCode.OK
+        third = hashlib.sha256(b"the-third-token-in-use").hexdigest()
         replace(f"tokens: [{{name: ada, role: admin, sha256: {third}}}]")
         server.until(lambda: code("the-third-token-in-use") == grpc.StatusCode.OK)

@@ -17,9 +17,9 @@ from remy_services.jobs.progress import (
 )
 
 
-def _epoch(accepted: bool, *, start: int | None = None) -> progress_pb2.EpochRecord:
+def _epoch(accepted: bool, *, short_climb: int | None = None) -> progress_pb2.EpochRecord:
     return progress_pb2.EpochRecord(
-        comparison=progress_pb2.Comparison(accepted=accepted), start=start
+        comparison=progress_pb2.Comparison(accepted=accepted), start=short_climb
     )
 
 
@@ -30,8 +30,8 @@ def _epoch(accepted: bool, *, start: int | None = None) -> progress_pb2.EpochRec
         ([_epoch(True)], 0),
         ([_epoch(False), _epoch(True), _epoch(False), _epoch(False)], 2),
         ([_epoch(False), _epoch(False)], 2),
-        ([_epoch(True), _epoch(False), _epoch(False, start=1)], 1),
-        ([_epoch(True, start=0), _epoch(False)], 1),
+        ([_epoch(True), _epoch(False), _epoch(False, short_climb=1)], 1),
+        ([_epoch(True, short_climb=0), _epoch(False)], 1),
     ],
 )
 def test_epochs_without_gain_counts_the_latest_consecutive_ones(
@@ -66,7 +66,7 @@ def test_progress_matches_the_designer_throughout_a_design() -> None:
     assert progress.simulated_packets == designer.simulated_packets > 0
 
 
-def test_a_climb_without_slope_reports_its_rest() -> None:
+def test_climb_without_significant_slope_reports_that_it_stalled() -> None:
     def evaluate(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.EvaluationOutcome:
         outcome = evaluation_pb2.EvaluationOutcome()
         outcome.CopyFrom(AnalyticEvaluator().evaluate(request))
@@ -74,15 +74,15 @@ def test_a_climb_without_slope_reports_its_rest() -> None:
         return outcome
 
     designer, progress = Designer(small_joint_spec(edition=2, steps=60)), progress_pb2.JobProgress()
-    rested, resting = [], []
+    stalls, stalled_now = [], []
     while (request := designer.next_request()) is not None:
         events = designer.receive(evaluate(request))
         update_from_designer(progress, designer)
-        rested += [event.climb_rested.steps for event in events if event.HasField("climb_rested")]
-        resting.append(progress.resting_steps)
-    assert rested == [50]
-    assert sorted({*resting}) == [0, *range(50, 61)]
-    assert resting == sorted(resting)
+        stalls += [event.climb_rested.steps for event in events if event.HasField("climb_rested")]
+        stalled_now.append(progress.resting_steps)
+    assert stalls == [50]
+    assert sorted({*stalled_now}) == [0, *range(50, 61)]
+    assert stalled_now == sorted(stalled_now)
 
 
 def test_validated_score_ignores_rolled_back_tables() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from remy_services.stores.archive import Backup, export_job, import_job
+from remy_services.stores.archive import Mirror, export_job, import_job
 from remy_services.stores.contract import StoreError
 from remy_services.stores.sqlite import SqliteStore
 from services.tests.stores.contents import contents
@@ -19,10 +19,10 @@ from services.tests.stores.real_job import make_job
 WITHOUT_S3FS = """
 import sys
 sys.modules["s3fs"] = None
-from remy_services.stores.archive import Backup
+from remy_services.stores.archive import Mirror
 from remy_services.stores.contract import StoreError
 try:
-    Backup("s3://bucket/farm")
+    Mirror("s3://bucket/farm")
 except StoreError as error:
     print(error)
 """
@@ -45,7 +45,7 @@ def memory() -> Iterator[fsspec.AbstractFileSystem]:
 
 def test_a_directory_holds_importable_archives(tmp_path: Path, store: ModelStore) -> None:
     folder = tmp_path / "new" / "folder"
-    mirror = Backup(f"file://{folder}/")
+    mirror = Mirror(f"file://{folder}/")
 
     assert mirror.save(store, "a") is None
     assert mirror.save(store, "a") is None
@@ -64,7 +64,7 @@ def test_a_directory_holds_importable_archives(tmp_path: Path, store: ModelStore
 def test_an_object_store_holds_archives(
     memory: fsspec.AbstractFileSystem, store: ModelStore
 ) -> None:
-    mirror = Backup("memory://bucket/farm")
+    mirror = Mirror("memory://bucket/farm")
 
     assert mirror.save(store, "a") is None
     assert memory.cat_file("/bucket/farm/a.remyjob") == export_job(store, "a")
@@ -76,7 +76,7 @@ def test_an_object_store_holds_archives(
 def test_errors_are_returned_and_not_raised(
     tmp_path: Path, store: ModelStore, memory: fsspec.AbstractFileSystem
 ) -> None:
-    mirror = Backup(f"file://{tmp_path}/farm")
+    mirror = Mirror(f"file://{tmp_path}/farm")
     (tmp_path / "farm").write_text("in the way")
     assert mirror.save(store, "missing") == "there is no job missing in the store"
     for problem in (mirror.save(store, "a"), mirror.remove("a")):
@@ -97,7 +97,7 @@ def test_errors_are_returned_and_not_raised(
 
 @pytest.mark.parametrize("job_id", ["", "..", "../b", "/etc/b", "a/b", "a\0b", "a" * 200])
 def test_unsafe_job_ids_write_no_file(tmp_path: Path, job_id: str) -> None:
-    mirror = Backup(f"file://{tmp_path}/farm")
+    mirror = Mirror(f"file://{tmp_path}/farm")
 
     problem = mirror.write(job_id, b"archive")
 
@@ -122,7 +122,7 @@ def test_unsafe_job_ids_write_no_file(tmp_path: Path, job_id: str) -> None:
 )
 def test_invalid_urls_are_refused(url: str, message: str) -> None:
     with pytest.raises(StoreError) as raised:
-        Backup(url)
+        Mirror(url)
 
     assert message in str(raised.value)
     assert "hush" not in str(raised.value)

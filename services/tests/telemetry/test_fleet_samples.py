@@ -119,17 +119,17 @@ def test_reasons_have_underscores_in_labels() -> None:
     assert read(fleet)["remy_farm_leases_ended_total", (("reason", "bad_result"),)] == 3
 
 
-def test_step_seconds_are_available_without_scrapes() -> None:
+def test_phase_seconds_are_available_without_scrapes() -> None:
     fleet = busy_fleet()
 
-    async def step_seconds() -> Mapping[str, float]:
+    async def phase_seconds() -> Mapping[str, float]:
         telemetry = Telemetry()
         evaluator = telemetry.evaluator(_Fleet(fleet))
         try:
-            return telemetry.step_seconds()
+            return telemetry.phase_seconds()
         finally:
             await evaluator.close()
 
-    waited = asyncio.run(step_seconds())["waiting"]
+    waited = asyncio.run(phase_seconds())["waiting"]
     assert waited == pytest.approx(fleet.scheduler.snapshot().counts.queue_times.seconds)
     assert waited > 0

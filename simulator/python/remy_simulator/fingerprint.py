@@ -93,7 +93,7 @@ def protocols_fingerprint() -> str:
             group.transport.name = "tcp"
             group.transport.variant = tcp_variants[number % len(tcp_variants)]
     for number, (transport, variant) in enumerate(transports):
-        if registry.CARRIES_TABLES not in transport.traits:
+        if registry.RUNS_TABLES not in transport.traits:
             continue
         for group in _mixed(request, queues[number % len(queues)]).senders:
             group.transport.name, group.transport.variant = transport.name, variant.name

@@ -16,13 +16,13 @@ from remy_simulator import _native
 from remy_simulator.messages import native_choice
 
 __all__ = [
-    "CARRIES_PROTOCOLS",
-    "CARRIES_TABLES",
     "COUNTS_RECEIVED",
     "IS_ALONE",
     "IS_XCP_ROUTER",
     "MEASURES",
     "NEEDS_XCP_ROUTER",
+    "RUNS_PROTOCOLS",
+    "RUNS_TABLES",
     "SETTING",
     "VARIANT",
     "Entry",
@@ -40,9 +40,9 @@ __all__ = [
 
 NEEDS_XCP_ROUTER: Final = "needs an XCP router"
 IS_ALONE: Final = "is alone on a link without loss"
-CARRIES_TABLES: Final = "carries RemyCCs"
+RUNS_TABLES: Final = "runs RemyCCs"
 IS_XCP_ROUTER: Final = "is an XCP router"
-CARRIES_PROTOCOLS: Final = "carries protocols"
+RUNS_PROTOCOLS: Final = "runs protocols"
 MEASURES: Final = "measures with noise"
 COUNTS_RECEIVED: Final = "throughput of packets received"
 

@@ -23,7 +23,8 @@ const Named* find(std::span<const Named> all, std::string_view name) {
 
 }  // namespace
 
-Chosen::Chosen(std::string_view kind, std::span<const Variant> variants, const Choice& choice)
+ParameterValues::ParameterValues(std::string_view kind, std::span<const Variant> variants,
+                                 const Choice& choice)
     : variant_(choice.variant.empty() ? &variants.front() : find(variants, choice.variant)) {
   const std::string subject = std::string(kind) + " " + choice.name;
   if (variant_ == nullptr) {
@@ -48,7 +49,7 @@ Chosen::Chosen(std::string_view kind, std::span<const Variant> variants, const C
   }
 }
 
-double Chosen::operator[](std::string_view parameter) const {
+double ParameterValues::operator[](std::string_view parameter) const {
   const std::span<const Parameter> parameters(variant_->parameters);
   return values_.at(static_cast<std::size_t>(find(parameters, parameter) - parameters.data()));
 }

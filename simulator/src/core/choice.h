@@ -32,12 +32,12 @@ struct Choice {
 };
 
 // A Choice with its defaults filled in.
-class Chosen {
+class ParameterValues {
  public:
   // The first of `variants` is the default. Throws std::invalid_argument if the choice names an
   // unknown variant or parameter, or a value is out of range; `kind` ("protocol") is the noun in
   // the error message.
-  Chosen(std::string_view kind, std::span<const Variant> variants, const Choice& choice);
+  ParameterValues(std::string_view kind, std::span<const Variant> variants, const Choice& choice);
 
   std::string_view variant() const { return variant_->name; }
   // The value of a parameter, which the variant must have.

@@ -31,18 +31,18 @@ struct CoDelParameters {
 // time is below the target. Square roots are exact; Linux uses a 16-bit approximation.
 class CoDel {
  public:
-  // Returns the next segment to leave `source`, or null. A source has
+  // Returns the next segment to leave `supply`, or null. A supply has
   //     take():      removes and returns its first segment; null if it is empty.
   //     is_short():  returns true if the backlog is at most one packet, too short to drop from.
-  template <class Source>
-  [[gnu::always_inline]] Segment* depart(const CoDelParameters& parameters, Source source,
-                                         double now_ms, DropListener& drops) {
-    Segment* departing = source.take();
-    const bool ok_to_drop = update_first_above_time(parameters, source, departing, now_ms);
+  template <class PacketSupply>
+  [[gnu::always_inline]] Segment* dequeue(const CoDelParameters& parameters, PacketSupply supply,
+                                          double now_ms, DropListener& drops) {
+    Segment* departing = supply.take();
+    const bool ok_to_drop = update_first_above_time(parameters, supply, departing, now_ms);
     if (departing == nullptr || (!is_dropping_ && !ok_to_drop)) [[likely]] {
       return departing;
     }
-    return drop(parameters, source, departing, ok_to_drop, now_ms, drops);
+    return drop(parameters, supply, departing, ok_to_drop, now_ms, drops);
   }
 
   // Leaves the dropping state, as the queue has become inactive.
@@ -51,8 +51,8 @@ class CoDel {
  private:
   static constexpr double kNotAbove = std::numeric_limits<double>::infinity();
 
-  template <class Source>
-  [[gnu::noinline]] Segment* drop(const CoDelParameters& parameters, Source source,
+  template <class PacketSupply>
+  [[gnu::noinline]] Segment* drop(const CoDelParameters& parameters, PacketSupply supply,
                                   Segment* departing, bool ok_to_drop, double now_ms,
                                   DropListener& drops) {
     // RFC 8289, section 5.5: in the dropping state the next drop is at drop_next. A sojourn time
@@ -64,9 +64,9 @@ class CoDel {
           set_drop_next(parameters, drop_next_ms_, count_ + 1);
           break;
         }
-        drops.dropped(*departing, now_ms);
-        departing = source.take();
-        is_dropping_ = update_first_above_time(parameters, source, departing, now_ms);
+        drops.on_drop(*departing, now_ms);
+        departing = supply.take();
+        is_dropping_ = update_first_above_time(parameters, supply, departing, now_ms);
         if (is_dropping_) {
           set_drop_next(parameters, drop_next_ms_, count_ + 1);
         }
@@ -74,10 +74,10 @@ class CoDel {
     } else {
       is_dropping_ = true;
       if (!marks(parameters, *departing)) {
-        // take() does not return null here: ok_to_drop is false for a short source.
-        drops.dropped(*departing, now_ms);
-        departing = source.take();
-        update_first_above_time(parameters, source, departing, now_ms);
+        // take() does not return null here: ok_to_drop is false for a short supply.
+        drops.on_drop(*departing, now_ms);
+        departing = supply.take();
+        update_first_above_time(parameters, supply, departing, now_ms);
       }
       set_drop_next(parameters, now_ms, initial_count(parameters, now_ms));
       last_count_ = count_;
@@ -87,11 +87,11 @@ class CoDel {
 
   // RFC 8289, section 5.6 (dodequeue): updates first_above_time for a segment that was just taken.
   // Returns ok_to_drop: whether the sojourn time has been above the target for an interval.
-  template <class Source>
-  bool update_first_above_time(const CoDelParameters& parameters, const Source& source,
+  template <class PacketSupply>
+  bool update_first_above_time(const CoDelParameters& parameters, const PacketSupply& supply,
                                const Segment* segment, double now_ms) {
     if (segment == nullptr || now_ms - segment->queued_ms < parameters.target_ms ||
-        source.is_short()) {
+        supply.is_short()) {
       first_above_time_ms_ = kNotAbove;
       return false;
     }
@@ -136,8 +136,9 @@ class CoDel {
   bool is_dropping_ = false;
 };
 
-// The CoDel parameters of queue disciplines that use CoDel.
-std::vector<Parameter> codel_parameters(bool has_ecn);
+// The CoDel parameters of queue disciplines that use CoDel, without and with marking of packets.
+std::vector<Parameter> codel_parameters();
+std::vector<Parameter> codel_parameters_with_ecn();
 
 // A single queue managed by CoDel.
 class CoDelQueue final : public Queue {
@@ -148,11 +149,11 @@ class CoDelQueue final : public Queue {
              std::uint32_t largest_bytes)
       : parameters_(parameters), limit_packets_(limit_packets), largest_bytes_(largest_bytes) {}
 
-  void accept(const Segment& segment, double now_ms, DropListener& drops) override;
-  Segment* depart(double now_ms, DropListener& drops) override;
+  void enqueue(const Segment& segment, double now_ms, DropListener& drops) override;
+  Segment* dequeue(double now_ms, DropListener& drops) override;
 
  private:
-  struct Source {
+  struct PacketSupply {
     CoDelQueue& queue;
     Segment* take() {
       if (queue.waiting_.empty()) {

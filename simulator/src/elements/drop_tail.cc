@@ -2,10 +2,10 @@
 
 namespace remy {
 
-void DropTail::accept(const Segment& segment, double now_ms, DropListener& drops) {
+void DropTail::enqueue(const Segment& segment, double now_ms, DropListener& drops) {
   const bool has_room = packets() < limits_.packets && bytes() + segment.bytes <= limits_.bytes;
   if (!has_room && !is_link_idle_) {
-    drops.dropped(segment, now_ms);
+    drops.on_drop(segment, now_ms);
     return;
   }
   Segment& kept = waiting_.push();
@@ -15,7 +15,7 @@ void DropTail::accept(const Segment& segment, double now_ms, DropListener& drops
   count_enqueued(segment);
 }
 
-Segment* DropTail::depart(double, DropListener&) {
+Segment* DropTail::dequeue(double, DropListener&) {
   if (waiting_.empty()) {
     is_link_idle_ = true;
     return nullptr;

@@ -21,8 +21,8 @@ class DropTail final : public Queue {
 
   const DropTailLimits& limits() const { return limits_; }
 
-  void accept(const Segment& segment, double now_ms, DropListener& drops) override;
-  Segment* depart(double now_ms, DropListener& drops) override;
+  void enqueue(const Segment& segment, double now_ms, DropListener& drops) override;
+  Segment* dequeue(double now_ms, DropListener& drops) override;
 
  private:
   DropTailLimits limits_;

@@ -4,12 +4,12 @@
 
 namespace remy {
 
-void FairQueue::accept(const Segment& segment, double now_ms, DropListener& drops) {
+void FairQueue::enqueue(const Segment& segment, double now_ms, DropListener& drops) {
   const std::uint32_t number = bins_.number_of(segment);
   if (packets() >= limit_packets_) {
     const Segment dropped = bins_.pop_back(bins_.with_most_packets());
     count_dequeued(dropped);
-    drops.dropped(dropped, now_ms);
+    drops.on_drop(dropped, now_ms);
   }
   Bins::Bin& bin = bins_[number];
   bins_.push(bin, segment, now_ms);
@@ -20,7 +20,7 @@ void FairQueue::accept(const Segment& segment, double now_ms, DropListener& drop
   }
 }
 
-Segment* FairQueue::depart(double, DropListener&) {
+Segment* FairQueue::dequeue(double, DropListener&) {
   while (!active_.empty()) {
     const std::uint32_t number = active_.front();
     Bins::Bin& bin = bins_[number];
@@ -68,11 +68,12 @@ QueueDiscipline fair_queueing() {
                     {{"quantum_bytes", "bytes per flow and round", 1500, 1, 1e9}}},
                    {"sfq", "McKenney 1990", {}}},
       .is_xcp_router = false,
-      .make = [](const Chosen& chosen, const QueueSetting& setting) -> std::unique_ptr<Queue> {
-        const bool is_drr = chosen.variant() == "drr";
+      .make = [](const ParameterValues& values,
+                 const QueueSetting& setting) -> std::unique_ptr<Queue> {
+        const bool is_drr = values.variant() == "drr";
         return std::make_unique<FairQueue>(
             is_drr ? FairRound::kBytes : FairRound::kPackets,
-            is_drr ? static_cast<std::uint32_t>(chosen["quantum_bytes"]) : 0,
+            is_drr ? static_cast<std::uint32_t>(values["quantum_bytes"]) : 0,
             limit_packets("fair-queueing", setting));
       },
   };

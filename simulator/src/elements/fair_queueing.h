@@ -22,8 +22,8 @@ class FairQueue final : public Queue {
   FairQueue(FairRound round, std::uint32_t quantum_bytes, std::uint64_t limit_packets)
       : round_(round), quantum_bytes_(quantum_bytes), limit_packets_(limit_packets), bins_(kBins) {}
 
-  void accept(const Segment& segment, double now_ms, DropListener& drops) override;
-  Segment* depart(double now_ms, DropListener& drops) override;
+  void enqueue(const Segment& segment, double now_ms, DropListener& drops) override;
+  Segment* dequeue(double now_ms, DropListener& drops) override;
 
  private:
   struct Flow {

@@ -6,7 +6,7 @@
 
 namespace remy {
 
-void FqCoDelQueue::accept(const Segment& segment, double now_ms, DropListener& drops) {
+void FqCoDelQueue::enqueue(const Segment& segment, double now_ms, DropListener& drops) {
   const std::uint32_t number = bins_.number_of(segment);
   Bins::Bin& bin = bins_[number];
   bins_.push(bin, segment, now_ms);
@@ -32,11 +32,11 @@ void FqCoDelQueue::drop_from_largest(double now_ms, DropListener& drops) {
        left_to_drop > 0; --left_to_drop) {
     const Segment& dropped = bins_.pop(largest);
     count_dequeued(dropped);
-    drops.dropped(dropped, now_ms);
+    drops.on_drop(dropped, now_ms);
   }
 }
 
-Segment* FqCoDelQueue::depart(double now_ms, DropListener& drops) {
+Segment* FqCoDelQueue::dequeue(double now_ms, DropListener& drops) {
   for (;;) {
     const bool is_new = !new_flows_.empty();
     Ring<std::uint32_t>& list = is_new ? new_flows_ : old_flows_;
@@ -53,8 +53,8 @@ Segment* FqCoDelQueue::depart(double now_ms, DropListener& drops) {
       old_flows_.push(number);
       continue;
     }
-    Source source{*this, bin};
-    Segment* const departing = bin.codel.depart(parameters_.codel, source, now_ms, drops);
+    PacketSupply supply{*this, bin};
+    Segment* const departing = bin.codel.dequeue(parameters_.codel, supply, now_ms, drops);
     if (departing != nullptr) {
       bin.credit_bytes -= departing->bytes;
       return departing;
@@ -71,7 +71,7 @@ Segment* FqCoDelQueue::depart(double now_ms, DropListener& drops) {
 }
 
 QueueDiscipline fq_codel() {
-  std::vector<Parameter> parameters = codel_parameters(true);
+  std::vector<Parameter> parameters = codel_parameters_with_ecn();
   parameters.push_back({"flows", "number of queues, one per flow", 1024, 1, 65536});
   parameters.push_back({"quantum_bytes", "bytes per flow and round", 1514, 1, 1e9});
   parameters.push_back({"limit_packets",
@@ -84,17 +84,18 @@ QueueDiscipline fq_codel() {
       .title = "FQ-CoDel",
       .variants = {{"rfc8290", "RFC 8290", parameters}},
       .is_xcp_router = false,
-      .make = [](const Chosen& chosen, const QueueSetting& setting) -> std::unique_ptr<Queue> {
+      .make = [](const ParameterValues& values,
+                 const QueueSetting& setting) -> std::unique_ptr<Queue> {
         const FqCoDelParameters parameters{
-            .codel = {.target_ms = chosen["target_ms"],
-                      .interval_ms = chosen["interval_ms"],
+            .codel = {.target_ms = values["target_ms"],
+                      .interval_ms = values["interval_ms"],
                       .reentry = CoDelReentry::kRfc8289,
-                      .uses_ecn = chosen["ecn"] != 0},
-            .flows = static_cast<std::uint32_t>(chosen["flows"]),
-            .quantum_bytes = static_cast<std::uint32_t>(chosen["quantum_bytes"]),
-            .limit_packets = std::min(static_cast<std::uint64_t>(chosen["limit_packets"]),
+                      .uses_ecn = values["ecn"] != 0},
+            .flows = static_cast<std::uint32_t>(values["flows"]),
+            .quantum_bytes = static_cast<std::uint32_t>(values["quantum_bytes"]),
+            .limit_packets = std::min(static_cast<std::uint64_t>(values["limit_packets"]),
                                       limit_packets("fq-codel", setting)),
-            .drop_batch_packets = static_cast<std::uint32_t>(chosen["drop_batch_packets"])};
+            .drop_batch_packets = static_cast<std::uint32_t>(values["drop_batch_packets"])};
         return std::make_unique<FqCoDelQueue>(parameters,
                                               static_cast<std::uint32_t>(setting.packet_bytes));
       },

@@ -23,8 +23,8 @@ class FqCoDelQueue final : public Queue {
   FqCoDelQueue(const FqCoDelParameters& parameters, std::uint32_t largest_bytes)
       : parameters_(parameters), largest_bytes_(largest_bytes), bins_(parameters.flows) {}
 
-  void accept(const Segment& segment, double now_ms, DropListener& drops) override;
-  Segment* depart(double now_ms, DropListener& drops) override;
+  void enqueue(const Segment& segment, double now_ms, DropListener& drops) override;
+  Segment* dequeue(double now_ms, DropListener& drops) override;
 
  private:
   struct Flow {
@@ -33,7 +33,7 @@ class FqCoDelQueue final : public Queue {
     bool is_active = false;  // on the list of new or old flows
   };
   using Bins = FlowBins<Flow>;
-  struct Source {
+  struct PacketSupply {
     FqCoDelQueue& queue;
     Bins::Bin& bin;
     Segment* take() {

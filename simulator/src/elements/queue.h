@@ -10,7 +10,7 @@ namespace remy {
 // Is notified of every segment that a queue drops, from its head or its tail.
 class DropListener {
  public:
-  virtual void dropped(const Segment& segment, double now_ms) = 0;
+  virtual void on_drop(const Segment& segment, double now_ms) = 0;
 
  protected:
   ~DropListener() = default;
@@ -25,10 +25,10 @@ class Queue {
   virtual ~Queue() = default;
 
   // A segment arrives. The queue keeps it, drops it, or drops another one for it.
-  virtual void accept(const Segment& segment, double now_ms, DropListener& drops) = 0;
+  virtual void enqueue(const Segment& segment, double now_ms, DropListener& drops) = 0;
   // Removes and returns the segment that the link transmits next; null if the queue is empty. The
   // segment stays valid until the next call of the queue.
-  virtual Segment* depart(double now_ms, DropListener& drops) = 0;
+  virtual Segment* dequeue(double now_ms, DropListener& drops) = 0;
   // When the queue's own timer expires, and its handler.
   double next_ms() const { return next_ms_; }
   virtual void tick(double) {}

@@ -34,10 +34,11 @@ QueueDiscipline drop_tail() {
                        .source = "",
                        .parameters = {{"limit_bytes", "bytes that may wait", 150'000, 0, 1e12}},
                    }},
-      .make = [](const Chosen& chosen, const QueueSetting& setting) -> std::unique_ptr<Queue> {
+      .make = [](const ParameterValues& values,
+                 const QueueSetting& setting) -> std::unique_ptr<Queue> {
         DropTailLimits limits;
-        if (chosen.variant() == "bytes") {
-          limits.bytes = static_cast<std::uint64_t>(chosen["limit_bytes"]);
+        if (values.variant() == "bytes") {
+          limits.bytes = static_cast<std::uint64_t>(values["limit_bytes"]);
         }
         if (setting.buffer_packets) {
           limits.packets = *setting.buffer_packets;

@@ -26,7 +26,8 @@ struct QueueDiscipline {
   std::string_view title;
   std::vector<Variant> variants;  // the default first
   bool is_xcp_router = false;
-  std::unique_ptr<Queue> (*make)(const Chosen& chosen, const QueueSetting& setting) = nullptr;
+  std::unique_ptr<Queue> (*make)(const ParameterValues& values,
+                                 const QueueSetting& setting) = nullptr;
 };
 
 // Returns the limit of waiting packets. Throws std::invalid_argument if the buffer is 0, which only

@@ -65,12 +65,12 @@ bool RedQueue::should_mark() {
   return false;
 }
 
-void RedQueue::accept(const Segment& segment, double now_ms, DropListener& drops) {
+void RedQueue::enqueue(const Segment& segment, double now_ms, DropListener& drops) {
   update_average(now_ms);
   const bool is_chosen = should_mark();
   const bool is_marked = is_chosen && parameters_.uses_ecn && segment.is_ecn_capable;
   if (packets() >= limit_packets_ || (is_chosen && !is_marked)) {
-    drops.dropped(segment, now_ms);
+    drops.on_drop(segment, now_ms);
     return;
   }
   Segment& kept = waiting_.push();
@@ -81,7 +81,7 @@ void RedQueue::accept(const Segment& segment, double now_ms, DropListener& drops
   count_enqueued(segment);
 }
 
-Segment* RedQueue::depart(double now_ms, DropListener&) {
+Segment* RedQueue::dequeue(double now_ms, DropListener&) {
   if (waiting_.empty()) {
     is_link_idle_ = true;
     idle_since_ms_ = now_ms;
@@ -111,13 +111,14 @@ QueueDiscipline red() {
                    {"gentle", "Floyd 2000, Recommendation on using the gentle variant of RED",
                     parameters}},
       .is_xcp_router = false,
-      .make = [](const Chosen& chosen, const QueueSetting& setting) -> std::unique_ptr<Queue> {
-        const RedParameters parameters{.minimum_packets = chosen["minimum_packets"],
-                                       .maximum_packets = chosen["maximum_packets"],
-                                       .maximum_probability = chosen["maximum_probability"],
-                                       .weight = chosen["weight"],
-                                       .is_gentle = chosen.variant() == "gentle",
-                                       .uses_ecn = chosen["ecn"] != 0};
+      .make = [](const ParameterValues& values,
+                 const QueueSetting& setting) -> std::unique_ptr<Queue> {
+        const RedParameters parameters{.minimum_packets = values["minimum_packets"],
+                                       .maximum_packets = values["maximum_packets"],
+                                       .maximum_probability = values["maximum_probability"],
+                                       .weight = values["weight"],
+                                       .is_gentle = values.variant() == "gentle",
+                                       .uses_ecn = values["ecn"] != 0};
         if (parameters.minimum_packets > parameters.maximum_packets) {
           refuse("queue red: minimum_packets must be at most maximum_packets");
         }
@@ -136,10 +137,11 @@ QueueDiscipline threshold_marking() {
                     {{"threshold_packets", "waiting packets from which on an arrival is marked", 65,
                       0, 1e9}}}},
       .is_xcp_router = false,
-      .make = [](const Chosen& chosen, const QueueSetting& setting) -> std::unique_ptr<Queue> {
+      .make = [](const ParameterValues& values,
+                 const QueueSetting& setting) -> std::unique_ptr<Queue> {
         return std::make_unique<RedQueue>(
-            RedParameters{.minimum_packets = chosen["threshold_packets"],
-                          .maximum_packets = chosen["threshold_packets"],
+            RedParameters{.minimum_packets = values["threshold_packets"],
+                          .maximum_packets = values["threshold_packets"],
                           .maximum_probability = 1,
                           .weight = 1},
             limit_packets("threshold-marking", setting), 1 / setting.rate_packets_per_ms,

@@ -36,8 +36,8 @@ class RedQueue final : public Queue {
         service_ms_(service_ms),
         key_(key) {}
 
-  void accept(const Segment& segment, double now_ms, DropListener& drops) override;
-  Segment* depart(double now_ms, DropListener& drops) override;
+  void enqueue(const Segment& segment, double now_ms, DropListener& drops) override;
+  Segment* dequeue(double now_ms, DropListener& drops) override;
 
   double average_packets() const { return average_packets_; }
 

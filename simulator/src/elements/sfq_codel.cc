@@ -4,14 +4,14 @@
 
 namespace remy {
 
-void SfqCoDelQueue::accept(const Segment& segment, double now_ms, DropListener& drops) {
+void SfqCoDelQueue::enqueue(const Segment& segment, double now_ms, DropListener& drops) {
   const std::uint32_t number = bins_.number_of(segment);
   // The limit is common to all bins: the longest one makes room, whichever flow the arrival belongs
   // to.
   if (packets() >= limit_packets_) {
     const Segment dropped = bins_.pop_back(bins_.with_most_packets());
     count_dequeued(dropped);
-    drops.dropped(dropped, now_ms);
+    drops.on_drop(dropped, now_ms);
   }
   Bins::Bin& bin = bins_[number];
   bins_.push(bin, segment, now_ms);
@@ -23,7 +23,7 @@ void SfqCoDelQueue::accept(const Segment& segment, double now_ms, DropListener& 
   }
 }
 
-Segment* SfqCoDelQueue::depart(double now_ms, DropListener& drops) {
+Segment* SfqCoDelQueue::dequeue(double now_ms, DropListener& drops) {
   for (;;) {
     Ring<std::uint32_t>& list = new_bins_.empty() ? old_bins_ : new_bins_;
     if (list.empty()) {
@@ -40,8 +40,8 @@ Segment* SfqCoDelQueue::depart(double now_ms, DropListener& drops) {
     }
     // One packet per turn.
     old_bins_.push(number);
-    Source source{*this, bin};
-    return bin.codel.depart(parameters_, source, now_ms, drops);
+    PacketSupply supply{*this, bin};
+    return bin.codel.dequeue(parameters_, supply, now_ms, drops);
   }
 }
 
@@ -49,11 +49,12 @@ QueueDiscipline sfq_codel() {
   return {
       .name = "sfq-codel",
       .title = "sfqCoDel",
-      .variants = {{"ns2", "Nichols 2013, sfqcodel.cc of ns-2", codel_parameters(false)}},
+      .variants = {{"ns2", "Nichols 2013, sfqcodel.cc of ns-2", codel_parameters()}},
       .is_xcp_router = false,
-      .make = [](const Chosen& chosen, const QueueSetting& setting) -> std::unique_ptr<Queue> {
-        return std::make_unique<SfqCoDelQueue>(CoDelParameters{.target_ms = chosen["target_ms"],
-                                                               .interval_ms = chosen["interval_ms"],
+      .make = [](const ParameterValues& values,
+                 const QueueSetting& setting) -> std::unique_ptr<Queue> {
+        return std::make_unique<SfqCoDelQueue>(CoDelParameters{.target_ms = values["target_ms"],
+                                                               .interval_ms = values["interval_ms"],
                                                                .reentry = CoDelReentry::kNs2,
                                                                .uses_ecn = false},
                                                limit_packets("sfq-codel", setting),

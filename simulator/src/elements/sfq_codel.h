@@ -22,8 +22,8 @@ class SfqCoDelQueue final : public Queue {
         largest_bytes_(largest_bytes),
         bins_(kBins) {}
 
-  void accept(const Segment& segment, double now_ms, DropListener& drops) override;
-  Segment* depart(double now_ms, DropListener& drops) override;
+  void enqueue(const Segment& segment, double now_ms, DropListener& drops) override;
+  Segment* dequeue(double now_ms, DropListener& drops) override;
 
  private:
   struct Flow {
@@ -31,7 +31,7 @@ class SfqCoDelQueue final : public Queue {
     bool is_scheduled = false;
   };
   using Bins = FlowBins<Flow>;
-  struct Source {
+  struct PacketSupply {
     SfqCoDelQueue& queue;
     Bins::Bin& bin;
     Segment* take() {

@@ -15,7 +15,7 @@ XcpRouter::XcpRouter(const XcpParameters& parameters, std::uint64_t limit_packet
       packet_bytes_(packet_bytes),
       mean_rtt_ms_(parameters.initial_interval_ms) {}
 
-void XcpRouter::accept(const Segment& segment, double now_ms, DropListener& drops) {
+void XcpRouter::enqueue(const Segment& segment, double now_ms, DropListener& drops) {
   if (control_end_ms_ == kNever) {
     start_timers(now_ms);
   }
@@ -28,7 +28,7 @@ void XcpRouter::accept(const Segment& segment, double now_ms, DropListener& drop
     sum_rtt_square_by_cwnd_ += std::min(header.rtt_ms, kMaxIntervalMs) * rtt_by_cwnd;
   }
   if (packets() >= limit_packets_) {
-    drops.dropped(segment, now_ms);
+    drops.on_drop(segment, now_ms);
     return;
   }
   Segment& kept = waiting_.push();
@@ -37,7 +37,7 @@ void XcpRouter::accept(const Segment& segment, double now_ms, DropListener& drop
   count_enqueued(segment);
 }
 
-Segment* XcpRouter::depart(double, DropListener&) {
+Segment* XcpRouter::dequeue(double, DropListener&) {
   if (waiting_.empty()) {
     return nullptr;
   }
@@ -155,12 +155,13 @@ QueueDiscipline xcp_router() {
                      {"initial_interval_ms", "control interval before an RTT is known",
                       defaults.initial_interval_ms, 1, 1000}}}},
       .is_xcp_router = true,
-      .make = [](const Chosen& chosen, const QueueSetting& setting) -> std::unique_ptr<Queue> {
+      .make = [](const ParameterValues& values,
+                 const QueueSetting& setting) -> std::unique_ptr<Queue> {
         return std::make_unique<XcpRouter>(
-            XcpParameters{.alpha = chosen["alpha"],
-                          .beta = chosen["beta"],
-                          .gamma = chosen["gamma"],
-                          .initial_interval_ms = chosen["initial_interval_ms"]},
+            XcpParameters{.alpha = values["alpha"],
+                          .beta = values["beta"],
+                          .gamma = values["gamma"],
+                          .initial_interval_ms = values["initial_interval_ms"]},
             limit_packets("xcp", setting), setting.rate_packets_per_ms, setting.packet_bytes);
       },
   };

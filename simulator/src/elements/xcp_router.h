@@ -28,8 +28,8 @@ class XcpRouter final : public Queue {
   XcpRouter(const XcpParameters& parameters, std::uint64_t limit_packets,
             double rate_packets_per_ms, double packet_bytes);
 
-  void accept(const Segment& segment, double now_ms, DropListener& drops) override;
-  Segment* depart(double now_ms, DropListener& drops) override;
+  void enqueue(const Segment& segment, double now_ms, DropListener& drops) override;
+  Segment* dequeue(double now_ms, DropListener& drops) override;
   void tick(double now_ms) override;
 
  private:

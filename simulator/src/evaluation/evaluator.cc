@@ -36,8 +36,8 @@ std::vector<SenderResults> run(std::span<const CompiledTable> tables, const Comp
       [&](const SenderGroup& group) { return tables[group.table].rules() == Rules::kAbsolute; });
   const auto run_with = has_extended_signals(tables, specimen)
                             ? run_rules<SignalController, Observer>
-                        : is_absolute ? run_rules<RemyController<false>, Observer>
-                                      : run_rules<RemyController<true>, Observer>;
+                        : is_absolute ? run_rules<AbsoluteController, Observer>
+                                      : run_rules<BasicController, Observer>;
   return run_with(tables, table, specimen, duration_ms, seed, observer, interruption);
 }
 
@@ -47,8 +47,7 @@ class NetworkObserver final : public RuleObserver {
  public:
   explicit NetworkObserver(Observer& observer) : observer_(observer) {}
 
-  void used(std::uint32_t sender, const RemyController<true>& controller,
-            std::uint32_t rule) override {
+  void used(std::uint32_t sender, const BasicController& controller, std::uint32_t rule) override {
     observer_.used(sender, controller, rule);
   }
 

@@ -2,8 +2,8 @@
 
 namespace remy {
 
-REMY_INSTANTIATE_RUN_RULES(RemyController<false>, NoObserver);
-REMY_INSTANTIATE_RUN_RULES(RemyController<false>, UseCounter);
-REMY_INSTANTIATE_RUN_RULES(RemyController<false>, MemoryRecorder);
+REMY_INSTANTIATE_RUN_RULES(AbsoluteController, NoObserver);
+REMY_INSTANTIATE_RUN_RULES(AbsoluteController, UseCounter);
+REMY_INSTANTIATE_RUN_RULES(AbsoluteController, MemoryRecorder);
 
 }  // namespace remy

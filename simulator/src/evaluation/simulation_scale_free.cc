@@ -2,8 +2,8 @@
 
 namespace remy {
 
-REMY_INSTANTIATE_RUN_RULES(RemyController<true>, NoObserver);
-REMY_INSTANTIATE_RUN_RULES(RemyController<true>, UseCounter);
-REMY_INSTANTIATE_RUN_RULES(RemyController<true>, MemoryRecorder);
+REMY_INSTANTIATE_RUN_RULES(BasicController, NoObserver);
+REMY_INSTANTIATE_RUN_RULES(BasicController, UseCounter);
+REMY_INSTANTIATE_RUN_RULES(BasicController, MemoryRecorder);
 
 }  // namespace remy

@@ -53,8 +53,8 @@ std::optional<double> marking_threshold_packets(const Specimen& specimen) {
       ack_bytes > 0) {
     return {};
   }
-  return Chosen("queue", find_queue_discipline(kMarkingQueue).variants,
-                *queue)["threshold_packets"];
+  return ParameterValues("queue", find_queue_discipline(kMarkingQueue).variants,
+                         *queue)["threshold_packets"];
 }
 
 Choice transport_of(const SenderGroup& group) {

@@ -38,9 +38,9 @@ void validate_route(const std::vector<std::uint32_t>& links, std::size_t count,
 void validate_kind(const SenderDescription& sender, const NetworkDescription& network,
                    std::size_t tables, const std::string& field) {
   const Transport& transport = find_transport(sender.transport.name);
-  Chosen("transport", transport.variants, sender.transport);
+  ParameterValues("transport", transport.variants, sender.transport);
   const std::string carried = sender.table ? "RemyCC" : "protocol";
-  if (!(sender.table ? transport.carries_tables : transport.carries_controllers)) {
+  if (!(sender.table ? transport.runs_tables : transport.runs_controllers)) {
     refuse(field + " is a " + carried + " but the transport \"" + sender.transport.name +
            "\" carries none");
   }
@@ -56,7 +56,7 @@ void validate_kind(const SenderDescription& sender, const NetworkDescription& ne
     return;
   }
   const Protocol& protocol = find_protocol(sender.protocol.name);
-  Chosen("protocol", protocol.variants, sender.protocol);
+  ParameterValues("protocol", protocol.variants, sender.protocol);
   if (!protocol.needs.needs_xcp_router) {
     return;
   }

@@ -103,7 +103,7 @@ void validate(const LinkDescription& link, const std::string& field) {
   require(is_not_negative(link.delay_ms), field + ".delay_ms", link.delay_ms, kNotNegative);
   require(link.loss_probability >= 0 && link.loss_probability < 1, field + ".loss_probability",
           link.loss_probability, "at least 0 and below 1");
-  Chosen("queue", find_queue_discipline(link.queue.name).variants, link.queue);
+  ParameterValues("queue", find_queue_discipline(link.queue.name).variants, link.queue);
   if (link.gilbert_elliott) {
     validate(*link.gilbert_elliott, field + ".gilbert_elliott");
   }

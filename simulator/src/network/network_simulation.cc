@@ -95,7 +95,7 @@ inline double NetworkSimulation::transmission_ms(const Link& link, const Segment
   if (hop.link->fifo->make_room()) {
     arrive_at_link(hop, segment, now_ms);
   } else {
-    dropped(segment, now_ms);
+    on_drop(segment, now_ms);
   }
 }
 
@@ -103,7 +103,7 @@ inline double NetworkSimulation::transmission_ms(const Link& link, const Segment
 // arrival behind the link are known at once.
 [[gnu::always_inline]] inline void NetworkSimulation::start_transmission(Link& link,
                                                                          double now_ms) {
-  Segment* const segment = link.queue->depart(now_ms, *this);
+  Segment* const segment = link.queue->dequeue(now_ms, *this);
   link.is_busy = segment != nullptr;
   if (segment == nullptr) {
     events_.set_departure(link.index, kNever);
@@ -314,13 +314,13 @@ void NetworkSimulation::send(const Segment& segment, double now_ms) {
   sender.route.draw_loss(std::uint64_t{sender.flow.word()} << 32 | number, segment);
   // Windows are at most 1e6 packets, so that more packets only waste memory.
   if (packets_in_network_ > PacketRing::kMaximumPackets) {
-    dropped(segment, now_ms);
+    on_drop(segment, now_ms);
   } else {
     arrive_at_link(*sender.route.hops, segment, now_ms);
   }
 }
 
-void NetworkSimulation::dropped(const Segment& segment, double) {
+void NetworkSimulation::on_drop(const Segment& segment, double) {
   const Route& route = route_of(topology_.senders()[segment.sender], segment);
   ++route.hops[segment.hop].link->results.dropped;
   losses_.push_back(segment);
@@ -334,7 +334,7 @@ void NetworkSimulation::dropped(const Segment& segment, double) {
     arrive_at_time_varying(hop, segment, now_ms);
     return;
   }
-  link.queue->accept(segment, now_ms, *this);
+  link.queue->enqueue(segment, now_ms, *this);
   if (!link.is_busy) {
     start_idle_link(link, now_ms);
   }
@@ -352,7 +352,7 @@ void NetworkSimulation::dropped(const Segment& segment, double) {
     if (const auto departure_ms = varying.fifo->accept(now_ms, *varying.driver, arriving.bytes)) {
       propagate(link, *hop.line, arriving, *departure_ms);
     } else {
-      dropped(arriving, now_ms);
+      on_drop(arriving, now_ms);
     }
     return;
   }
@@ -364,18 +364,18 @@ void NetworkSimulation::dropped(const Segment& segment, double) {
   }
   segment.is_delayed = false;
   if (varying.policer && !varying.policer->admits(now_ms, segment.bytes)) {
-    dropped(segment, now_ms);
+    on_drop(segment, now_ms);
     return;
   }
   if (varying.fifo) {
     if (const auto departure_ms = varying.fifo->accept(now_ms, *varying.driver, segment.bytes)) {
       propagate_time_varying(link, segment, *departure_ms);
     } else {
-      dropped(segment, now_ms);
+      on_drop(segment, now_ms);
     }
     return;
   }
-  link.queue->accept(segment, now_ms, *this);
+  link.queue->enqueue(segment, now_ms, *this);
   if (!link.is_busy) {
     if (const double start_ms = varying.driver->next_start_ms(now_ms); start_ms > now_ms) {
       link.is_busy = true;
@@ -583,8 +583,8 @@ void NetworkSimulation::change_link(std::uint32_t index, const LinkDescription& 
   link.service_ms = 1 / description.rate_packets_per_ms;
   const std::unique_ptr<Queue> before =
       std::exchange(link.queue, topology_.make_queue(index, description));
-  while (const Segment* const waiting = before->depart(now_ms(), *this)) {
-    link.queue->accept(*waiting, now_ms(), *this);
+  while (const Segment* const waiting = before->dequeue(now_ms(), *this)) {
+    link.queue->enqueue(*waiting, now_ms(), *this);
   }
   events_.set_queue(index, link.queue->next_ms());
   for (DelayLine* const line : topology_.delay_lines()) {

@@ -56,7 +56,7 @@ class NetworkSimulation final : private PacketSink, private DropListener {
   // Packets on their way.
   void send(const Segment& segment, double now_ms) override;
   void send_lossy(const Segment& segment, double now_ms);
-  void dropped(const Segment& segment, double now_ms) override;
+  void on_drop(const Segment& segment, double now_ms) override;
   void arrive_at_link(const Hop& hop, const Segment& segment, double now_ms);
   void arrive_at_full_fifo(const Hop& hop, const Segment& segment, double now_ms);
   void arrive_at_queue(const Hop& hop, const Segment& segment, double now_ms);

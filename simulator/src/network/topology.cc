@@ -103,7 +103,7 @@ std::unique_ptr<Queue> Topology::make_queue(std::uint32_t link,
                                             const LinkDescription& description) const {
   const QueueDiscipline& discipline = find_queue_discipline(description.queue.name);
   return discipline.make(
-      Chosen("queue", discipline.variants, description.queue),
+      ParameterValues("queue", discipline.variants, description.queue),
       {description.buffer_packets, mean_rate_packets_per_ms(description, description_.packet_bytes),
        description_.packet_bytes,
        derive_key(key_, {static_cast<std::uint64_t>(Purpose::kQueue), link})});
@@ -137,7 +137,7 @@ std::unique_ptr<Endpoint> Topology::make_endpoint(const SenderDescription& descr
   setting.measurement = description_.measurement;
   setting.measurement.rtt_offset_ms = description.rtt_offset_ms;
   setting.jitter_key = derive_key(key_, static_cast<std::uint64_t>(Purpose::kJitter));
-  setting.offset_key = derive_key(key_, static_cast<std::uint64_t>(Purpose::kRttOffset));
+  setting.rtt_offset_key = derive_key(key_, static_cast<std::uint64_t>(Purpose::kRttOffset));
   if (description.table) {
     setting.table = &tables[*description.table];
     setting.observer = observer;
@@ -148,11 +148,11 @@ std::unique_ptr<Endpoint> Topology::make_endpoint(const SenderDescription& descr
     setting.samples_rates = protocol.needs.needs_rate_samples;
     setting.retransmits = protocol.needs.retransmits;
     setting.controller =
-        protocol.make(Chosen("protocol", protocol.variants, description.protocol),
+        protocol.make(ParameterValues("protocol", protocol.variants, description.protocol),
                       derive_key(key_, {static_cast<std::uint64_t>(Purpose::kController), index}));
   }
   const Transport& transport = find_transport(description.transport.name);
-  return transport.make(Chosen("transport", transport.variants, description.transport),
+  return transport.make(ParameterValues("transport", transport.variants, description.transport),
                         std::move(setting));
 }
 

@@ -63,9 +63,10 @@ Protocol aimd() {
                          {"initial_window_packets", "window at the start", 10, 1, 1000}},
       }},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
-        return std::make_unique<Aimd>(chosen["increase_packets"], chosen["decrease_factor"],
-                                      chosen["initial_window_packets"]);
+      .make = [](const ParameterValues& values,
+                 std::uint64_t) -> std::unique_ptr<CongestionController> {
+        return std::make_unique<Aimd>(values["increase_packets"], values["decrease_factor"],
+                                      values["initial_window_packets"]);
       },
   };
 }

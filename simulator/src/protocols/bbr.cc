@@ -11,8 +11,8 @@ Protocol bbr() {
       .variants = {bbr_v1_variant(), bbr_v3_variant()},
       .needs = {.needs_rate_samples = true},
       .make =
-          [](const Chosen& chosen, std::uint64_t key) {
-            return chosen.variant() == "v1" ? make_bbr_v1(chosen, key) : make_bbr_v3(chosen, key);
+          [](const ParameterValues& values, std::uint64_t key) {
+            return values.variant() == "v1" ? make_bbr_v1(values, key) : make_bbr_v3(values, key);
           },
   };
 }

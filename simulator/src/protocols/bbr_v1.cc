@@ -17,14 +17,14 @@ namespace {
 // the draft's.
 class BbrV1 final : public CongestionController {
  public:
-  BbrV1(const Chosen& chosen, std::uint64_t key)
+  BbrV1(const ParameterValues& values, std::uint64_t key)
       : key_(key),
-        initial_cwnd_(chosen["initial_window_packets"]),
-        bw_filter_rounds_(chosen["bandwidth_window_rounds"]),
-        min_rtt_filter_ms_(chosen["min_rtt_window_ms"]),
-        probe_rtt_duration_ms_(chosen["probe_rtt_ms"]),
-        probe_bw_cwnd_gain_(chosen["window_gain"]),
-        detects_policers_(chosen["detects_policers"] != 0) {}
+        initial_cwnd_(values["initial_window_packets"]),
+        bw_filter_rounds_(values["bandwidth_window_rounds"]),
+        min_rtt_filter_ms_(values["min_rtt_window_ms"]),
+        probe_rtt_duration_ms_(values["probe_rtt_ms"]),
+        probe_bw_cwnd_gain_(values["window_gain"]),
+        detects_policers_(values["detects_policers"] != 0) {}
 
   void start(double now_ms) override {
     max_bw_filter_.clear();
@@ -557,8 +557,9 @@ Variant bbr_v1_variant() {
   };
 }
 
-std::unique_ptr<CongestionController> make_bbr_v1(const Chosen& chosen, std::uint64_t key) {
-  return std::make_unique<BbrV1>(chosen, key);
+std::unique_ptr<CongestionController> make_bbr_v1(const ParameterValues& values,
+                                                  std::uint64_t key) {
+  return std::make_unique<BbrV1>(values, key);
 }
 
 }  // namespace remy

@@ -15,17 +15,17 @@ namespace {
 // them.
 class BbrV3 final : public CongestionController {
  public:
-  BbrV3(const Chosen& chosen, std::uint64_t key)
+  BbrV3(const ParameterValues& values, std::uint64_t key)
       : key_(key),
-        initial_cwnd_(chosen["initial_window_packets"]),
-        drain_pacing_gain_(chosen["drain_pacing_gain"]),
-        loss_thresh_(chosen["loss_threshold"]),
-        beta_(chosen["beta"]),
-        headroom_(chosen["headroom"]),
-        min_rtt_filter_ms_(chosen["min_rtt_window_ms"]),
-        probe_rtt_interval_ms_(chosen["probe_rtt_interval_ms"]),
-        probe_rtt_duration_ms_(chosen["probe_rtt_ms"]),
-        probe_rtt_cwnd_gain_(chosen["probe_rtt_window_gain"]) {}
+        initial_cwnd_(values["initial_window_packets"]),
+        drain_pacing_gain_(values["drain_pacing_gain"]),
+        loss_thresh_(values["loss_threshold"]),
+        beta_(values["beta"]),
+        headroom_(values["headroom"]),
+        min_rtt_filter_ms_(values["min_rtt_window_ms"]),
+        probe_rtt_interval_ms_(values["probe_rtt_interval_ms"]),
+        probe_rtt_duration_ms_(values["probe_rtt_ms"]),
+        probe_rtt_cwnd_gain_(values["probe_rtt_window_gain"]) {}
 
   // 5.2.1: BBROnInit.
   void start(double now_ms) override {
@@ -746,8 +746,9 @@ Variant bbr_v3_variant() {
   };
 }
 
-std::unique_ptr<CongestionController> make_bbr_v3(const Chosen& chosen, std::uint64_t key) {
-  return std::make_unique<BbrV3>(chosen, key);
+std::unique_ptr<CongestionController> make_bbr_v3(const ParameterValues& values,
+                                                  std::uint64_t key) {
+  return std::make_unique<BbrV3>(values, key);
 }
 
 }  // namespace remy

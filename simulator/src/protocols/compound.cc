@@ -225,17 +225,18 @@ Protocol compound() {
                .parameters = {initial_window_packets(2)},
            }},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
-        if (chosen.variant() == "linux") {
-          return std::make_unique<LinuxCompound>(chosen["initial_window_packets"]);
+      .make = [](const ParameterValues& values,
+                 std::uint64_t) -> std::unique_ptr<CongestionController> {
+        if (values.variant() == "linux") {
+          return std::make_unique<LinuxCompound>(values["initial_window_packets"]);
         }
         return std::make_unique<PaperCompound>(
-            PaperCompound::Settings{.initial_window_packets = chosen["initial_window_packets"],
-                                    .alpha = chosen["alpha"],
-                                    .beta = chosen["beta"],
-                                    .k = chosen["k"],
-                                    .gamma_packets = chosen["gamma_packets"],
-                                    .zeta = chosen["zeta"]});
+            PaperCompound::Settings{.initial_window_packets = values["initial_window_packets"],
+                                    .alpha = values["alpha"],
+                                    .beta = values["beta"],
+                                    .k = values["k"],
+                                    .gamma_packets = values["gamma_packets"],
+                                    .zeta = values["zeta"]});
       },
   };
 }

@@ -33,8 +33,9 @@ Protocol constant_rate() {
           .parameters = {{"rate_packets_per_ms", "sending rate in packets per ms", 1, 1e-3, 1e4}},
       }},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
-        return std::make_unique<ConstantRate>(chosen["rate_packets_per_ms"]);
+      .make = [](const ParameterValues& values,
+                 std::uint64_t) -> std::unique_ptr<CongestionController> {
+        return std::make_unique<ConstantRate>(values["rate_packets_per_ms"]);
       },
   };
 }

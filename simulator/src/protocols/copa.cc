@@ -12,10 +12,10 @@ namespace {
 // paper's.
 class Copa final : public CongestionController {
  public:
-  Copa(const Chosen& chosen, bool switches_modes)
-      : default_delta_(chosen["delta"]),
-        initial_window_(chosen["initial_window_packets"]),
-        min_rtt_window_ms_(chosen["min_rtt_window_ms"]),
+  Copa(const ParameterValues& values, bool switches_modes)
+      : default_delta_(values["delta"]),
+        initial_window_(values["initial_window_packets"]),
+        min_rtt_window_ms_(values["min_rtt_window_ms"]),
         switches_modes_(switches_modes) {}
 
   void start(double now_ms) override {
@@ -174,8 +174,9 @@ Protocol copa() {
                .parameters = parameters},
           },
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
-        return std::make_unique<Copa>(chosen, chosen.variant() == "paper");
+      .make = [](const ParameterValues& values,
+                 std::uint64_t) -> std::unique_ptr<CongestionController> {
+        return std::make_unique<Copa>(values, values.variant() == "paper");
       },
   };
 }

@@ -628,16 +628,17 @@ Protocol cubic() {
                                1}},
            }},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
-        const double initial_window = chosen["initial_window_packets"];
-        if (chosen.variant() == "rfc9438") {
-          return std::make_unique<Rfc9438Cubic>(initial_window, chosen["c"], chosen["beta"],
-                                                chosen["fast_convergence"] > 0);
+      .make = [](const ParameterValues& values,
+                 std::uint64_t) -> std::unique_ptr<CongestionController> {
+        const double initial_window = values["initial_window_packets"];
+        if (values.variant() == "rfc9438") {
+          return std::make_unique<Rfc9438Cubic>(initial_window, values["c"], values["beta"],
+                                                values["fast_convergence"] > 0);
         }
-        if (chosen.variant() == "linux-2.6.22") {
+        if (values.variant() == "linux-2.6.22") {
           return std::make_unique<Linux2622Cubic>(initial_window);
         }
-        return std::make_unique<LinuxCubic>(initial_window, chosen["hystart"] > 0);
+        return std::make_unique<LinuxCubic>(initial_window, values["hystart"] > 0);
       },
   };
 }

@@ -72,8 +72,9 @@ Protocol dctcp() {
                           1.0 / 16, 0.001, 1}},
       }},
       .needs = {.is_ecn_capable = true},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
-        return std::make_unique<Dctcp>(chosen["initial_window_packets"], chosen["gain"]);
+      .make = [](const ParameterValues& values,
+                 std::uint64_t) -> std::unique_ptr<CongestionController> {
+        return std::make_unique<Dctcp>(values["initial_window_packets"], values["gain"]);
       },
   };
 }

@@ -59,9 +59,10 @@ Protocol hybla() {
                           25, 1, 1000}},
       }},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
-        return std::make_unique<Hybla>(chosen["initial_window_packets"],
-                                       chosen["reference_rtt_ms"]);
+      .make = [](const ParameterValues& values,
+                 std::uint64_t) -> std::unique_ptr<CongestionController> {
+        return std::make_unique<Hybla>(values["initial_window_packets"],
+                                       values["reference_rtt_ms"]);
       },
   };
 }

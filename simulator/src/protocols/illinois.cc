@@ -123,8 +123,9 @@ Protocol illinois() {
           .parameters = {initial_window_packets(10)},
       }},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
-        return std::make_unique<Illinois>(chosen["initial_window_packets"]);
+      .make = [](const ParameterValues& values,
+                 std::uint64_t) -> std::unique_ptr<CongestionController> {
+        return std::make_unique<Illinois>(values["initial_window_packets"]);
       },
   };
 }

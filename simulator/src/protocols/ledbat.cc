@@ -108,9 +108,10 @@ Protocol ledbat() {
                          {"gain", "growth in packets per RTT without a queue", 1, 0.01, 1}},
       }},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
-        return std::make_unique<Ledbat>(chosen["initial_window_packets"], chosen["target_ms"],
-                                        chosen["gain"]);
+      .make = [](const ParameterValues& values,
+                 std::uint64_t) -> std::unique_ptr<CongestionController> {
+        return std::make_unique<Ledbat>(values["initial_window_packets"], values["target_ms"],
+                                        values["gain"]);
       },
   };
 }

@@ -156,12 +156,13 @@ Protocol newreno() {
                    {"ns-2", "ns-2.35, Agent/TCP/Newreno", {initial_window(2)}},
                    {"paced", "Aggarwal, Savage and Anderson 2000", {initial_window(10)}}},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
-        const double initial_window = chosen["initial_window_packets"];
-        if (chosen.variant() == "ns-2") {
+      .make = [](const ParameterValues& values,
+                 std::uint64_t) -> std::unique_ptr<CongestionController> {
+        const double initial_window = values["initial_window_packets"];
+        if (values.variant() == "ns-2") {
           return std::make_unique<Ns2NewReno>(initial_window);
         }
-        return std::make_unique<NewReno>(initial_window, chosen.variant() == "paced");
+        return std::make_unique<NewReno>(initial_window, values.variant() == "paced");
       },
   };
 }

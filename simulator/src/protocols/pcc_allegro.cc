@@ -17,13 +17,13 @@ enum class Utility { kSafe, kLatency, kLossResilient };
 // rate moves in this direction in growing steps until utility falls.
 class PccAllegro final : public Pcc {
  public:
-  PccAllegro(const Chosen& chosen, Utility utility, std::uint64_t key)
+  PccAllegro(const ParameterValues& values, Utility utility, std::uint64_t key)
       : key_(key),
         utility_(utility),
-        sigmoid_alpha_(chosen["sigmoid_slope"]),
-        loss_limit_(chosen["loss_limit"]),
-        epsilon_min_(chosen["least_step"]),
-        epsilon_max_(chosen["largest_step"]) {}
+        sigmoid_alpha_(values["sigmoid_slope"]),
+        loss_limit_(values["loss_limit"]),
+        epsilon_min_(values["least_step"]),
+        epsilon_max_(values["largest_step"]) {}
 
  protected:
   void reset() override { previous_rtt_ms_ = 0; }
@@ -203,11 +203,12 @@ Protocol pcc_allegro() {
               {.name = "loss-resilient", .source = kSource, .parameters = parameters},
           },
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t key) -> std::unique_ptr<CongestionController> {
-        const Utility utility = chosen.variant() == "safe"      ? Utility::kSafe
-                                : chosen.variant() == "latency" ? Utility::kLatency
+      .make = [](const ParameterValues& values,
+                 std::uint64_t key) -> std::unique_ptr<CongestionController> {
+        const Utility utility = values.variant() == "safe"      ? Utility::kSafe
+                                : values.variant() == "latency" ? Utility::kLatency
                                                                 : Utility::kLossResilient;
-        return std::make_unique<PccAllegro>(chosen, utility, key);
+        return std::make_unique<PccAllegro>(values, utility, key);
       },
   };
 }

@@ -15,16 +15,16 @@ namespace {
 // the rate. A pair of trials above and below the rate measures the gradient.
 class PccVivace final : public Pcc {
  public:
-  PccVivace(const Chosen& chosen, std::uint64_t key)
+  PccVivace(const ParameterValues& values, std::uint64_t key)
       : key_(key),
-        t_(chosen["exponent"]),
-        b_(chosen["slope_weight"]),
-        c_(chosen["loss_weight"]),
-        min_rtt_gradient_(chosen["least_slope"]),
-        epsilon_(chosen["probe"]),
-        theta0_(chosen["conversion"]),
-        omega0_(chosen["bound"]),
-        delta_(chosen["bound_growth"]) {}
+        t_(values["exponent"]),
+        b_(values["slope_weight"]),
+        c_(values["loss_weight"]),
+        min_rtt_gradient_(values["least_slope"]),
+        epsilon_(values["probe"]),
+        theta0_(values["conversion"]),
+        omega0_(values["bound"]),
+        delta_(values["bound_growth"]) {}
 
  protected:
   void reset() override {
@@ -154,8 +154,9 @@ Protocol pcc_vivace() {
               },
       }},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t key) -> std::unique_ptr<CongestionController> {
-        return std::make_unique<PccVivace>(chosen, key);
+      .make = [](const ParameterValues& values,
+                 std::uint64_t key) -> std::unique_ptr<CongestionController> {
+        return std::make_unique<PccVivace>(values, key);
       },
   };
 }

@@ -30,7 +30,8 @@ struct Protocol {
   // Has no controller: its results are computed (network/omniscient.h).
   bool is_omniscient = false;
   // Makes a sender's controller, whose random stream has the key `key`.
-  std::unique_ptr<CongestionController> (*make)(const Chosen& chosen, std::uint64_t key) = nullptr;
+  std::unique_ptr<CongestionController> (*make)(const ParameterValues& values,
+                                                std::uint64_t key) = nullptr;
 };
 
 // The parameter for the initial window, which most protocols have.

@@ -58,7 +58,7 @@ Protocol remy_aimd() {
       .title = "AIMD of Remy's trainer",
       .variants = {{"remy", "keithw/remy at 1524f7f9", {}}},
       .needs = {.retransmits = false},
-      .make = [](const Chosen&, std::uint64_t) -> std::unique_ptr<CongestionController> {
+      .make = [](const ParameterValues&, std::uint64_t) -> std::unique_ptr<CongestionController> {
         return std::make_unique<RemyAimd>();
       },
   };

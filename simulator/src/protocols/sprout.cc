@@ -23,9 +23,9 @@ namespace {
 // slow link, and a small window stays small.
 class Sprout final : public CongestionController {
  public:
-  explicit Sprout(const Chosen& chosen)
-      : risk_(chosen["risk"]),
-        look_ahead_ticks_(static_cast<std::size_t>(std::floor(chosen["look_ahead_ticks"]))) {}
+  explicit Sprout(const ParameterValues& values)
+      : risk_(values["risk"]),
+        look_ahead_ticks_(static_cast<std::size_t>(std::floor(values["look_ahead_ticks"]))) {}
 
   void start(double) override {
     forecaster_.reset();
@@ -178,9 +178,8 @@ Protocol sprout() {
               },
       }},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
-        return std::make_unique<Sprout>(chosen);
-      },
+      .make = [](const ParameterValues& values, std::uint64_t)
+          -> std::unique_ptr<CongestionController> { return std::make_unique<Sprout>(values); },
   };
 }
 

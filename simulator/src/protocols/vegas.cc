@@ -245,15 +245,16 @@ Protocol vegas() {
       .variants = {{"ns-2", "Brakmo and Peterson (1995), as in ns-2.35", parameters(2, 1, 3)},
                    {"linux", "Linux 2.6.22, tcp_vegas (2007)", parameters(2, 2, 4)}},
       .needs = {},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
-        const auto make = [&chosen]<class Vegas>() {
+      .make = [](const ParameterValues& values,
+                 std::uint64_t) -> std::unique_ptr<CongestionController> {
+        const auto make = [&values]<class Vegas>() {
           return std::make_unique<Vegas>(
-              typename Vegas::Settings{.initial_window_packets = chosen["initial_window_packets"],
-                                       .alpha_packets = chosen["alpha_packets"],
-                                       .beta_packets = chosen["beta_packets"],
-                                       .gamma_packets = chosen["gamma_packets"]});
+              typename Vegas::Settings{.initial_window_packets = values["initial_window_packets"],
+                                       .alpha_packets = values["alpha_packets"],
+                                       .beta_packets = values["beta_packets"],
+                                       .gamma_packets = values["gamma_packets"]});
         };
-        if (chosen.variant() == "linux") {
+        if (values.variant() == "linux") {
           return make.operator()<LinuxVegas>();
         }
         return make.operator()<Ns2Vegas>();

@@ -49,8 +49,9 @@ Protocol xcp() {
           .parameters = {{"initial_window_packets", "window at the start", 2, 1, 1000}},
       }},
       .needs = {.needs_xcp_router = true},
-      .make = [](const Chosen& chosen, std::uint64_t) -> std::unique_ptr<CongestionController> {
-        return std::make_unique<Xcp>(chosen["initial_window_packets"]);
+      .make = [](const ParameterValues& values,
+                 std::uint64_t) -> std::unique_ptr<CongestionController> {
+        return std::make_unique<Xcp>(values["initial_window_packets"]);
       },
   };
 }

@@ -107,9 +107,9 @@ class NoisyClock {
     Packet unacknowledged{};
   };
 
-  // `key` names the draws of jitter, `offset_key` of offsets.
-  NoisyClock(const MeasurementNoise& noise, std::uint64_t key, std::uint64_t offset_key = 0)
-      : noise_(noise), key_(key), offset_key_(offset_key) {
+  // `key` names the draws of jitter, `rtt_offset_key` of offsets.
+  NoisyClock(const MeasurementNoise& noise, std::uint64_t key, std::uint64_t rtt_offset_key = 0)
+      : noise_(noise), key_(key), rtt_offset_key_(rtt_offset_key) {
     if (const auto* const log_normal = std::get_if<LogNormalJitter>(&noise.jitter)) {
       deviation_ = natural_logarithm(log_normal->percentile_99_ms / log_normal->median_ms) /
                    kNormalPercentile99;
@@ -134,7 +134,7 @@ class NoisyClock {
                 double now_ms) const {
     double offset_ms = 0;
     if (noise_.has_rtt_offset() && std::isfinite(reader.last_ms)) {
-      offset_ms = rtt_offset_ms(noise_, offset_key_, flow.sender());
+      offset_ms = rtt_offset_ms(noise_, rtt_offset_key_, flow.sender());
     }
     // A clock does not run backwards.
     reader.last_ms = std::max(reader.last_ms, now_ms + jitter_ms(sequence, flow));
@@ -171,7 +171,7 @@ class NoisyClock {
 
   MeasurementNoise noise_;
   std::uint64_t key_;
-  std::uint64_t offset_key_;
+  std::uint64_t rtt_offset_key_;
   double deviation_ = 0;  // of the logarithm of a log-normal jitter
 };
 

@@ -313,13 +313,17 @@ class RemyController {
   [[no_unique_address]] std::conditional_t<kMore, double, Nothing> heard_of_loss_ms_{};
 };
 
-// For tables of any signals.
+// A RemyCC with absolute rules on the basic signals, which is faster than one with any rules.
+using AbsoluteController = RemyController<false>;
+// A RemyCC with any rules on the basic signals.
+using BasicController = RemyController<true>;
+// A RemyCC with any rules on any signals.
 using SignalController = RemyController<true, true>;
 
 // Sees every look-up of senders in a network.
 class RuleObserver {
  public:
-  virtual void used(std::uint32_t sender, const RemyController<true>& controller,
+  virtual void used(std::uint32_t sender, const BasicController& controller,
                     std::uint32_t rule) = 0;
 
  protected:

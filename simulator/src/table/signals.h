@@ -13,7 +13,7 @@ namespace remy {
 // are in the order of the .dna format's axes, the others in that of docs/reference/signals.md.
 enum class Signal : std::uint8_t {
   kSendEwma,
-  kRecEwma,  // age in scale-free rules
+  kRecEwma,  // in scale-free rules this axis is another signal, age
   kRttRatio,
   kSlowRecEwma,
   kRttDiff,
@@ -37,12 +37,12 @@ enum class Divisor : std::uint8_t {
   kNothing,
   kInterval,  // rec_ewma
   kSmallestRtt,
-  kPath,  // the BDP in packets: smallest RTT / rec_ewma
+  kBdp,  // the BDP in packets: smallest RTT / rec_ewma
 };
 
 // A signal as absolute rules, or scale-free rules, look at it.
 struct SignalForm {
-  std::string_view name;  // lower-case name without SIGNAL_ of the enum Signal in rule_table.proto
+  std::string_view name;  // as in enum Signal of rule_table.proto, in lower case, without SIGNAL_
   std::uint8_t number;    // its number in that enum
   std::string_view formula;  // Markdown, as docs/reference/signals.md prints it
   std::string_view unit = "1";
@@ -53,7 +53,7 @@ struct SignalForm {
   double min_measured = 0;  // lower bound of measured values; 0: not known
   Divisor divisor = Divisor::kNothing;
   // A typical value on common networks, at which the fingerprint's tables split on this signal. 0:
-  // the fingerprint contains only measured values.
+  // no split, so the fingerprint covers the signal's values only.
   double typical_value = 0;
 };
 
@@ -65,7 +65,8 @@ struct SignalAxis {
   std::optional<SignalForm> scale_free = std::nullopt;
   std::string_view source;  // a section of TCP ex Machina, or another document
   SignalOrigin origin = SignalOrigin::kAcks;
-  double smallest_value = 0;  // smallest possible value, from which memory summaries count
+  double smallest_value =
+      0;  // smallest possible value: lower end of the first bucket of memory summaries
   // Searches split on signals with a lower number first, and in axis order among equal ones.
   std::uint8_t split_priority = 1;
 
@@ -74,7 +75,9 @@ struct SignalAxis {
   }
 };
 
-// Each signal is declared here, and measured in senders/remy_controller.h.
+// Each signal is declared here, and measured in senders/remy_controller.h. In formulas, *a*(w, x)
+// is the EWMA of x in which a new value has the weight w. The source R+ is
+// docs/reference/signals.md.
 inline constexpr SignalAxis kSignalAxes[] = {
     {
         .signal = Signal::kSendEwma,
@@ -142,7 +145,7 @@ inline constexpr SignalAxis kSignalAxes[] = {
                      .typical_value = 8},
         .scale_free = {{.name = "rtt_diff_ratio",
                         .number = 12,
-                        .formula = "over `rec_ewma`, packets of its own that a sender waits for; "
+                        .formula = "over `rec_ewma`: the sender's own packets in the queue; "
                                    "Vegas' *diff* (Brakmo and Peterson 1995, section 3.2)",
                         .unit = "packets",
                         .printed_in = "packets",
@@ -194,11 +197,10 @@ inline constexpr SignalAxis kSignalAxes[] = {
                      .typical_value = 3},
         .scale_free = {{.name = "queue_ratio",
                         .number = 14,
-                        .formula = "times `rec_ewma` / smallest RTT, what the path holds at the "
-                                   "measured rate",
+                        .formula = "over the BDP, smallest RTT / `rec_ewma`",
                         .printed_in = "%",
                         .can_stay_zero = true,
-                        .divisor = Divisor::kPath,
+                        .divisor = Divisor::kBdp,
                         .typical_value = 0.1}},
         .source = "INT; R+",
         .origin = SignalOrigin::kTelemetry,
@@ -208,8 +210,8 @@ inline constexpr SignalAxis kSignalAxes[] = {
         .absolute = {.name = "utilization",
                      .number = 11,
                      .formula =
-                         "*a*(1/8, share of the time since the last acknowledged packet left "
-                         "the bottleneck for which it was busy)",
+                         "*a*(1/8, share of time that the bottleneck was busy since the last "
+                         "acknowledged packet left it)",
                      .printed_in = "%",
                      .min_measured = 0x1p-20,
                      .typical_value = 0.6},
@@ -220,9 +222,7 @@ inline constexpr SignalAxis kSignalAxes[] = {
         .signal = Signal::kEcnFraction,
         .absolute = {.name = "ecn_fraction",
                      .number = 15,
-                     .formula =
-                         "*a*(1/16, share of the packets that the ACK is for which the queue "
-                         "marked)",
+                     .formula = "*a*(1/16, share of the ACK's packets that were marked by a queue)",
                      .printed_in = "%",
                      .can_stay_zero = true,
                      .typical_value = 0.05},
@@ -234,7 +234,7 @@ inline constexpr SignalAxis kSignalAxes[] = {
         .absolute = {.name = "rtts_since_loss",
                      .number = 17,
                      .formula =
-                         "1 + time since the ACK that told of the last loss / smallest RTT; 0 "
+                         "1 + time since the ACK that showed the last loss / smallest RTT; 0 "
                          "before any loss of this on period",
                      .can_stay_zero = true},
         .source = "CUBIC (RFC 9438, 4.2)",
@@ -243,8 +243,8 @@ inline constexpr SignalAxis kSignalAxes[] = {
 };
 
 inline constexpr std::size_t kSignals = std::size(kSignalAxes);
-// The basic signals, which every sender's memory has. Tables with extended signals, the others, are
-// run by a simulator of their own.
+// The basic signals, which every sender's memory has. Tables with extended signals, the others, run
+// in template instantiations of their own (SignalController).
 inline constexpr std::size_t kBasicSignals = 4;
 
 constexpr std::size_t axis_of(Signal signal) { return static_cast<std::size_t>(signal); }

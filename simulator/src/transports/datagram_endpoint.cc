@@ -7,7 +7,7 @@ namespace remy {
 
 DatagramEndpoint::DatagramEndpoint(const EndpointSetting& setting)
     : controller_(*setting.table),
-      clock_(setting.measurement, setting.jitter_key, setting.offset_key),
+      clock_(setting.measurement, setting.jitter_key, setting.rtt_offset_key),
       is_exact_(setting.measurement.is_exact()),
       flow_(setting.sender),
       observer_(setting.observer),
@@ -170,10 +170,10 @@ Transport datagram() {
           .source = "TCP ex Machina, section 4",
           .parameters = {},
       }},
-      .carries_tables = true,
+      .runs_tables = true,
       .takes_noise = true,
       .counts_every_packet = true,
-      .make = [](const Chosen&, EndpointSetting setting) -> std::unique_ptr<Endpoint> {
+      .make = [](const ParameterValues&, EndpointSetting setting) -> std::unique_ptr<Endpoint> {
         return std::make_unique<DatagramEndpoint>(setting);
       },
   };

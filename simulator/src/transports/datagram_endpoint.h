@@ -40,7 +40,7 @@ class DatagramEndpoint final : public Endpoint {
   void open_window();
   void send_what_may_leave(double now_ms, PacketSink& sink);
 
-  RemyController<true> controller_;
+  BasicController controller_;
   NoisyClock clock_;
   const bool is_exact_;
   NoisyClock::Reader reader_;

@@ -40,7 +40,8 @@ Ns2Endpoint::Ns2Endpoint(const EndpointSetting& setting)
       sender_(setting.sender),
       packet_bytes_(static_cast<std::uint32_t>(setting.packet_bytes)),
       timer_(kTimeouts),
-      usual_offset_ms_(rtt_offset_ms(setting.measurement, setting.offset_key, setting.sender)) {}
+      usual_offset_ms_(rtt_offset_ms(setting.measurement, setting.rtt_offset_key, setting.sender)) {
+}
 
 void Ns2Endpoint::switch_on(std::optional<std::uint64_t> packets, double now_ms, PacketSink& sink) {
   data_end_ = packets ? next_sequence_ + *packets : kEndless;
@@ -190,8 +191,8 @@ Transport ns2() {
                     "Control\"",
           .parameters = {},
       }},
-      .carries_tables = true,
-      .make = [](const Chosen&, EndpointSetting setting) -> std::unique_ptr<Endpoint> {
+      .runs_tables = true,
+      .make = [](const ParameterValues&, EndpointSetting setting) -> std::unique_ptr<Endpoint> {
         return std::make_unique<Ns2Endpoint>(setting);
       },
   };

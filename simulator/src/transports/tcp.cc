@@ -39,7 +39,7 @@ class RemyCcOnTcp final : public CongestionController {
                               : controller_.intersend_ms();
   }
 
-  RemyController<true> controller_;
+  BasicController controller_;
   double smoothed_rtt_ms_ = 0;  // as in RFC 6298; 0 before the first sample
   RuleObserver* observer_;
   std::uint32_t sender_;
@@ -65,21 +65,21 @@ RecoveryKind recovery_of(std::string_view variant) {
                                    : RecoveryKind::kSack;
 }
 
-TcpSettings settings_of(const Chosen& chosen) {
+TcpSettings settings_of(const ParameterValues& values) {
   TcpSettings settings;
-  const std::string_view variant = chosen.variant();
+  const std::string_view variant = values.variant();
   const bool is_ns2 = variant == "ns-2" || variant == "ns-2-linux";
   const bool is_linux = variant == "linux" || variant == "ns-2-linux";
   settings.recovery = recovery_of(variant);
   settings.uses_rack = is_linux;
   settings.rack_threshold = variant == "ns-2-linux" ? 4 : 0;
   settings.uses_prr = variant == "linux";
-  settings.keeps_state = chosen["keep_state"] != 0;
-  settings.reports_idle_timeouts = chosen["restart_after_idle"] != 0;
-  settings.delayed_ack_ms = chosen["delayed_ack_ms"];
-  settings.receive_window_packets = static_cast<std::uint64_t>(chosen["receive_window_packets"]);
-  settings.timeouts.initial_ms = chosen["initial_rto_ms"];
-  settings.timeouts.minimum_ms = chosen["minimum_rto_ms"];
+  settings.keeps_state = values["keep_state"] != 0;
+  settings.reports_idle_timeouts = values["restart_after_idle"] != 0;
+  settings.delayed_ack_ms = values["delayed_ack_ms"];
+  settings.receive_window_packets = static_cast<std::uint64_t>(values["receive_window_packets"]);
+  settings.timeouts.initial_ms = values["initial_rto_ms"];
+  settings.timeouts.minimum_ms = values["minimum_rto_ms"];
   settings.timeouts.granularity_ms = is_ns2 ? 0.3 : 1;
   settings.timeouts.keeps_back_off = is_ns2;
   settings.timeouts.damps_decreases = is_linux;
@@ -98,17 +98,18 @@ Transport tcp() {
                    {"linux", "Linux: RFC 6675, 6937, 8985", parameters(0, 1000, 1e6)},
                    {"ns-2", "ns-2.35, Agent/TCP/Newreno", parameters(1, 3000, 65536)},
                    {"ns-2-linux", "ns-2.35, Agent/TCP/Linux", parameters(1, 3000, 65536)}},
-      .carries_tables = true,
-      .carries_controllers = true,
-      .make = [](const Chosen& chosen, EndpointSetting setting) -> std::unique_ptr<Endpoint> {
-        TcpSettings settings = settings_of(chosen);
+      .runs_tables = true,
+      .runs_controllers = true,
+      .make = [](const ParameterValues& values,
+                 EndpointSetting setting) -> std::unique_ptr<Endpoint> {
+        TcpSettings settings = settings_of(values);
         settings.sender = setting.sender;
         settings.packet_bytes = static_cast<std::uint32_t>(setting.packet_bytes);
         settings.is_ecn_capable = setting.is_ecn_capable;
         settings.asks_xcp_routers = setting.asks_xcp_routers;
         settings.samples_rates = setting.table == nullptr && setting.samples_rates;
         settings.rtt_offset_ms =
-            rtt_offset_ms(setting.measurement, setting.offset_key, setting.sender);
+            rtt_offset_ms(setting.measurement, setting.rtt_offset_key, setting.sender);
         settings.retransmits = setting.retransmits;
         settings.keeps_state |= !setting.retransmits;
         std::unique_ptr<CongestionController> controller = std::move(setting.controller);

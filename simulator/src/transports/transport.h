@@ -20,15 +20,15 @@ struct EndpointSetting {
   std::uint32_t sender = 0;  // index of the sender in its network
   double packet_bytes = 1500;
   const CompiledTable* table = nullptr;  // outlives the endpoint
-  RuleObserver* observer = nullptr;      // notified of the table's rules; may be null
+  RuleObserver* observer = nullptr;      // notified of each rule that the sender uses; may be null
   std::unique_ptr<CongestionController> controller;
   bool is_ecn_capable = false;
   bool asks_xcp_routers = false;
   bool samples_rates = true;  // the controller needs delivery rates
   bool retransmits = true;    // the controller runs on a transport that retransmits losses
   MeasurementNoise measurement;
-  std::uint64_t jitter_key = 0;  // random-stream key of the measurement jitter
-  std::uint64_t offset_key = 0;  // random-stream key of the RTT offsets
+  std::uint64_t jitter_key = 0;      // random-stream key of the measurement jitter
+  std::uint64_t rtt_offset_key = 0;  // random-stream key of the constant error of measured RTTs
 };
 
 // A kind of endpoint that users select by name: `transport: tcp`, `ns2` or `datagram`.
@@ -36,12 +36,13 @@ struct Transport {
   std::string_view name;
   std::string_view title;
   std::vector<Variant> variants;  // the default first
-  bool carries_tables = false;
-  bool carries_controllers = false;
+  bool runs_tables = false;
+  bool runs_controllers = false;
   bool takes_noise = false;  // applies all of MeasurementNoise, not only RTT offsets
   // Throughput counts every packet received; otherwise packets delivered in order.
   bool counts_every_packet = false;
-  std::unique_ptr<Endpoint> (*make)(const Chosen& chosen, EndpointSetting setting) = nullptr;
+  std::unique_ptr<Endpoint> (*make)(const ParameterValues& values,
+                                    EndpointSetting setting) = nullptr;
 };
 
 // All transports, sorted by name.

@@ -24,9 +24,9 @@ class HeldBacklog {
   void hold(std::size_t packets, double for_ms) {
     for (const double end_ms = driven.now_ms + for_ms; driven.now_ms < end_ms;) {
       while (driven.queue().packets() < packets) {
-        driven.accept(0, 1500, is_ecn_capable_);
+        driven.enqueue(0, 1500, is_ecn_capable_);
       }
-      driven.depart();
+      driven.dequeue();
       driven.now_ms += kStepMs;
     }
   }
@@ -110,11 +110,11 @@ TEST_P(CoDelOfEitherRule, NeverDropsTheLastPacket) {
     QueueHarness driven({"codel", GetParam(), {}}, {});
     driven.accept_many(left, 0);
     for (; driven.now_ms < 2000; driven.now_ms += 20) {
-      driven.accept(0);
+      driven.enqueue(0);
       while (driven.queue().packets() < left + 1) {
-        driven.accept(0);
+        driven.enqueue(0);
       }
-      driven.depart();
+      driven.dequeue();
     }
     EXPECT_EQ(driven.dropped().empty(), left == 1);
   }

@@ -26,9 +26,9 @@ TEST(FairQueueing, DrrSharesBytes) {
   std::vector<double> served(bytes.size());
   for (int step = 0; step < 100'000; ++step) {
     for (std::uint32_t flow = 0; flow < bytes.size(); ++flow) {
-      driven.accept(flow, bytes[flow]);
+      driven.enqueue(flow, bytes[flow]);
     }
-    const auto segment = driven.depart();
+    const auto segment = driven.dequeue();
     served[segment->sender] += segment->bytes;
   }
   EXPECT_GT(jain_index(served), 0.9999);
@@ -36,7 +36,7 @@ TEST(FairQueueing, DrrSharesBytes) {
 
 TEST(FairQueueing, ForgetsTheDeficitOfAnIdleFlow) {
   QueueHarness driven({"fair-queueing", "drr", {{"quantum_bytes", 3000}}}, {});
-  driven.accept(0);
+  driven.enqueue(0);
   EXPECT_EQ(driven.senders_of_next(2), (Senders{0}));
   driven.accept_many(4, 0);
   driven.accept_many(4, 1);
@@ -65,7 +65,7 @@ TEST(FairQueueing, DoesNotDropForDelay) {
   QueueHarness driven({"fair-queueing", "", {}}, {});
   driven.accept_many(1000, 0);
   for (; driven.now_ms < 1e5; driven.now_ms += 100) {
-    driven.depart();
+    driven.dequeue();
   }
   EXPECT_TRUE(driven.dropped().empty());
 }

@@ -47,10 +47,10 @@ TEST(FqCoDel, MovesAnEmptyNewFlowToTheOldFlowsFirst) {
   QueueHarness driven({"fq-codel", "", {{"quantum_bytes", 4500}}}, {});
   driven.accept_many(10, 0);
   EXPECT_EQ(driven.senders_of_next(4), (Senders{0, 0, 0, 0}));
-  driven.accept(1);
+  driven.enqueue(1);
   // It is empty at its turn, with credit left.
   EXPECT_EQ(driven.senders_of_next(2), (Senders{1, 0}));
-  driven.accept(1);
+  driven.enqueue(1);
   EXPECT_EQ(driven.senders_of_next(2), (Senders{0, 1}));
 }
 
@@ -60,13 +60,13 @@ TEST(FqCoDel, SparseFlowsDoNotWaitForOthersQueues) {
   std::uint32_t next = 0;
   for (int step = 0; step < 20'000; ++step, driven.now_ms += 1) {
     while (driven.queue().packets() < 100) {
-      driven.accept(next = 1 - next);
+      driven.enqueue(next = 1 - next);
     }
     // One packet per 20 service times.
     if (step % 20 == 10) {
-      driven.accept(2);
+      driven.enqueue(2);
     }
-    if (const auto segment = driven.depart(); segment->sender == 2) {
+    if (const auto segment = driven.dequeue(); segment->sender == 2) {
       worst_ms = std::max(worst_ms, driven.now_ms - segment->queued_ms);
     }
   }
@@ -80,7 +80,7 @@ TEST(FqCoDel, DropsHalfOfTheLargestFlowFromItsHeadUpToABatch) {
     driven.accept_many(10, 1, 100);
     driven.accept_many(limit - 10, 0);
     EXPECT_TRUE(driven.dropped().empty());
-    driven.accept(1, 100);
+    driven.enqueue(1, 100);
     const std::size_t dropped = driven.dropped().size();
     EXPECT_EQ(dropped, std::min((limit - 9) / 2, expected));
     EXPECT_EQ(senders_of(driven.dropped()), Senders(dropped, 0));
@@ -104,7 +104,7 @@ TEST(FqCoDel, BatchAndLimitAreParameters) {
   QueueHarness default_queue({"fq-codel", "", {}}, {});
   default_queue.accept_many(10240, 0);
   EXPECT_TRUE(default_queue.dropped().empty());
-  default_queue.accept(0);
+  default_queue.enqueue(0);
   EXPECT_EQ(default_queue.dropped().size(), 64);
 }
 
@@ -119,7 +119,7 @@ TEST(FqCoDel, SharesBytesEquallyWhateverFlowsSend) {
       driven.accept_many(flow % 3 + 1, flow, bytes[flow]);
     }
     for (int sent = 0; sent < 2; ++sent) {
-      const auto segment = driven.depart();
+      const auto segment = driven.dequeue();
       served[segment->sender] += segment->bytes;
     }
   }
@@ -131,11 +131,11 @@ TEST(FqCoDel, HasACoDelPerFlow) {
   // Packets of one flow wait for 20 ms, of the other hardly, at 0.1 ms per packet.
   for (; driven.now_ms < 1000; driven.now_ms += 0.2) {
     while (driven.queue().packets() < 100) {
-      driven.accept(0);
+      driven.enqueue(0);
     }
-    driven.accept(1);
-    driven.depart();
-    driven.depart();
+    driven.enqueue(1);
+    driven.dequeue();
+    driven.dequeue();
   }
   EXPECT_GT(driven.dropped().size(), 10);
   EXPECT_EQ(senders_of(driven.dropped()), Senders(driven.dropped().size(), 0));
@@ -149,8 +149,8 @@ TEST(FqCoDel, SeparatesAcksFromData) {
   ack.bytes = 40;
   ack.is_ack = true;
   driven.senders_of_next(1);
-  driven.accept(ack);
-  EXPECT_TRUE(driven.depart()->is_ack);
+  driven.enqueue(ack);
+  EXPECT_TRUE(driven.dequeue()->is_ack);
 }
 
 TEST(FqCoDel, FlowsShareQueuesIfThereAreTooFew) {

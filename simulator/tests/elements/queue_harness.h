@@ -22,7 +22,7 @@ class QueueHarness : private DropListener {
 
   QueueHarness(const Choice& choice, const QueueSetting& setting) {
     const QueueDiscipline& discipline = find_queue_discipline(choice.name);
-    queue_ = discipline.make(Chosen("queue", discipline.variants, choice), setting);
+    queue_ = discipline.make(ParameterValues("queue", discipline.variants, choice), setting);
   }
 
   explicit QueueHarness(std::unique_ptr<Queue> queue) : queue_(std::move(queue)) {}
@@ -31,25 +31,25 @@ class QueueHarness : private DropListener {
   const std::vector<Event>& dropped() const { return dropped_; }
   const std::vector<Event>& departed() const { return departed_; }
 
-  void accept(Segment segment) {
+  void enqueue(Segment segment) {
     segment.transmission_number = serial_++;
-    queue_->accept(segment, now_ms, *this);
+    queue_->enqueue(segment, now_ms, *this);
   }
-  void accept(std::uint32_t sender, std::uint32_t bytes = 1500, bool is_ecn_capable = false) {
+  void enqueue(std::uint32_t sender, std::uint32_t bytes = 1500, bool is_ecn_capable = false) {
     Segment segment;
     segment.sender = sender;
     segment.bytes = bytes;
     segment.is_ecn_capable = is_ecn_capable;
-    accept(segment);
+    enqueue(segment);
   }
   void accept_many(std::uint32_t count, std::uint32_t sender, std::uint32_t bytes = 1500) {
     for (; count > 0; --count) {
-      accept(sender, bytes);
+      enqueue(sender, bytes);
     }
   }
 
-  std::optional<Segment> depart() {
-    const Segment* const segment = queue_->depart(now_ms, *this);
+  std::optional<Segment> dequeue() {
+    const Segment* const segment = queue_->dequeue(now_ms, *this);
     if (segment == nullptr) {
       return std::nullopt;
     }
@@ -60,7 +60,7 @@ class QueueHarness : private DropListener {
   std::vector<std::uint32_t> senders_of_next(std::uint32_t count) {
     std::vector<std::uint32_t> senders;
     for (; count > 0; --count) {
-      if (const auto segment = depart()) {
+      if (const auto segment = dequeue()) {
         senders.push_back(segment->sender);
       }
     }
@@ -70,7 +70,7 @@ class QueueHarness : private DropListener {
   double now_ms = 0;
 
  private:
-  void dropped(const Segment& segment, double at_ms) override {
+  void on_drop(const Segment& segment, double at_ms) override {
     dropped_.push_back({at_ms, segment});
   }
 

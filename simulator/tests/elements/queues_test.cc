@@ -147,9 +147,9 @@ TEST_P(EveryQueue, HandlesEachSegmentOnceInFlowOrderLikeItsReference) {
       ASSERT_LE(driven.queue().packets(), *setting.buffer_packets);
     }
   };
-  const auto depart = [&] {
-    const auto segment = driven.depart();
-    reference.depart();
+  const auto dequeue = [&] {
+    const auto segment = driven.dequeue();
+    reference.dequeue();
     ASSERT_EQ(segment.has_value(), driven.queue().packets() + 1 ==
                                        waiting.size() - (driven.dropped().size() - drops_seen));
     if (segment) {
@@ -186,22 +186,22 @@ TEST_P(EveryQueue, HandlesEachSegmentOnceInFlowOrderLikeItsReference) {
                             random.chance(0.8) ? 1e6 : random.uniform(-1, 1)};
       segment.transmission_number = accepted;
       waiting[accepted++] = segment;
-      driven.accept(segment);
-      reference.accept(segment);
+      driven.enqueue(segment);
+      reference.enqueue(segment);
       check();
     }
     if (random.chance(0.5)) {
-      depart();
+      dequeue();
     }
     if (HasFatalFailure()) {
       return;
     }
   }
   while (driven.queue().packets() > 0 && !HasFatalFailure()) {
-    depart();
+    dequeue();
   }
   EXPECT_EQ(accepted, driven.departed().size() + driven.dropped().size());
-  EXPECT_FALSE(driven.depart().has_value());
+  EXPECT_FALSE(driven.dequeue().has_value());
   expect_same(driven.departed(), reference.departed());
   expect_same(driven.dropped(), reference.dropped());
 }

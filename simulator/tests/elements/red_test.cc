@@ -12,14 +12,14 @@ namespace {
 TEST(ThresholdMarking, MarksArrivalsIfKPacketsWait) {
   QueueHarness driven({"threshold-marking", "", {{"threshold_packets", 20}}}, {});
   for (int i = 0; i < 30; ++i) {
-    driven.accept(0, 1500, true);
+    driven.enqueue(0, 1500, true);
   }
   for (int i = 0; i < 30; ++i) {
-    EXPECT_EQ(driven.depart()->is_marked, i >= 20) << i;
+    EXPECT_EQ(driven.dequeue()->is_marked, i >= 20) << i;
   }
   // By the instantaneous queue, not an average.
-  driven.accept(0, 1500, true);
-  EXPECT_FALSE(driven.depart()->is_marked);
+  driven.enqueue(0, 1500, true);
+  EXPECT_FALSE(driven.dequeue()->is_marked);
 }
 
 TEST(ThresholdMarking, DropsPacketsThatAreNotEcnCapable) {
@@ -37,17 +37,17 @@ TEST(ThresholdMarking, EqualsRedWithBothThresholdsAtKAndWeightOne) {
     for (QueueHarness* const driven : {&threshold, &red}) {
       driven->now_ms = static_cast<double>(i);
       for (std::uint64_t come = i * i % 7; come > 0; --come) {
-        driven->accept(0, 1500, i % 3 > 0);
+        driven->enqueue(0, 1500, i % 3 > 0);
       }
-      driven->depart();
-      driven->depart();
+      driven->dequeue();
+      driven->dequeue();
     }
   }
   ASSERT_EQ(threshold.departed().size(), red.departed().size());
   for (std::size_t i = 0; i < red.departed().size(); ++i) {
     EXPECT_EQ(threshold.departed()[i].segment.is_marked, red.departed()[i].segment.is_marked);
   }
-  EXPECT_GT(red.dropped().size(), 0);
+  EXPECT_GT(red.on_drop().size(), 0);
 }
 
 TEST(ThresholdMarking, KeepsExistingMarks) {
@@ -56,14 +56,14 @@ TEST(ThresholdMarking, KeepsExistingMarks) {
   segment.bytes = 1500;
   segment.is_ecn_capable = true;
   segment.is_marked = true;
-  driven.accept(segment);
-  EXPECT_TRUE(driven.depart()->is_marked);
+  driven.enqueue(segment);
+  EXPECT_TRUE(driven.dequeue()->is_marked);
 }
 
 // The average queue length, relative to `waiting`, after `arrivals` at a queue of constant length.
 TEST(Red, AveragesTheQueueOverArrivals) {
   class NoDrops final : public DropListener {
-    void dropped(const Segment&, double) override {}
+    void on_drop(const Segment&, double) override {}
   } drops;
   RedQueue queue({.minimum_packets = 1e6, .maximum_packets = 1e6, .weight = 0.01}, 1000, 1, 0);
   Segment segment;
@@ -71,14 +71,14 @@ TEST(Red, AveragesTheQueueOverArrivals) {
   double average = 0;
   for (int i = 0; i < 300; ++i) {
     average += 0.01 * (i - average);
-    queue.accept(segment, 0, drops);
+    queue.enqueue(segment, 0, drops);
     EXPECT_NEAR(queue.average_packets(), average, 1e-9);
   }
   // After an idle time of 50 transmissions the average is as after 50 arrivals at an empty queue
   // and this one.
-  while (queue.depart(10, drops)) {
+  while (queue.dequeue(10, drops)) {
   }
-  queue.accept(segment, 60.5, drops);
+  queue.enqueue(segment, 60.5, drops);
   EXPECT_NEAR(queue.average_packets(), average * std::pow(0.99, 51), 1e-9);
 }
 
@@ -86,13 +86,13 @@ TEST(Red, AveragesTheQueueOverArrivals) {
 double marked_share(const Choice& choice, std::size_t waiting) {
   QueueHarness driven(choice, {.buffer_packets = 10'000, .key = 7});
   while (driven.queue().packets() < waiting) {
-    driven.accept(0, 1500, true);
+    driven.enqueue(0, 1500, true);
   }
   int marked = 0;
   constexpr int kArrivals = 100'000;
   for (int i = 0; i < kArrivals; ++i) {
-    driven.accept(0, 1500, true);
-    marked += driven.depart()->is_marked ? 1 : 0;
+    driven.enqueue(0, 1500, true);
+    marked += driven.dequeue()->is_marked ? 1 : 0;
   }
   return marked / static_cast<double>(kArrivals);
 }
@@ -125,7 +125,7 @@ TEST(Red, GentleVariantReachesOneAtTwiceTheMaximum) {
 TEST(Red, IsADropTailQueueAtTheLimit) {
   QueueHarness driven({"red", "", {}}, {.buffer_packets = 3});
   for (int i = 0; i < 5; ++i) {
-    driven.accept(0, 1500, true);
+    driven.enqueue(0, 1500, true);
   }
   EXPECT_EQ(driven.dropped().size(), 2);
 }

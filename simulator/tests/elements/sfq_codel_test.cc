@@ -36,14 +36,14 @@ TEST(SfqCoDel, ServesANewBinAfterOtherNewOnesAndBeforeOldOnes) {
 TEST(SfqCoDel, KeepsABinOnTheScheduleUntilItIsEmptyAtItsTurn) {
   QueueHarness driven(kSfqCoDel, {});
   driven.accept_many(9, 0);
-  driven.accept(1);
+  driven.enqueue(1);
   EXPECT_EQ(driven.senders_of_next(2), (Senders{0, 1}));
   // It has a packet again before its turn, so it is not a new bin.
-  driven.accept(1);
+  driven.enqueue(1);
   EXPECT_EQ(driven.senders_of_next(3), (Senders{0, 1, 0}));
   // It was empty at its turn, so it is a new bin again.
   EXPECT_EQ(driven.senders_of_next(1), (Senders{0}));
-  driven.accept(1);
+  driven.enqueue(1);
   EXPECT_EQ(driven.senders_of_next(1), (Senders{1}));
 }
 
@@ -51,10 +51,10 @@ TEST(SfqCoDel, DropsTheLastPacketOfTheLongestBinForAnyArrival) {
   QueueHarness driven(kSfqCoDel, {.buffer_packets = 10});
   driven.accept_many(6, 0, 40);
   driven.accept_many(4, 1, 1500);
-  driven.accept(2);
+  driven.enqueue(2);
   ASSERT_EQ(senders_of(driven.dropped()), (Senders{0}));
   EXPECT_EQ(driven.dropped().front().segment.transmission_number, 5);
-  driven.accept(2);
+  driven.enqueue(2);
   EXPECT_EQ(driven.dropped().back().segment.transmission_number, 4);
   EXPECT_EQ(driven.queue().packets(), 10);
 }
@@ -71,13 +71,13 @@ class TwoBins {
   void hold(std::size_t first, std::size_t second, double for_ms) {
     for (const double end_ms = driven.now_ms + for_ms; driven.now_ms < end_ms;) {
       for (; counts_[0] < first; ++counts_[0]) {
-        driven.accept(0);
+        driven.enqueue(0);
       }
       for (; counts_[1] < second; ++counts_[1]) {
-        driven.accept(1);
+        driven.enqueue(1);
       }
       const std::size_t dropped = driven.dropped().size();
-      if (const auto segment = driven.depart()) {
+      if (const auto segment = driven.dequeue()) {
         --counts_[segment->sender];
       }
       for (std::size_t i = dropped; i < driven.dropped().size(); ++i) {
@@ -131,11 +131,11 @@ TEST(SfqCoDel, NeverDropsTheLastPacketOfABin) {
   // One packet in each of 50 bins, for a second.
   QueueHarness driven(kSfqCoDel, {});
   for (std::uint32_t sender = 0; sender < 50; ++sender) {
-    driven.accept(sender);
+    driven.enqueue(sender);
   }
   for (; driven.now_ms < 2000; driven.now_ms += 1) {
-    if (const auto segment = driven.depart()) {
-      driven.accept(segment->sender);
+    if (const auto segment = driven.dequeue()) {
+      driven.enqueue(segment->sender);
     }
   }
   EXPECT_TRUE(driven.dropped().empty());
@@ -151,9 +151,9 @@ TEST(SfqCoDel, ComparesTheBytesOfAllBinsTogether) {
     driven.accept_many(others, 1);
     for (; driven.now_ms < 3000; driven.now_ms += 10) {
       const std::size_t dropped = driven.dropped().size();
-      driven.accept(driven.depart()->sender);
+      driven.enqueue(driven.dequeue()->sender);
       for (std::size_t i = dropped; i < driven.dropped().size(); ++i) {
-        driven.accept(driven.dropped()[i].segment.sender);
+        driven.enqueue(driven.dropped()[i].segment.sender);
       }
     }
     const Senders senders = senders_of(driven.dropped());
@@ -173,7 +173,7 @@ TEST(SfqCoDel, SharesPacketsEqually) {
       driven.accept_many(flow % 3 + 1, flow);
     }
     for (int sent = 0; sent < 2; ++sent) {
-      ++served[driven.depart()->sender];
+      ++served[driven.dequeue()->sender];
     }
   }
   EXPECT_GT(jain_index(served), 0.99999);
@@ -183,11 +183,11 @@ TEST(SfqCoDel, DoesNotMark) {
   EXPECT_THROW(QueueHarness({"sfq-codel", "", {{"ecn", 1}}}, {}), std::invalid_argument);
   QueueHarness driven(kSfqCoDel, {});
   for (int i = 0; i < 200; ++i) {
-    driven.accept(0, 1500, true);
+    driven.enqueue(0, 1500, true);
   }
   for (; driven.now_ms < 1000; driven.now_ms += 1) {
-    driven.accept(0, 1500, true);
-    driven.depart();
+    driven.enqueue(0, 1500, true);
+    driven.dequeue();
   }
   EXPECT_FALSE(driven.dropped().empty());
   for (const auto& event : driven.departed()) {

@@ -32,8 +32,8 @@ class RouterHarness : public QueueHarness {
     now_ms = until_ms;
   }
   double feedback_of(const Segment& segment) {
-    accept(segment);
-    return depart()->congestion.feedback_packets;
+    enqueue(segment);
+    return dequeue()->congestion.feedback_packets;
   }
 };
 
@@ -90,13 +90,13 @@ TEST(XcpRouter, GivesFlowsEqualFeedbackAndTakesInProportionToTheirRates) {
 TEST(XcpRouter, DrainsAPersistentQueue) {
   RouterHarness router;
   for (int i = 0; i < 20; ++i) {
-    router.accept(packet(50, 50));
+    router.enqueue(packet(50, 50));
   }
   // Each arrival replaces a departure, so 20 packets persist. The rates are equal.
   double change = 0;
   for (int i = 0; i < 400; ++i) {
-    router.accept(packet(50, 50));
-    const double feedback = router.depart()->congestion.feedback_packets;
+    router.enqueue(packet(50, 50));
+    const double feedback = router.dequeue()->congestion.feedback_packets;
     change += router.now_ms >= 200 && router.now_ms < 250 ? feedback / 50 : 0;
     router.advance(router.now_ms + 1);
   }
@@ -146,7 +146,7 @@ TEST(XcpRouter, StopsItsTimersWithoutArrivals) {
   router.feedback_of(packet(5, 50));
   router.advance(500);
   EXPECT_EQ(router.queue().next_ms(), Queue::kNever);
-  router.accept(packet(5, 50));
+  router.enqueue(packet(5, 50));
   EXPECT_EQ(router.queue().next_ms(), 550);
   // Not while packets wait.
   router.advance(2000);

@@ -92,7 +92,7 @@ class AckClock {
  private:
   static std::unique_ptr<CongestionController> make(const Choice& choice) {
     const Protocol& protocol = find_protocol(choice.name);
-    return protocol.make(Chosen("protocol", protocol.variants, choice), 1);
+    return protocol.make(ParameterValues("protocol", protocol.variants, choice), 1);
   }
 
   void fill() {

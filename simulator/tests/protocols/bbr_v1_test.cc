@@ -109,7 +109,7 @@ TEST(BbrV1, StartsProbeBwInARandomPhaseOtherThanTheDrainingOne) {
   for (std::uint64_t key = 0; key < 60; ++key) {
     const Protocol& protocol = find_protocol("bbr");
     OneLinkRun run({.rate_packets_per_ms = 1, .rtt_ms = 40});
-    run.add(protocol.make(Chosen("protocol", protocol.variants, kBbrV1), key));
+    run.add(protocol.make(ParameterValues("protocol", protocol.variants, kBbrV1), key));
     const auto gains = gains_of(run, 4000);
     const auto drain = std::ranges::find_if(
         gains, [](const auto& gain) { return gain.first > 300 && gain.second < 0.4; });

@@ -64,7 +64,8 @@ TEST(Copa, GrowsBelowItsTargetAndShrinksAboveIt) {
     for (const double queueing_ms : {1.0, 5.0, 20.0}) {
       const Protocol& protocol = find_protocol("copa");
       const Choice choice = {"copa", "no-mode-switch", {{"delta", delta}}};
-      const auto controller = protocol.make(Chosen("protocol", protocol.variants, choice), 1);
+      const auto controller =
+          protocol.make(ParameterValues("protocol", protocol.variants, choice), 1);
       controller->start(0);
       std::uint64_t delivered = 0;
       double now_ms = 100;

@@ -7,8 +7,8 @@
 namespace remy {
 namespace {
 
-// Model-based protocols, alone on a path with a transport that retransmits: the expected fraction
-// of the link rate, and the mean RTT.
+// A rate-based protocol alone on a path over TCP, and bounds: the minimum share of the link rate
+// that it reaches, and the maximum of its mean RTT.
 struct Expectation {
   const char* protocol;
   const char* variant;
@@ -16,13 +16,13 @@ struct Expectation {
   double rtt_ms;
   std::uint32_t buffer_packets;
   double loss;
-  double least_share;
-  double largest_rtt_ms;
+  double min_share;
+  double max_mean_rtt_ms;
 };
 
-class ModelOnTransport : public testing::TestWithParam<Expectation> {};
+class RateBasedOnTcp : public testing::TestWithParam<Expectation> {};
 
-TEST_P(ModelOnTransport, FillsItsPathButNotTheBuffer) {
+TEST_P(RateBasedOnTcp, FillsItsPathButNotTheBuffer) {
   const Expectation& expected = GetParam();
   constexpr double kDurationMs = 40000;
   NetworkDescription network;
@@ -44,9 +44,9 @@ TEST_P(ModelOnTransport, FillsItsPathButNotTheBuffer) {
   network.senders.push_back(sender);
   const NetworkSenderResults results = run_network(network, {}, kDurationMs, 1).senders.front();
   const double rate = static_cast<double>(results.endpoint.packets_in_order) / kDurationMs;
-  EXPECT_GT(rate, expected.least_share * (1 - expected.loss) * expected.rate_packets_per_ms);
+  EXPECT_GT(rate, expected.min_share * (1 - expected.loss) * expected.rate_packets_per_ms);
   EXPECT_LT(results.traffic.delay_sum_ms / static_cast<double>(results.delay_samples),
-            expected.largest_rtt_ms);
+            expected.max_mean_rtt_ms);
 }
 
 std::string name_of(const testing::TestParamInfo<Expectation>& info) {
@@ -59,7 +59,7 @@ std::string name_of(const testing::TestParamInfo<Expectation>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Paths, ModelOnTransport,
+    Paths, RateBasedOnTcp,
     testing::Values(Expectation{"bbr", "v1", 1.25, 150, 1000, 0, 0.93, 190},
                     Expectation{"bbr", "v1", 1.25, 150, 1000, 0.01, 0.9, 190},
                     Expectation{"bbr", "v3", 1.25, 150, 1000, 0, 0.93, 200},

@@ -12,7 +12,7 @@ namespace {
 
 std::unique_ptr<CongestionController> make(const Choice& choice) {
   const Protocol& protocol = find_protocol(choice.name);
-  return protocol.make(Chosen("protocol", protocol.variants, choice), 0);
+  return protocol.make(ParameterValues("protocol", protocol.variants, choice), 0);
 }
 
 // The mean window over time if a packet is lost 1/p packets after the last loss. Ignores the first

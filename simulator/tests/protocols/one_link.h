@@ -53,7 +53,8 @@ class OneLinkRun {
   }
   void add(const Choice& choice, double start_ms = 0) {
     const Protocol& protocol = find_protocol(choice.name);
-    add(protocol.make(Chosen("protocol", protocol.variants, choice), flows_.size()), start_ms);
+    add(protocol.make(ParameterValues("protocol", protocol.variants, choice), flows_.size()),
+        start_ms);
   }
 
   OneLink& link() { return link_; }

@@ -74,7 +74,7 @@ TEST(PccAllegro, DoublesFromTwoPacketsAnRttUntilUtilityFalls) {
 // before the first interval has results, and then stays.
 TEST(PccAllegro, DoesNotDoubleFurtherAfterTimeouts) {
   const Protocol& protocol = find_protocol("pcc-allegro");
-  const auto controller = protocol.make(Chosen("protocol", protocol.variants, kSafe), 1);
+  const auto controller = protocol.make(ParameterValues("protocol", protocol.variants, kSafe), 1);
   controller->start(0);
   controller->on_sent({.now_ms = 0, .transmission_number = 0, .in_flight = 1});
   AckEvent ack;
@@ -95,7 +95,7 @@ TEST(PccAllegro, TriesPairsInRandomOrder) {
   for (std::uint64_t key = 0; key < 40; ++key) {
     const Protocol& protocol = find_protocol("pcc-allegro");
     OneLinkRun run(kFastLink);
-    run.add(protocol.make(Chosen("protocol", protocol.variants, kSafe), key));
+    run.add(protocol.make(ParameterValues("protocol", protocol.variants, kSafe), key));
     const auto rates = rates_of(run, 4000);
     // The first decision: the rate has returned to an earlier one after the last doubling.
     std::size_t i = 1;

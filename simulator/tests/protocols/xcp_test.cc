@@ -12,10 +12,10 @@ namespace {
 
 std::unique_ptr<CongestionController> started(double initial_window_packets = 2) {
   const Protocol& protocol = find_protocol("xcp");
-  auto controller =
-      protocol.make(Chosen("protocol", protocol.variants,
-                           {"xcp", "", {{"initial_window_packets", initial_window_packets}}}),
-                    1);
+  auto controller = protocol.make(
+      ParameterValues("protocol", protocol.variants,
+                      {"xcp", "", {{"initial_window_packets", initial_window_packets}}}),
+      1);
   controller->start(0);
   return controller;
 }

@@ -332,14 +332,14 @@ def measure_on_kernel(
                     on_message=on_message,
                 )
                 rows.append(replace(row, algorithm="RemyCC") if algorithm == name else row)
-            for noise_ms in _predicted_jitters_ms(workload, link.jitter_ms):
+            for jitter_ms in _jitters_to_simulate_ms(workload, link.jitter_ms):
                 rows.append(
-                    predict(table.rule_table, link, workload, jitter_ms=noise_ms, seed=seed)
+                    predict(table.rule_table, link, workload, jitter_ms=jitter_ms, seed=seed)
                 )
     return KernelMeasurement(link, base_load, deadband_us, rows)
 
 
-def _predicted_jitters_ms(load: Workload, jitter_ms: float) -> Sequence[float]:
+def _jitters_to_simulate_ms(load: Workload, jitter_ms: float) -> Sequence[float]:
     """Returns the jitters with which the simulator predicts a workload.
 
     Downloads are not predicted, as their duration is not fixed in advance. A competitor on TCP is

@@ -135,7 +135,7 @@ def kernel_features(path: Path = BTF) -> dict[str, bool]:
     structs = btf.structs(frozenset({"tcp_congestion_ops", "bpf_struct_ops_link", *_FIELDS}))
     operations = structs.get("tcp_congestion_ops", {})
     return {
-        # It has two parameters before Linux 6.10.
+        # Before Linux 6.10, cong_control has two parameters.
         "cong_control_with_ack": btf.parameters(operations.get("cong_control", 0)) == 4,
         "struct_ops_links": "bpf_struct_ops_link" in structs,
         "bpf_loop": btf.has_enumerator("BPF_FUNC_loop"),
@@ -167,7 +167,9 @@ def check_table(
     try:
         integers = IntegerTable.from_rule_table(table)
     except UnsuitableTable as error:
-        return [CheckResult("fixed point", "refused", f"It does not fit into 64 bits: {error}.")]
+        return [
+            CheckResult("fixed-point range", "refused", f"It does not fit into 64 bits: {error}.")
+        ]
     rules, nodes = len(integers.actions), len(integers.nodes)
     findings = [
         CheckResult(
@@ -177,7 +179,7 @@ def check_table(
             {"axes": list(table.signals), "scale_free": integers.is_scale_free},
         ),
         CheckResult(
-            "fixed point",
+            "fixed-point range",
             "fine",
             f"Its {rules} rules and {nodes} inner nodes fit; a look-up takes at most "
             f"{integers.depth} steps.",
@@ -233,13 +235,15 @@ def _check_rtt_resolution(
         if axis == _RTT_RATIO and value > 1
     )
     if not above:
-        return CheckResult("smallest RTT", "fine", "No rule distinguishes RTTs above the minimum.")
+        return CheckResult(
+            "RTT resolution", "fine", "No rule distinguishes RTTs above the minimum."
+        )
     difference_us = (above[0] - 1) * rtt_ms * _US_PER_MS
-    values = {"told_us": difference_us, "rtt_ms": rtt_ms, "deadband_us": deadband_us}
+    values = {"smallest_increase_us": difference_us, "rtt_ms": rtt_ms, "deadband_us": deadband_us}
     finding = f"Its rules distinguish an RTT of {rtt_ms:g} ms from {difference_us:.3g} us more"
     if max(difference_us, deadband_us) < MIN_DISTINGUISHABLE_US:
         return CheckResult(
-            "smallest RTT",
+            "RTT resolution",
             "refused",
             f"{finding}, which no real clock does: it was designed with exact clocks. Design with "
             "noise, set a deadband (--deadband-us), or use --force.",
@@ -247,11 +251,11 @@ def _check_rtt_resolution(
         )
     if max(difference_us, deadband_us) < TYPICAL_NOISE_US:
         return CheckResult(
-            "smallest RTT", "doubtful", f"{finding}, which is less than typical noise.", values
+            "RTT resolution", "doubtful", f"{finding}, which is less than typical noise.", values
         )
     is_hidden = deadband_us > difference_us
     note = f"; the deadband of {deadband_us} us hides the difference" if is_hidden else ""
-    return CheckResult("smallest RTT", "fine", f"{finding}{note}.", values)
+    return CheckResult("RTT resolution", "fine", f"{finding}{note}.", values)
 
 
 def _check_paces(table: RuleTable, spec: spec_pb2.DesignSpec) -> CheckResult:

@@ -8,9 +8,9 @@ from remy_proto.exports import lazy_exports
 
 if TYPE_CHECKING:
     from remy_laboratory.studies.attack import Attack as Attack
+    from remy_laboratory.studies.attack import AttackEffort as AttackEffort
     from remy_laboratory.studies.attack import AttackResult as AttackResult
-    from remy_laboratory.studies.attack import Effort as Effort
-    from remy_laboratory.studies.attack import Space as Space
+    from remy_laboratory.studies.attack import AttackSpace as AttackSpace
     from remy_laboratory.studies.attack import add_attack_networks as add_attack_networks
     from remy_laboratory.studies.attack import attack_yaml as attack_yaml
     from remy_laboratory.studies.attack import read_attack_file as read_attack_file
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from remy_laboratory.studies.league import Entrant as Entrant
     from remy_laboratory.studies.league import LeagueSet as LeagueSet
     from remy_laboratory.studies.league import SetResult as SetResult
-    from remy_laboratory.studies.league import draw_set as draw_set
     from remy_laboratory.studies.league import league_csv as league_csv
     from remy_laboratory.studies.league import league_page as league_page
     from remy_laboratory.studies.league import network_files as network_files
     from remy_laboratory.studies.league import plan_set as plan_set
+    from remy_laboratory.studies.league import plot_set as plot_set
     from remy_laboratory.studies.league import read_set as read_set
     from remy_laboratory.studies.league import run_set as run_set
     from remy_laboratory.studies.league import simulate_command as simulate_command

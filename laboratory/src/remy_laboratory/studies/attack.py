@@ -54,7 +54,7 @@ Point = tuple[float, ...]
 """A network: a number in [0, 1) for each quantity that varies."""
 
 
-class Space:
+class AttackSpace:
     """The networks of a specification with a single model. Raises SpecError for several models."""
 
     def __init__(self, spec: spec_pb2.DesignSpec, source: str) -> None:
@@ -117,7 +117,7 @@ def _distributions(message: Message, path: str) -> Iterator[tuple[str, spec_pb2.
 
 
 @dataclass(frozen=True)
-class Effort:
+class AttackEffort:
     """The effort of an attack."""
 
     networks: int
@@ -158,7 +158,7 @@ class Attack:
 
     def __init__(
         self,
-        space: Space,
+        space: AttackSpace,
         table: rule_table_pb2.RuleTable,
         senders: evaluation_pb2.SenderGroup,
         rival: SenderSpec,
@@ -174,7 +174,7 @@ class Attack:
         self._evaluate = evaluate
         self._seed = seed
 
-    def run(self, effort: Effort, on_round: Callable[[int, float], None]) -> AttackResult:
+    def run(self, effort: AttackEffort, on_round: Callable[[int, float], None]) -> AttackResult:
         """Searches for the worst networks. `on_round` gets a round's number and the worst loss."""
         networks_per_round = max(1, effort.networks // effort.rounds)
         losses_by_point: dict[Point, float] = {}
@@ -326,7 +326,13 @@ def _worst_apart(losses: Mapping[Point, float], count: int) -> list[Point]:
 
 
 def attack_yaml(
-    result: AttackResult, space: Space, *, table: str, table_sha256: str, rival: str, seed: int
+    result: AttackResult,
+    space: AttackSpace,
+    *,
+    table: str,
+    table_sha256: str,
+    rival: str,
+    seed: int,
 ) -> str:
     """Returns the networks as specifications describe them, with the loss of each."""
     tree: Tree = {

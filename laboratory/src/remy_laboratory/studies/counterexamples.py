@@ -20,9 +20,9 @@ from remy_farm.specification.checking import check_single_table
 from remy_farm.specification.senders import SenderSpec, parse_sender
 from remy_laboratory.studies.attack import (
     Attack,
+    AttackEffort,
     AttackResult,
-    Effort,
-    Space,
+    AttackSpace,
     attack_yaml,
     read_attack_file,
 )
@@ -40,7 +40,7 @@ class CounterExamples(Tabular):
     """
 
     def __init__(
-        self, result: AttackResult, space: Space, table: Table, against: str, seed: int
+        self, result: AttackResult, space: AttackSpace, table: Table, against: str, seed: int
     ) -> None:
         """Wraps a result; `attack` returns one."""
         self.result = result
@@ -174,13 +174,13 @@ def attack(
     carrier = (
         registry.parse(Registry.TRANSPORT, transport) if isinstance(transport, str) else transport
     )
-    space = Space(spec.message, spec.source)
+    space = AttackSpace(spec.message, spec.source)
     senders = evaluation_pb2.SenderGroup(transport=carrier)
     with local_evaluator(threads) as evaluator:
         message = table.remycc.to_message()
         search = Attack(space, message, senders, rival, evaluator.evaluate, seed=seed)
         if on is None:
-            result = search.run(Effort(networks, rounds, runs, find, fresh_runs), on_round)
+            result = search.run(AttackEffort(networks, rounds, runs, find, fresh_runs), on_round)
         else:
             tree: Any = spec.tree
             named_specs = [

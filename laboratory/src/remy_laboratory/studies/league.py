@@ -410,7 +410,7 @@ def league_csv(result: SetResult) -> str:
     return buffer.getvalue()
 
 
-def draw_set(result: SetResult) -> Figure:
+def plot_set(result: SetResult) -> Figure:
     """Draws a heat map: entrants sorted by winning rate, networks in their order."""
     order = sorted(result.entrants, key=lambda each: -result.winning_rate(each.name))
     scores = np.array(

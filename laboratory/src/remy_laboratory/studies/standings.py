@@ -24,11 +24,11 @@ from remy_laboratory.studies.league import (
     Entrant,
     LeagueSet,
     SetResult,
-    draw_set,
     league_csv,
     league_page,
     network_files,
     plan_set,
+    plot_set,
     read_set,
     run_set,
     simulate_command,
@@ -198,7 +198,7 @@ class League(Tabular):
 
         Raises KeyError.
         """
-        return Plot(draw_set(self.results[0] if name is None else self[name]))
+        return Plot(plot_set(self.results[0] if name is None else self[name]))
 
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Writes index.html, each set's scores and plots, and the files of networks with links.
@@ -211,7 +211,7 @@ class League(Tabular):
         for result in self.results:
             name = result.league.name
             write_file(target / f"{name}.csv", league_csv(result))
-            for suffix, content in figure_files(draw_set(result)).items():
+            for suffix, content in figure_files(plot_set(result)).items():
                 write_file(target / f"{name}{suffix}", content)
                 if suffix == ".png":
                     pictures[name] = content

@@ -108,7 +108,7 @@ def exported(
             Per.NOTHING: 1.0,
             Per.INTERVAL: middle,
             Per.SMALLEST_RTT: rtt_ms,
-            Per.PATH: rtt_ms / middle,
+            Per.BDP: rtt_ms / middle,
         }
 
         def scaled(axis: int, value: float) -> float:

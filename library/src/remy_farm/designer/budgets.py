@@ -62,7 +62,7 @@ def estimate_seconds_left(
 _MAXIMUM_STEPS = 10_000_000
 
 
-def is_by_budget(spec: spec_pb2.DesignSpec) -> bool:
+def is_limited_by_budget(spec: spec_pb2.DesignSpec) -> bool:
     """Tells whether the length of the search is given as CPU time or packets, not as steps."""
     joint = spec.search.joint
     return spec.search.mode == spec_pb2.SEARCH_MODE_JOINT and (

@@ -232,9 +232,9 @@ class Designer:
         return self._strategy.share_done(self._state)
 
     @property
-    def resting_steps(self) -> int:
+    def stalled_steps(self) -> int:
         """Number of steps for which the search has stalled; 0 if it has not."""
-        return self._strategy.resting_steps(self._state)
+        return self._strategy.stalled_steps(self._state)
 
     @property
     def epochs(self) -> list[progress_pb2.EpochRecord]:

@@ -286,7 +286,7 @@ class Strategy(ABC, Generic[S]):
         """Returns the finished share of the search, from 0 to 1; None without a fixed length."""
         return None
 
-    def resting_steps(self, state: S) -> int:
+    def stalled_steps(self, state: S) -> int:
         """Returns for how many steps the search has stalled; 0 if it has not."""
         return 0
 

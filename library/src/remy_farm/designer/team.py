@@ -198,9 +198,9 @@ class TeamStrategy(Strategy[TeamState]):
         known = [share for share in shares if share is not None]
         return sum(known) / len(shares) if len(known) == len(shares) else None
 
-    def resting_steps(self, state: TeamState) -> int:
+    def stalled_steps(self, state: TeamState) -> int:
         pairs = zip(self.searches, state.members, strict=True)
-        return min(search.resting_steps(member) for search, member in pairs)
+        return min(search.stalled_steps(member) for search, member in pairs)
 
     def closing_request(self, state: TeamState) -> Request | None:
         pairs = zip(self.searches, state.members, strict=True)

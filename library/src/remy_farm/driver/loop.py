@@ -22,7 +22,7 @@ from remy_farm.designer.budgets import (
     Rehearsal,
     estimate_seconds_left,
     exhausted_budget,
-    is_by_budget,
+    is_limited_by_budget,
 )
 from remy_farm.evaluation.interface import (
     Evaluation,
@@ -311,7 +311,7 @@ class RunLoop:
         Returns the specification unchanged if it has no such budget, and None if the control ended
         the run.
         """
-        if not is_by_budget(spec):
+        if not is_limited_by_budget(spec):
             return spec
         rehearsal: Rehearsal = await self._compute(lambda: Rehearsal(spec))
         while (request := await self._compute(rehearsal.next_request)) is not None:

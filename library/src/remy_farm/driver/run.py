@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from types import FrameType
 
 from remy_farm.designer import Designer
-from remy_farm.designer.budgets import Elapsed, is_by_budget
+from remy_farm.designer.budgets import Elapsed, is_limited_by_budget
 from remy_farm.designer.search import with_steps
 from remy_farm.driver.directory import DirectorySink, OutDirectory, resumed_designer
 from remy_farm.driver.loop import Clock, Directive, RunLoop
@@ -88,7 +88,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def signals_call(function: Callable[[], None]) -> Iterator[None]:
+def call_on_signal(function: Callable[[], None]) -> Iterator[None]:
     """Makes the first Ctrl-C or SIGTERM call `function` instead of ending the process.
 
     A second signal has its usual effect, so that a user need not wait. Does nothing outside of the
@@ -257,7 +257,7 @@ class DesignRun:
             DesignerError: The search does not support the specification.
         """
         self._out.check(resume=self._resume)
-        with self._out.locked(), signals_call(self._interrupt.set):
+        with self._out.locked(), call_on_signal(self._interrupt.set):
             self._out.check(resume=self._resume)
             observer = observer or DesignObserver()
             if in_event_loop():
@@ -311,7 +311,7 @@ class DesignRun:
         A resumed design uses the steps in its directory's specification. Raises FileError or
         SpecError if that cannot be read.
         """
-        if is_by_budget(self._spec) and self._out.checkpoint.exists():
+        if is_limited_by_budget(self._spec) and self._out.checkpoint.exists():
             return with_steps(self._spec, load_spec(self._out.spec).search.joint.steps)
         return await loop.rehearse(self._spec)
 

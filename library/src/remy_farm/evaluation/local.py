@@ -46,7 +46,7 @@ class ThreadPoolEvaluator(Dispatcher):
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="simulate")
         # Tasks that a thread runs or will run, by lease.
         self._running: dict[int, tuple[Future[_Simulated], Cancellation]] = {}
-        # What the tasks of an evaluation have in common, converted once, by evaluation.
+        # The converted shared part of each running evaluation, by evaluation id.
         self._prepared: dict[int, PreparedRequest | InvalidRequest] = {}
         self.scheduler.join(WorkerFacts(_WORKER, threads), self.now())
         self.scheduler.credit(_WORKER, _TASKS_PER_THREAD * threads, self.now())

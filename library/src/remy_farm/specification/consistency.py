@@ -275,11 +275,9 @@ def _group_violations(
     transport = transport_of(group)
     name = transport.name if transport is not None else "tcp" if is_protocol else "datagram"
     traits = registry.entries(Registry.TRANSPORT)[name].traits
-    if (registry.CARRIES_PROTOCOLS if is_protocol else registry.CARRIES_TABLES) not in traits:
+    if (registry.RUNS_PROTOCOLS if is_protocol else registry.RUNS_TABLES) not in traits:
         carried = "RemyCCs only" if is_protocol else "protocols only"
-        yield Violation(
-            child_path(path, "transport"), f"is {show(name)}, but that carries {carried}"
-        )
+        yield Violation(child_path(path, "transport"), f"is {show(name)}, but that runs {carried}")
     if _has_noise_of_datagrams(network) and registry.MEASURES not in traits:
         yield Violation(
             child_path(path, "transport"),

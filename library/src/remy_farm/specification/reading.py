@@ -251,7 +251,7 @@ RENAMED_KEYS: Final = {
 
 #: A sender option has one of these characters after the name of the protocol.
 _OPTION_CHARACTERS: Final = frozenset(",=:")
-#: How a file that describes only a network is run.
+#: The command that runs a network file.
 _NETWORK_COMMAND: Final = "remy-farm simulate --network FILE"
 #: Key that names a preset in a mapping. The mapping's other keys override those of the preset.
 _PRESET: Final = "preset"

@@ -136,10 +136,10 @@ def format_choice(choice: evaluation_pb2.Choice) -> str:
 
 def _check_transport(text: str, is_remycc: bool, transport: evaluation_pb2.Choice) -> None:
     """Raises ValueError if the transport cannot carry what the senders run."""
-    needed = registry.CARRIES_TABLES if is_remycc else registry.CARRIES_PROTOCOLS
+    needed = registry.RUNS_TABLES if is_remycc else registry.RUNS_PROTOCOLS
     if needed not in registry.entries(Registry.TRANSPORT)[transport.name].traits:
         carried = "protocols only" if is_remycc else f"RemyCCs only; protocols need {TCP}"
-        raise ValueError(f"'{text}' uses the transport {transport.name}, which carries {carried}")
+        raise ValueError(f"'{text}' uses the transport {transport.name}, which runs {carried}")
 
 
 def check_default_transport(
@@ -150,9 +150,9 @@ def check_default_transport(
         return
     traits = registry.entries(Registry.TRANSPORT)[default.name].traits
     are_protocols = all(each.remycc is None for each in senders)
-    if registry.CARRIES_PROTOCOLS not in traits and are_protocols:
+    if registry.RUNS_PROTOCOLS not in traits and are_protocols:
         raise ValueError(
-            f"--transport {default.name} carries RemyCCs only, but all senders run protocols, "
+            f"--transport {default.name} runs RemyCCs only, but all senders run protocols, "
             f"which need {TCP}"
         )
 

@@ -232,7 +232,7 @@ def _plateaus(verdicts: list[bool], patience: int) -> list[int]:
 
 
 def test_short_climbs_do_not_count_as_epochs_without_gain() -> None:
-    """Of the eight short climbs, at least two in a row bring no gain."""
+    """At least two consecutive ones of the eight short climbs have no gain."""
     patience = 2
     spec = small_joint_spec(
         starts=8, start_steps=3, steps=60, steps_per_epoch=5, stop={"epochs_without_gain": patience}

@@ -129,8 +129,8 @@ class Catalogue:
         try:
             return self._handles[self._id_of(name)]
         except NoSuchJob as error:
-            backup = self._environment.backup
-            place = None if backup is None else await backup.archive_location(name)
+            mirror = self._environment.mirror
+            place = None if mirror is None else await mirror.archive_location(name)
             if place is None:
                 raise
             raise NoSuchJob(
@@ -473,13 +473,13 @@ class Farm:
 
         Raises StoreError.
         """
-        backup, limit = self.environment.backup, self.settings.retention_seconds
-        if backup is None or limit is None:
+        mirror, limit = self.environment.mirror, self.settings.retention_seconds
+        if mirror is None or limit is None:
             return
         for handle in self.catalogue:
             since = max(handle.job.end_time.seconds, handle.arrived_seconds)
             if handle.job.state in FINAL and self.environment.clock().seconds - since >= limit:
-                problem = await handle.retire(backup)
+                problem = await handle.retire(mirror)
                 if problem is None:
                     self.catalogue.remove(handle.job_id)
                 _log.info("job retired", job_id=handle.job_id, problem=problem or "")

@@ -75,7 +75,7 @@ def telemetry_export(settings: ExportSettings) -> Iterator[Instrumentation]:
             loop = asyncio.get_running_loop()
             profiler = Profiler(
                 settings.profile_folder,
-                in_loop(loop, telemetry.step_seconds),
+                in_loop(loop, telemetry.phase_seconds),
                 seconds=settings.profile_seconds,
             )
             loop.add_signal_handler(signal.SIGUSR2, profiler.start)
@@ -115,8 +115,8 @@ def _jobs_now(farm: Farm) -> Iterator[job_pb2.Job]:
 
 
 def _mirror_now(farm: Farm) -> tuple[float, int] | None:
-    backup = farm.environment.backup
-    return None if backup is None else (backup.behind_seconds, backup.failures)
+    mirror = farm.environment.mirror
+    return None if mirror is None else (mirror.behind_seconds, mirror.failures)
 
 
 def _certificates(tls: ServerTls | None) -> Mapping[str, Path]:

@@ -17,7 +17,7 @@ from remy_farm.driver.loop import Clock
 from remy_proto.completion import complete
 from remy_proto.v1 import job_pb2
 from remy_rpc.retry import failure_of
-from remy_services.coordinator.maintenance import BackupWriter, Threads
+from remy_services.coordinator.maintenance import MirrorWriter, Threads
 from remy_services.coordinator.refusals import JobLost, StoreDegraded
 from remy_services.jobs.states import FINAL, Draft, JobObserver
 from remy_services.stores.contract import (
@@ -75,7 +75,7 @@ class Environment:
     #: Name of this coordinator, recorded in the store as the holder of each job's token.
     name: str
     #: Writes jobs to the mirror; None disables mirroring.
-    backup: BackupWriter | None = None
+    mirror: MirrorWriter | None = None
     #: Measures the wall-clock time that designs run.
     monotonic: Clock = time.monotonic
 
@@ -220,10 +220,10 @@ class JobHandle:
             await self._environment.threads.store(store.delete, self.job_id, self.token)
             self.token = None
         self.feed.wake()
-        if self._environment.backup is not None:
-            self._environment.backup.remove(self.job_id)
+        if self._environment.mirror is not None:
+            self._environment.mirror.remove(self.job_id)
 
-    async def retire(self, backup: BackupWriter) -> str | None:
+    async def retire(self, mirror: MirrorWriter) -> str | None:
         """Moves the job from the store to the mirror. Returns None, or why the job stays.
 
 
@@ -235,7 +235,7 @@ class JobHandle:
             # Holding the lock prevents commits between the mirror write and the deletion.
             if self.token is None or self.job.state not in FINAL:
                 return "the job is running again"
-            if (problem := await backup.save_now(self.job_id)) is not None:
+            if (problem := await mirror.save_now(self.job_id)) is not None:
                 return problem
             store = self._environment.store
             await self._environment.threads.store(store.delete, self.job_id, self.token)
@@ -282,11 +282,11 @@ class JobHandle:
                 self.feed.wake()
                 raise JobLost(str(error)) from error
             self._on_committed(draft)
-            backup = self._environment.backup
+            mirror = self._environment.mirror
             # Outcomes of evaluation parts are not mirrored before the end: they can be recomputed.
             is_milestone = draft.epochs and not self.job.HasField("evaluation")
-            if backup is not None and (self.job.state in FINAL or is_milestone):
-                backup.save(self.job_id)
+            if mirror is not None and (self.job.state in FINAL or is_milestone):
+                mirror.save(self.job_id)
 
     async def _commit(self, commit: Commit, token: int) -> None:
         """Makes one commit attempt."""

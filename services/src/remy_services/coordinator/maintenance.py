@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 
 import structlog
 
-from remy_services.stores.archive import Backup
+from remy_services.stores.archive import Mirror
 from remy_services.stores.contract import CheckpointStore, StoreError
 
 _Parameters = ParamSpec("_Parameters")
@@ -125,10 +125,10 @@ class StoreWatch(BackgroundTask):
 _RETRY_SECONDS = 10.0
 
 
-class BackupWriter:
+class MirrorWriter:
     """Writes jobs to the mirror one at a time, in a thread of its own, with retries."""
 
-    def __init__(self, mirror: Backup, store: CheckpointStore) -> None:
+    def __init__(self, mirror: Mirror, store: CheckpointStore) -> None:
         self._mirror = mirror
         self._store = store
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="mirror")

@@ -29,11 +29,11 @@ from remy_services.coordinator.handlers import DesignService
 from remy_services.coordinator.handlers.queries import ServerInformation
 from remy_services.coordinator.instrumentation import Instrumentation
 from remy_services.coordinator.job_handle import Environment, now, retry_until_available
-from remy_services.coordinator.maintenance import BackgroundTask, BackupWriter, StoreWatch, Threads
+from remy_services.coordinator.maintenance import BackgroundTask, MirrorWriter, StoreWatch, Threads
 from remy_services.coordinator.middleware import Interceptor
 from remy_services.coordinator.tls import ReloadingTls, ServerTls, TokenWatch
 from remy_services.stores import open_store
-from remy_services.stores.archive import Backup
+from remy_services.stores.archive import Mirror
 from remy_services.stores.contract import CheckpointStore
 from remy_services.stores.recordings import read_recording
 from remy_services.transport.grpc import SimulatorIdentity, WorkerFleet
@@ -302,13 +302,13 @@ class CoordinatorServer:
         self, store: CheckpointStore, threads: Threads, evaluator: SharedEvaluator
     ) -> Farm:
         settings, around = self._settings, self._instrumentation
-        backup = None
+        mirror = None
         if settings.mirror_url is not None:
-            backup = BackupWriter(Backup(settings.mirror_url), store)
+            mirror = MirrorWriter(Mirror(settings.mirror_url), store)
             grace_seconds = settings.grace_seconds * _MIRROR_GRACE_FRACTION
-            self._ending.push_async_callback(backup.close, grace_seconds)
+            self._ending.push_async_callback(mirror.close, grace_seconds)
         environment = Environment(
-            store, threads, now, around.observer, settings.name, backup, around.clock
+            store, threads, now, around.observer, settings.name, mirror, around.clock
         )
         farm = Farm(environment, around.evaluator(evaluator), settings.farm)
         around.on_farm(farm)

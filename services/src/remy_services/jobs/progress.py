@@ -19,7 +19,7 @@ def update_from_designer(progress: progress_pb2.JobProgress, designer: Designer)
     progress.evaluations = designer.evaluations
     progress.simulated_packets = designer.simulated_packets
     progress.epochs_without_gain = epochs_without_gain(designer.epochs)
-    progress.resting_steps = designer.resting_steps
+    progress.resting_steps = designer.stalled_steps
     share = designer.share_done
     if share is None:
         progress.ClearField("share_done")
@@ -70,7 +70,7 @@ def clear_live_fields(progress: progress_pb2.JobProgress) -> None:
 def epochs_without_gain(epochs: Sequence[progress_pb2.EpochRecord]) -> int:
     """Counts the latest consecutive epochs without gain.
 
-    Epochs that end a short climb (they have `start`, its number) are left out.
+    Epochs that end a short climb (`start` is its number) are left out.
     """
     count = 0
     for record in reversed(epochs):

@@ -213,7 +213,7 @@ _OPTIONS = {
 }
 
 
-class Backup:
+class Mirror:
     """A mirror: stores the newest archive of each job as `<url>/<job id>.remyjob`.
 
     File errors are returned and never raised, because a failing mirror must not stop a job.

@@ -23,17 +23,17 @@ class Profiler:
     def __init__(
         self,
         folder: Path,
-        step_seconds: Callable[[], Mapping[str, float]],
+        phase_seconds: Callable[[], Mapping[str, float]],
         *,
         seconds: float = 30.0,
     ) -> None:
         """Profiles are written to the existing `folder`.
 
-        `step_seconds` returns the seconds spent by phase. If it raises TimeoutError or
-        RuntimeError, the profile is written without them.
+        `phase_seconds` returns the cumulative seconds that steps have spent in each phase. If it
+        raises TimeoutError or RuntimeError, the profile is written without them.
         """
         self._folder = folder
-        self._step_seconds = step_seconds
+        self._phase_seconds = phase_seconds
         self._seconds = seconds
         self._thread: threading.Thread | None = None
 
@@ -77,7 +77,7 @@ class Profiler:
 
     def _phases(self) -> Mapping[str, float] | None:
         try:
-            return dict(self._step_seconds())
+            return dict(self._phase_seconds())
         except (TimeoutError, RuntimeError):
             return None
 

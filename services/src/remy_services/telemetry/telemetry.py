@@ -169,7 +169,7 @@ class Telemetry:
         """Returns the observer of jobs."""
         return JobInstrumentation(self.step_times)
 
-    def step_seconds(self) -> Mapping[str, float]:
+    def phase_seconds(self) -> Mapping[str, float]:
         """Returns the seconds spent in steps, by phase. To be called in the event loop."""
         if self._scheduler is not None:
             counts = self._scheduler.snapshot().counts
@@ -212,7 +212,7 @@ class Telemetry:
                 yield from evaluator_samples(self._evaluator.status())
             if self._scheduler is not None:
                 yield from scheduler_samples(self._scheduler.snapshot())
-            for phase, seconds in self.step_seconds().items():
+            for phase, seconds in self.phase_seconds().items():
                 yield Sample(catalogue.STEP_PHASE_SECONDS, seconds, (phase,))
             for metric, value in zip(_MIRROR_METRICS, mirror() or (), strict=False):
                 yield Sample(metric, value)

@@ -33,7 +33,7 @@ from remy_simulator.columns import memory_summaries
 #: Splits on trial, by increasing rule number in the table before the splits.
 Trials = tuple[Split, ...]
 
-# How many of the most-used rules are put on trial.
+# Number of the most-used rules that are put on trial.
 _RULES_ON_TRIAL = 8
 
 

@@ -448,7 +448,7 @@ class JointStrategy(ValidatingStrategy[JointState]):
         whole = (starts - 1) * one_start + schedule.work(schedule.steps)
         return (before + schedule.work(state.climb.steps)) / whole
 
-    def resting_steps(self, state: JointState) -> int:
+    def stalled_steps(self, state: JointState) -> int:
         return state.climb.stalled_steps if state.climb.stalled_steps >= _STALL_STEPS else 0
 
     def closing_request(self, state: JointState) -> Request | None:

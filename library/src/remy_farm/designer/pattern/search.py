@@ -273,7 +273,7 @@ class Polish(RaceRound):
         return _after_race(strategy, state, action), event
 
 
-# How many of the most-used rules are put on trial.
+# Number of the most-used rules that are put on trial.
 _RULES_ON_TRIAL = 3
 
 

@@ -1,4 +1,4 @@
-"""Tests the lag and failure count of BackupWriter."""
+"""Tests the lag and failure count of MirrorWriter."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from remy_services.coordinator import maintenance
-from remy_services.coordinator.maintenance import BackupWriter
-from remy_services.stores.archive import Backup
+from remy_services.coordinator.maintenance import MirrorWriter
+from remy_services.stores.archive import Mirror
 from services.tests.stores.model_store import ModelStore
 from services.tests.stores.real_job import make_job
 from tests.waiting import wait_in_loop
@@ -25,7 +25,7 @@ def test_lag_counts_from_the_oldest_unmirrored_change(
     folder.write_text("in the way")
 
     async def scenario() -> None:
-        writer = BackupWriter(Backup(f"file://{folder}"), store)
+        writer = MirrorWriter(Mirror(f"file://{folder}"), store)
         assert (writer.behind_seconds, writer.failures) == (0, 0)
         writer.save("a")
         await wait_in_loop(lambda: writer.failures > 2)
