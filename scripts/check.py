@@ -103,7 +103,7 @@ def cpp() -> Outcome:
         folder,
         ("remy_tests", "remy_tests_release_build"),
         *("-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DREMY_SANITIZE=ON", "-DREMY_BUILD_TESTS=ON"),
-        f"-DREMY_RELEASED_LIBRARY={released}",
+        f"-DREMY_RELEASE_BUILD_LIBRARY={released}",
     )
     if built.failures:
         return built
