@@ -255,7 +255,7 @@ void SlowNetwork::send(const Segment& segment, double now_ms) {
   enqueue(leaving, false, now_ms);
 }
 
-void SlowNetwork::dropped(const Segment& segment, double) {
+void SlowNetwork::on_drop(const Segment& segment, double) {
   ++link_results_[links_of(segment)[segment.hop]].dropped;
   untold_.push_back(segment);
 }
@@ -269,7 +269,7 @@ void SlowNetwork::enqueue(const Segment& segment, bool is_delayed, double now_ms
   }
   ReferenceLink& link = links_[index];
   if (!link.admits(segment, now_ms)) {
-    dropped(segment, now_ms);
+    on_drop(segment, now_ms);
     return;
   }
   link.queue().enqueue(segment, now_ms, *this);

@@ -108,7 +108,7 @@ TEST_P(CoDelOfEitherRule, StartsWithCountOneWhenTheLastDropIsLongAgo) {
 TEST_P(CoDelOfEitherRule, NeverDropsTheLastPacket) {
   for (const std::uint32_t left : {1, 2}) {
     QueueHarness driven({"codel", GetParam(), {}}, {});
-    driven.accept_many(left, 0);
+    driven.enqueue_many(left, 0);
     for (; driven.now_ms < 2000; driven.now_ms += 20) {
       driven.enqueue(0);
       while (driven.queue().packets() < left + 1) {
@@ -176,7 +176,7 @@ TEST(CoDel, MarksEcnCapablePacketsAtTheTimesOfDrops) {
 
 TEST(CoDel, DropsArrivalsAtAFullBuffer) {
   QueueHarness driven({"codel", "", {}}, {.buffer_packets = 3});
-  driven.accept_many(5, 0);
+  driven.enqueue_many(5, 0);
   EXPECT_EQ(driven.queue().packets(), 3);
   EXPECT_EQ(driven.dropped().size(), 2);
   EXPECT_EQ(driven.dropped().front().segment.transmission_number, 3);

@@ -13,8 +13,8 @@ using Senders = std::vector<std::uint32_t>;
 
 TEST(FairQueueing, DrrKeepsTheDeficitForAPacketThatDoesNotFit) {
   QueueHarness driven({"fair-queueing", "drr", {{"quantum_bytes", 500}}}, {});
-  driven.accept_many(4, 0, 700);
-  driven.accept_many(9, 1, 200);
+  driven.enqueue_many(4, 0, 700);
+  driven.enqueue_many(9, 1, 200);
   // Rounds: flow 0 keeps 500, flow 1 sends two of 200 (100 left); flow 0 sends one of 700 (300
   // left), flow 1 three of 200 (0 left); flow 0 sends one (100 left), flow 1 two (100 left); ...
   EXPECT_EQ(driven.senders_of_next(10), (Senders{1, 1, 0, 1, 1, 1, 0, 1, 1, 1}));
@@ -38,23 +38,23 @@ TEST(FairQueueing, ForgetsTheDeficitOfAnIdleFlow) {
   QueueHarness driven({"fair-queueing", "drr", {{"quantum_bytes", 3000}}}, {});
   driven.enqueue(0);
   EXPECT_EQ(driven.senders_of_next(2), (Senders{0}));
-  driven.accept_many(4, 0);
-  driven.accept_many(4, 1);
+  driven.enqueue_many(4, 0);
+  driven.enqueue_many(4, 1);
   EXPECT_EQ(driven.senders_of_next(6), (Senders{0, 0, 1, 1, 0, 0}));
 }
 
 TEST(FairQueueing, SfqServesFlowsInTurnByPackets) {
   QueueHarness driven({"fair-queueing", "sfq", {}}, {});
-  driven.accept_many(3, 0, 1500);
-  driven.accept_many(3, 1, 40);
+  driven.enqueue_many(3, 0, 1500);
+  driven.enqueue_many(3, 1, 40);
   EXPECT_EQ(driven.senders_of_next(6), (Senders{0, 1, 0, 1, 0, 1}));
 }
 
 TEST(FairQueueing, DropsFromTheLongestQueue) {
   for (const char* const variant : {"drr", "sfq"}) {
     QueueHarness driven({"fair-queueing", variant, {}}, {.buffer_packets = 10});
-    driven.accept_many(9, 0);
-    driven.accept_many(5, 1);
+    driven.enqueue_many(9, 0);
+    driven.enqueue_many(5, 1);
     EXPECT_EQ(senders_of(driven.dropped()), (Senders{0, 0, 0, 0}));
     EXPECT_EQ(driven.dropped().front().segment.transmission_number, 8);
     EXPECT_EQ(driven.queue().packets(), 10);
@@ -63,7 +63,7 @@ TEST(FairQueueing, DropsFromTheLongestQueue) {
 
 TEST(FairQueueing, DoesNotDropForDelay) {
   QueueHarness driven({"fair-queueing", "", {}}, {});
-  driven.accept_many(1000, 0);
+  driven.enqueue_many(1000, 0);
   for (; driven.now_ms < 1e5; driven.now_ms += 100) {
     driven.dequeue();
   }

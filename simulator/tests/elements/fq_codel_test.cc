@@ -16,19 +16,19 @@ const Choice kPacketQuantum{"fq-codel", "", {{"quantum_bytes", 1500}}};
 
 TEST(FqCoDel, ServesANewFlowOneQuantumBeforeOldOnes) {
   QueueHarness driven(kPacketQuantum, {});
-  driven.accept_many(10, 0);
-  driven.accept_many(10, 1);
+  driven.enqueue_many(10, 0);
+  driven.enqueue_many(10, 1);
   // Both flows have been served and are old.
   driven.senders_of_next(4);
-  driven.accept_many(3, 2);
+  driven.enqueue_many(3, 2);
   // Flow 1 was served last when the new flow arrives, so it is after it in the round.
   EXPECT_EQ(driven.senders_of_next(7), (Senders{2, 0, 2, 1, 0, 2, 1}));
 }
 
 TEST(FqCoDel, HasAQuantumOfTwoPacketsOf1500BytesAsLinuxDoes) {
   QueueHarness driven({"fq-codel", "", {}}, {});
-  driven.accept_many(10, 0);
-  driven.accept_many(10, 1);
+  driven.enqueue_many(10, 0);
+  driven.enqueue_many(10, 1);
   // After the first packet a quantum of 1514 bytes leaves a credit of 14, so a second packet is
   // sent. The debt is then 1486, less than a quantum.
   EXPECT_EQ(driven.senders_of_next(8), (Senders{0, 0, 1, 1, 0, 1, 0, 1}));
@@ -36,16 +36,16 @@ TEST(FqCoDel, HasAQuantumOfTwoPacketsOf1500BytesAsLinuxDoes) {
 
 TEST(FqCoDel, ServesNewFlowsInOrderOfArrival) {
   QueueHarness driven(kPacketQuantum, {});
-  driven.accept_many(2, 5);
-  driven.accept_many(2, 3);
-  driven.accept_many(2, 4);
+  driven.enqueue_many(2, 5);
+  driven.enqueue_many(2, 3);
+  driven.enqueue_many(2, 4);
   EXPECT_EQ(driven.senders_of_next(6), (Senders{5, 3, 4, 5, 3, 4}));
 }
 
 // RFC 8290, section 4.2: otherwise a flow could become new again and again.
 TEST(FqCoDel, MovesAnEmptyNewFlowToTheOldFlowsFirst) {
   QueueHarness driven({"fq-codel", "", {{"quantum_bytes", 4500}}}, {});
-  driven.accept_many(10, 0);
+  driven.enqueue_many(10, 0);
   EXPECT_EQ(driven.senders_of_next(4), (Senders{0, 0, 0, 0}));
   driven.enqueue(1);
   // It is empty at its turn, with credit left.
@@ -77,8 +77,8 @@ TEST(FqCoDel, SparseFlowsDoNotWaitForOthersQueues) {
 TEST(FqCoDel, DropsHalfOfTheLargestFlowFromItsHeadUpToABatch) {
   for (const auto& [limit, expected] : {std::pair{100U, 50U}, {1000U, 64U}}) {
     QueueHarness driven(kPacketQuantum, {.buffer_packets = limit});
-    driven.accept_many(10, 1, 100);
-    driven.accept_many(limit - 10, 0);
+    driven.enqueue_many(10, 1, 100);
+    driven.enqueue_many(limit - 10, 0);
     EXPECT_TRUE(driven.dropped().empty());
     driven.enqueue(1, 100);
     const std::size_t dropped = driven.dropped().size();
@@ -91,18 +91,18 @@ TEST(FqCoDel, DropsHalfOfTheLargestFlowFromItsHeadUpToABatch) {
 
 TEST(FqCoDel, LargestFlowIsByBytesNotPackets) {
   QueueHarness driven(kPacketQuantum, {.buffer_packets = 50});
-  driven.accept_many(40, 0, 50);
-  driven.accept_many(11, 1, 1500);
+  driven.enqueue_many(40, 0, 50);
+  driven.enqueue_many(11, 1, 1500);
   EXPECT_EQ(senders_of(driven.dropped()), Senders(6, 1));
 }
 
 TEST(FqCoDel, BatchAndLimitAreParameters) {
   QueueHarness driven({"fq-codel", "", {{"limit_packets", 30}, {"drop_batch_packets", 4}}},
                       {.buffer_packets = 1000});
-  driven.accept_many(31, 0);
+  driven.enqueue_many(31, 0);
   EXPECT_EQ(driven.dropped().size(), 4);
   QueueHarness default_queue({"fq-codel", "", {}}, {});
-  default_queue.accept_many(10240, 0);
+  default_queue.enqueue_many(10240, 0);
   EXPECT_TRUE(default_queue.dropped().empty());
   default_queue.enqueue(0);
   EXPECT_EQ(default_queue.dropped().size(), 64);
@@ -116,7 +116,7 @@ TEST(FqCoDel, SharesBytesEquallyWhateverFlowsSend) {
     driven.now_ms += 1;
     for (std::uint32_t flow = 0; flow < bytes.size(); ++flow) {
       // Each flow sends more than its share, some much more.
-      driven.accept_many(flow % 3 + 1, flow, bytes[flow]);
+      driven.enqueue_many(flow % 3 + 1, flow, bytes[flow]);
     }
     for (int sent = 0; sent < 2; ++sent) {
       const auto segment = driven.dequeue();
@@ -144,7 +144,7 @@ TEST(FqCoDel, HasACoDelPerFlow) {
 
 TEST(FqCoDel, SeparatesAcksFromData) {
   QueueHarness driven(kPacketQuantum, {});
-  driven.accept_many(3, 0);
+  driven.enqueue_many(3, 0);
   Segment ack;
   ack.bytes = 40;
   ack.is_ack = true;
@@ -155,9 +155,9 @@ TEST(FqCoDel, SeparatesAcksFromData) {
 
 TEST(FqCoDel, FlowsShareQueuesIfThereAreTooFew) {
   QueueHarness driven({"fq-codel", "", {{"flows", 4}, {"quantum_bytes", 1500}}}, {});
-  driven.accept_many(2, 0);
-  driven.accept_many(2, 1);
-  driven.accept_many(2, 2);
+  driven.enqueue_many(2, 0);
+  driven.enqueue_many(2, 1);
+  driven.enqueue_many(2, 2);
   EXPECT_EQ(driven.senders_of_next(6), (Senders{0, 1, 0, 1, 2, 2}));
 }
 

@@ -42,7 +42,7 @@ class QueueHarness : private DropListener {
     segment.is_ecn_capable = is_ecn_capable;
     enqueue(segment);
   }
-  void accept_many(std::uint32_t count, std::uint32_t sender, std::uint32_t bytes = 1500) {
+  void enqueue_many(std::uint32_t count, std::uint32_t sender, std::uint32_t bytes = 1500) {
     for (; count > 0; --count) {
       enqueue(sender, bytes);
     }

@@ -24,7 +24,7 @@ TEST(ThresholdMarking, MarksArrivalsIfKPacketsWait) {
 
 TEST(ThresholdMarking, DropsPacketsThatAreNotEcnCapable) {
   QueueHarness driven({"threshold-marking", "", {{"threshold_packets", 20}}}, {});
-  driven.accept_many(30, 0);
+  driven.enqueue_many(30, 0);
   EXPECT_EQ(driven.queue().packets(), 20);
   EXPECT_EQ(driven.dropped().size(), 10);
 }
@@ -47,7 +47,7 @@ TEST(ThresholdMarking, EqualsRedWithBothThresholdsAtKAndWeightOne) {
   for (std::size_t i = 0; i < red.departed().size(); ++i) {
     EXPECT_EQ(threshold.departed()[i].segment.is_marked, red.departed()[i].segment.is_marked);
   }
-  EXPECT_GT(red.on_drop().size(), 0);
+  EXPECT_GT(red.dropped().size(), 0);
 }
 
 TEST(ThresholdMarking, KeepsExistingMarks) {

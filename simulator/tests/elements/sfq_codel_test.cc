@@ -17,25 +17,25 @@ const Choice kSfqCoDel{"sfq-codel", "", {}};
 
 TEST(SfqCoDel, ServesBinsInTurnByPacketsOfAnySize) {
   QueueHarness driven(kSfqCoDel, {});
-  driven.accept_many(5, 0, 1500);
-  driven.accept_many(5, 1, 40);
+  driven.enqueue_many(5, 0, 1500);
+  driven.enqueue_many(5, 1, 40);
   EXPECT_EQ(driven.senders_of_next(6), (Senders{0, 1, 0, 1, 0, 1}));
 }
 
 TEST(SfqCoDel, ServesANewBinAfterOtherNewOnesAndBeforeOldOnes) {
   QueueHarness driven(kSfqCoDel, {});
-  driven.accept_many(5, 0);
-  driven.accept_many(5, 1);
+  driven.enqueue_many(5, 0);
+  driven.enqueue_many(5, 1);
   driven.senders_of_next(2);
-  driven.accept_many(2, 3);
-  driven.accept_many(2, 2);
+  driven.enqueue_many(2, 3);
+  driven.enqueue_many(2, 2);
   // A bin that has been served is old, and comes after all others.
   EXPECT_EQ(driven.senders_of_next(8), (Senders{3, 2, 0, 1, 3, 2, 0, 1}));
 }
 
 TEST(SfqCoDel, KeepsABinOnTheScheduleUntilItIsEmptyAtItsTurn) {
   QueueHarness driven(kSfqCoDel, {});
-  driven.accept_many(9, 0);
+  driven.enqueue_many(9, 0);
   driven.enqueue(1);
   EXPECT_EQ(driven.senders_of_next(2), (Senders{0, 1}));
   // It has a packet again before its turn, so it is not a new bin.
@@ -49,8 +49,8 @@ TEST(SfqCoDel, KeepsABinOnTheScheduleUntilItIsEmptyAtItsTurn) {
 
 TEST(SfqCoDel, DropsTheLastPacketOfTheLongestBinForAnyArrival) {
   QueueHarness driven(kSfqCoDel, {.buffer_packets = 10});
-  driven.accept_many(6, 0, 40);
-  driven.accept_many(4, 1, 1500);
+  driven.enqueue_many(6, 0, 40);
+  driven.enqueue_many(4, 1, 1500);
   driven.enqueue(2);
   ASSERT_EQ(senders_of(driven.dropped()), (Senders{0}));
   EXPECT_EQ(driven.dropped().front().segment.transmission_number, 5);
@@ -61,7 +61,7 @@ TEST(SfqCoDel, DropsTheLastPacketOfTheLongestBinForAnyArrival) {
 
 TEST(SfqCoDel, HasNoLimitOfItsOwn) {
   QueueHarness driven(kSfqCoDel, {});
-  driven.accept_many(20'000, 0);
+  driven.enqueue_many(20'000, 0);
   EXPECT_TRUE(driven.dropped().empty());
 }
 
@@ -147,8 +147,8 @@ TEST(SfqCoDel, ComparesTheBytesOfAllBinsTogether) {
   const auto drops_with = [](const Choice& choice, std::uint32_t others) {
     QueueHarness driven(choice, {});
     // On a slow link two packets wait in bin 0 and some in bin 1.
-    driven.accept_many(2, 0);
-    driven.accept_many(others, 1);
+    driven.enqueue_many(2, 0);
+    driven.enqueue_many(others, 1);
     for (; driven.now_ms < 3000; driven.now_ms += 10) {
       const std::size_t dropped = driven.dropped().size();
       driven.enqueue(driven.dequeue()->sender);
@@ -170,7 +170,7 @@ TEST(SfqCoDel, SharesPacketsEqually) {
   for (int step = 0; step < 20'000; ++step) {
     driven.now_ms += 1;
     for (std::uint32_t flow = 0; flow < served.size(); ++flow) {
-      driven.accept_many(flow % 3 + 1, flow);
+      driven.enqueue_many(flow % 3 + 1, flow);
     }
     for (int sent = 0; sent < 2; ++sent) {
       ++served[driven.dequeue()->sender];
