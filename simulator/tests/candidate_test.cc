@@ -242,7 +242,7 @@ TEST(Candidate, RejectsCandidatesThatCannotBeApplied) {
   EXPECT_EQ(refusal(Unchanged{}), "accepted");
   EXPECT_EQ(refusal(ActionChanges{{{3, {0.5, -1, 0}}}}), "accepted");
   EXPECT_EQ(refusal(ActionChanges{{{4, {0.5, 1, 1}}}}),
-            "candidate changes rule 4 of a table of 4 rules");
+            "candidate changes rule 4, but the table has only 4 rules");
   for (const Action& action : {Action{kNan, 1, 1}, Action{1, kInfinity, 1}, Action{1, 1, kNan},
                                Action{-0.1, 1, 1}, Action{1, 1, -0.1}}) {
     EXPECT_NE(refusal(ActionChanges{{{0, action}}}).find("sets an action"), std::string::npos);

@@ -824,7 +824,7 @@ class SlowNs2 final : public Endpoint {
 std::unique_ptr<Endpoint> slow_endpoint(const Choice& choice, EndpointSetting setting) {
   const ParameterValues values("transport", find_transport(choice.name).variants, choice);
   if (choice.name == "datagram") {
-    return !setting.measurement.is_of_datagrams() ? std::make_unique<SlowDatagrams>(setting)
+    return !setting.measurement.needs_datagrams() ? std::make_unique<SlowDatagrams>(setting)
                                                   : nullptr;
   }
   if (choice.name == "ns2") {

@@ -397,7 +397,7 @@ void SlowNetwork::switch_on(SlowSender& sender, double now_ms) {
 void SlowNetwork::switch_off(SlowSender& sender, double now_ms) {
   if (sender.flow_packets) {
     sender.results.flows.push_back(
-        {*sender.flow_packets, now_ms - sender.schedule.came_ms(sender.on_since_ms)});
+        {*sender.flow_packets, now_ms - sender.schedule.arrival_ms(sender.on_since_ms)});
   }
   sender.results.traffic.on_ms += now_ms - sender.on_since_ms;
   sender.results.traffic.share_ms += share_ms_ - sender.share_at_on_ms;

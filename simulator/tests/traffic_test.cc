@@ -76,11 +76,11 @@ TEST(FlowLengths, OfIcsiHaveThePublishedQuantilesAndMean) {
   EXPECT_NEAR(mean, 106'575.4, 1);
 }
 
-TEST(FlowLengths, HaveOnlyTheNamesThatThereAre) {
+TEST(FlowLengths, RefuseUnknownNames) {
   EXPECT_THROW(flow_quantiles("caida"), std::invalid_argument);
 }
 
-TEST(Arrivals, OfAPoissonProcessComeWhateverBecomesOfThoseBefore) {
+TEST(Arrivals, OfAPoissonProcessDoNotDependOnEarlierFlows) {
   const Traffic traffic{ConstantBytes{3000}, 0, PoissonArrivals{10}};
   Schedule idle(traffic, 5);
   Schedule busy(traffic, 5);
@@ -89,11 +89,10 @@ TEST(Arrivals, OfAPoissonProcessComeWhateverBecomesOfThoseBefore) {
   constexpr int kFlows = 20'000;
   for (int flow = 0; flow < kFlows; ++flow) {
     const double begin_ms = idle.begins_ms(static_cast<std::uint64_t>(flow), 0);
-    EXPECT_EQ(idle.came_ms(begin_ms), begin_ms);
-    // A sender that is on for ever so long begins each flow late, but they have come when they
-    // came.
+    EXPECT_EQ(idle.arrival_ms(begin_ms), begin_ms);
+    // If the sender was busy until 1e9, the flow begins late, but its arrival time is the same.
     EXPECT_EQ(busy.begins_ms(static_cast<std::uint64_t>(flow), 1e9), 1e9);
-    EXPECT_EQ(busy.came_ms(1e9), begin_ms);
+    EXPECT_EQ(busy.arrival_ms(1e9), begin_ms);
     EXPECT_GT(begin_ms, before_ms);
     sum_ms += begin_ms - before_ms;
     before_ms = begin_ms;
@@ -101,15 +100,15 @@ TEST(Arrivals, OfAPoissonProcessComeWhateverBecomesOfThoseBefore) {
   EXPECT_NEAR(sum_ms / kFlows, 10, 0.3);
 }
 
-TEST(Arrivals, OfAPeriodicProcessBeginWhereTheyAreToldTo) {
+TEST(Arrivals, OfAPeriodicProcessBeginAtTheFirstOnTime) {
   Schedule schedule({ConstantBytes{3000}, 0, PeriodicArrivals{25}}, 5, 100);
   EXPECT_EQ(schedule.begins_ms(0, 0), 100);
   EXPECT_EQ(schedule.begins_ms(1, 110), 125);
   EXPECT_EQ(schedule.begins_ms(2, 190), 190);
-  EXPECT_EQ(schedule.came_ms(190), 150);
+  EXPECT_EQ(schedule.arrival_ms(190), 150);
 }
 
-TEST(OnPeriods, MayBeGivenTimes) {
+TEST(OnPeriods, FollowGivenIntervals) {
   Schedule schedule({Intervals{{{5, 10}, {10, 30}, {50, kNever}}}, 0}, 1);
   EXPECT_TRUE(schedule.by_time());
   EXPECT_EQ(schedule.begins_ms(0, 0), 5);
@@ -127,7 +126,7 @@ TEST(OnPeriods, MayLastForEver) {
   EXPECT_EQ(schedule.ends_ms(0, 0), kNever);
 }
 
-TEST(OffTimes, AreHalvedTheFirstTimeAsInNs2Scripts) {
+TEST(OffTimes, AreHalvedAtFirstWithAFactorOfAHalf) {
   Traffic traffic{ExponentialTime{100}, 500};
   Schedule whole(traffic, 9);
   traffic.first_off_factor = 0.5;
@@ -136,31 +135,30 @@ TEST(OffTimes, AreHalvedTheFirstTimeAsInNs2Scripts) {
   EXPECT_EQ(half.begins_ms(1, 1000), whole.begins_ms(1, 1000));
 }
 
-TEST(Traffic, IsRefusedWithASentence) {
+TEST(Traffic, IsRefusedWithTheValueAndWhatIsAllowed) {
   EXPECT_EQ(refusal({Always{}, 0}), "");
   EXPECT_EQ(refusal({ConstantBytes{1}, 0, PoissonArrivals{1}}), "");
   EXPECT_EQ(refusal({empirical({}), 1}),
-            "traffic.empirical_bytes.probabilities is 0.000000 but must be at least one");
+            "traffic.empirical_bytes.probabilities is empty but must have at least one entry");
   EXPECT_EQ(
       refusal({empirical({{0.1, 5}, {0.1, 6}}), 1}),
-      "traffic.empirical_bytes.probabilities[1] is 0.100000 but must be above the one before");
+      "traffic.empirical_bytes.probabilities[1] is 0.100000 but must be above the previous one");
   EXPECT_EQ(refusal({empirical({{0.1, 5}, {0.2, 4}}), 1}),
-            "traffic.empirical_bytes.bytes[1] is 4.000000 but must be at least the one before");
+            "traffic.empirical_bytes.bytes[1] is 4.000000 but must be at least the previous one");
   EXPECT_EQ(refusal({ConstantBytes{0}, 1}),
             "traffic.constant_bytes.bytes is 0.000000 but must be a positive number");
   EXPECT_EQ(refusal({ConstantBytes{1}, 0, Barrier{0}}),
             "traffic.barrier.pause_ms is 0.000000 but must be a number of at least 0.001");
   EXPECT_EQ(refusal({ExponentialTime{1}, 0, PoissonArrivals{1}}),
-            "traffic has arrivals of flows, which must be by bytes, and not by time");
-  EXPECT_EQ(
-      refusal({Intervals{{{0, 5}, {4, 6}}}, 0}),
-      "traffic.intervals.begin_ms[1] is 4.000000 but must be at least the end of the one before");
-  EXPECT_EQ(
-      refusal({Intervals{{{5, 5}}}, 0}),
-      "traffic.intervals.end_ms[0] is 5.000000 but must be at least 0.001 after its beginning");
+            "traffic has arrivals, which need on periods by bytes, but its on periods are by time");
+  EXPECT_EQ(refusal({Intervals{{{0, 5}, {4, 6}}}, 0}),
+            "traffic.intervals.begin_ms[1] is 4.000000 but must be at least the end of the "
+            "previous interval");
+  EXPECT_EQ(refusal({Intervals{{{5, 5}}}, 0}),
+            "traffic.intervals.end_ms[0] is 5.000000 but must be at least 0.001 above begin_ms");
 }
 
-// Senders on a link of 1 packet a ms, 5 ms there and 5 back.
+// NewReno senders on a link of 1 packet per ms, with a delay of 5 ms in each direction.
 NetworkDescription constant_rate(const Traffic& traffic, std::uint32_t senders) {
   NetworkDescription network;
   network.links.emplace_back();
@@ -176,7 +174,8 @@ NetworkDescription constant_rate(const Traffic& traffic, std::uint32_t senders) 
 }
 
 TEST(Barriers, HoldEverySenderUntilTheLastHasEnded) {
-  // Ten packets of each of three: all have to leave over the link before a round is over.
+  // Each of three senders sends ten packets per round. A round ends when all 30 have crossed the
+  // link, and their ACKs have returned.
   const NetworkDescription network = constant_rate({ConstantBytes{15'000}, 0, Barrier{20}}, 3);
   const NetworkResults results = run_network(network, {}, 10'000, 1);
   const std::size_t rounds = results.senders.front().flows.size();
@@ -190,14 +189,14 @@ TEST(Barriers, HoldEverySenderUntilTheLastHasEnded) {
     }
     EXPECT_GE(longest_ms, 30 + 10);
   }
-  // All were on and off together, but for the wait of those who ended first.
+  // The simulation may end within a round, which some senders have completed.
   for (const NetworkSenderResults& sender : results.senders) {
     EXPECT_EQ(sender.traffic.first_on_ms, 0);
     EXPECT_LE(sender.flows.size() - rounds, 1U);
   }
 }
 
-TEST(Flows, ThatWaitForThoseBeforeTakeLonger) {
+TEST(Flows, ThatWaitForEarlierFlowsTakeLonger) {
   // A flow of 20 packets takes longer than the 10 ms until the next one comes.
   const NetworkDescription network =
       constant_rate({ConstantBytes{30'000}, 0, PeriodicArrivals{10}}, 1);
@@ -207,7 +206,7 @@ TEST(Flows, ThatWaitForThoseBeforeTakeLonger) {
   for (std::size_t i = 1; i < flows.size(); ++i) {
     EXPECT_GT(flows[i].time_ms, flows[i - 1].time_ms);
   }
-  // It is on without a break: the time on is all there was.
+  // As flows queue up, the sender is always on.
   EXPECT_EQ(results.senders.front().traffic.on_ms, 1000);
 }
 

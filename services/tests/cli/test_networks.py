@@ -227,7 +227,7 @@ BAD = {
             "exponential_time: {mean_ms: 900}",
             "empirical_bytes: {probabilities: [0.5, 0.2], bytes: [1, 2]}",
         ),
-        "above the one before",
+        "above the previous one",
     ),
     "fractional number of senders": (
         ONE_LINK.replace("count: 2", "count: 2.5"),

@@ -131,8 +131,8 @@ class CoDel {
   double first_above_time_ms_ = kNotAbove;
   double drop_next_ms_ = 0;
   std::uint64_t count_ = 0;  // drops in this dropping state; sets the drop rate
-  std::uint64_t last_count_ =
-      0;  // RFC 8289 lastcount: count_ at the start of the last dropping state
+  // RFC 8289 lastcount: count_ at the start of the last dropping state.
+  std::uint64_t last_count_ = 0;
   bool is_dropping_ = false;
 };
 

@@ -120,8 +120,8 @@ class FifoLink {
   std::vector<Waiting> waiting_;
   std::size_t mask_ = kInitialSlots - 1;
   std::size_t end_ = 0;  // number of segments that ever had to wait
-  std::size_t
-      check_back_;  // the segment, counted from the end, that must have left for one more to fit
+  // One more segment fits if the waiting segment of this number, counted from the end, has left.
+  std::size_t check_back_;
 };
 
 }  // namespace remy

@@ -36,8 +36,8 @@ struct RandomRelease {
 // RandomRelease::reorders.
 using JitterBoxDescription = std::variant<PeriodicRelease, BatchRelease, RandomRelease>;
 
-// Delays segments as described. Segments are put in in order of departure from the link, at the
-// time of departure or earlier if it is known in advance.
+// Delays segments as described. put() is called in the order of departures from the link, when a
+// departure time is known.
 class JitterBox {
  public:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -71,9 +71,9 @@ class JitterBox {
       return;
     }
     if (const auto* const periodic = std::get_if<PeriodicRelease>(&description_)) {
-      // Never earlier than the departure, whatever the rounding.
-      const double turn_ms = std::ceil(departure_ms / periodic->period_ms) * periodic->period_ms;
-      release(segment, std::max(turn_ms, departure_ms), delay_ms);
+      // Rounding must not give a release before the departure.
+      const double slot_ms = std::ceil(departure_ms / periodic->period_ms) * periodic->period_ms;
+      release(segment, std::max(slot_ms, departure_ms), delay_ms);
       return;
     }
     const RandomRelease& random = std::get<RandomRelease>(description_);

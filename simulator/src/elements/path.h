@@ -143,8 +143,8 @@ class TelemetryPath : public Path<true, true> {
   }
 
  private:
-  std::deque<std::uint32_t>
-      queue_lengths_;  // queue length in packets that each packet in transit met
+  // Queue length in packets at the arrival of each packet in transit.
+  std::deque<std::uint32_t> queue_lengths_;
   std::uint64_t departures_ = 0;
 };
 

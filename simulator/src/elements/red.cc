@@ -120,7 +120,9 @@ QueueDiscipline red() {
                                        .is_gentle = values.variant() == "gentle",
                                        .uses_ecn = values["ecn"] != 0};
         if (parameters.minimum_packets > parameters.maximum_packets) {
-          refuse("queue red: minimum_packets must be at most maximum_packets");
+          refuse("queue red: minimum_packets is " + std::to_string(parameters.minimum_packets) +
+                 " but must be at most maximum_packets, " +
+                 std::to_string(parameters.maximum_packets));
         }
         return std::make_unique<RedQueue>(parameters, limit_packets("red", setting),
                                           1 / setting.rate_packets_per_ms, setting.key);

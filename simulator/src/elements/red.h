@@ -9,8 +9,8 @@ namespace remy {
 
 struct RedParameters {
   double minimum_packets = 5;  // average queue length below which nothing is marked (min_th)
-  double maximum_packets =
-      15;  // average queue length from which on every arrival is marked (max_th)
+  // Average queue length from which on every arrival is marked (max_th).
+  double maximum_packets = 15;
   double maximum_probability = 0.02;  // marking probability just below max_th (max_p)
   double weight = 0.002;              // weight of an arrival in the average (w_q)
   // Between max_th and 2 max_th the probability rises linearly to 1, instead of jumping to 1.
@@ -54,8 +54,8 @@ class RedQueue final : public Queue {
   double idle_since_ms_ = 0;
   bool is_link_idle_ = true;
   std::uint64_t arrivals_ = 0;
-  std::uint64_t count_since_mark_ =
-      0;  // arrivals since the last mark, between the thresholds (the paper's count)
+  // Arrivals since the last mark, between the thresholds (the paper's count).
+  std::uint64_t count_since_mark_ = 0;
 };
 
 }  // namespace remy

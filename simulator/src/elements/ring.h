@@ -57,8 +57,8 @@ class Ring {
   static constexpr std::size_t kInitialSlots = 16;
 
   std::vector<Item> items_;  // its size is a power of two
-  std::vector<std::vector<Item>>
-      outgrown_;  // earlier buffers, which may still be referenced; in total smaller than items_
+  // Earlier buffers, to which references may exist. Together they are smaller than items_.
+  std::vector<std::vector<Item>> outgrown_;
   std::size_t capacity_ = 0;
   std::size_t mask_ = 0;
   // Items removed and appended since it last grew. Slots are these modulo the capacity.

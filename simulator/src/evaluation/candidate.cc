@@ -100,7 +100,7 @@ void validate(const Candidate& candidate, std::size_t rules) {
     for (const auto& [rule, action] : actions->changes) {
       if (rule >= rules) {
         throw std::invalid_argument("candidate changes rule " + std::to_string(rule) +
-                                    " of a table of " + std::to_string(rules) + " rules");
+                                    ", but the table has only " + std::to_string(rules) + " rules");
       }
       if (!std::isfinite(action.window_multiple) || !std::isfinite(action.window_increment) ||
           !std::isfinite(action.intersend_ms) || action.window_multiple < 0 ||

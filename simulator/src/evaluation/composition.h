@@ -64,7 +64,7 @@ std::vector<SenderResults> run(const Specimen& specimen, const Senders<Controlle
   const auto run_on = [&]<class Path>(std::type_identity<Path>) {
     return run<Path>(parameters, senders, clock, duration_ms, observer, interruption);
   };
-  if constexpr (Controller::kMoreSignals) {
+  if constexpr (Controller::kExtendedSignals) {
     parameters.buffer_packets =
         specimen.buffer_packets.value_or(std::numeric_limits<std::uint32_t>::max());
     parameters.marking_threshold_packets =

@@ -23,8 +23,8 @@ struct PairSamples {
 // Statistics of samples. Each row has three coordinates.
 struct Moments {
   std::vector<double> mean;  // mean of the samples
-  std::vector<double>
-      squares;  // sum of the samples' squares, divided by the square of their number
+  // Sum of the samples' squares, divided by the square of their number.
+  std::vector<double> squares;
 };
 
 // Returns statistics by rule, and by range of rules (first, end), where a range's sample is the sum

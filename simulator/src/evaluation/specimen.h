@@ -34,8 +34,8 @@ struct SenderGroup {
   Traffic traffic;
   std::optional<Choice> protocol = {};   // replaces the table
   std::optional<Choice> transport = {};  // none: datagram for a table, TCP for a protocol
-  std::optional<double> first_on_ms =
-      {};  // start of the first on period; none: after an off time, if the traffic has any
+  // Start of the first on period; none: after an off time, if the traffic has any.
+  std::optional<double> first_on_ms = {};
   double weight = 1;  // weight of each sender in the specimen's score; 0: not scored
   std::optional<Objective> objective = {};  // none: the request's objective
   // None: over all links, with half of the specimen's RTT each way. A route without links has all
@@ -58,8 +58,8 @@ struct Specimen {
   std::uint64_t key = 0;  // key of the specimen's random streams
   double link_rate_packets_per_ms = 1;
   double rtt_ms = 100;
-  std::optional<std::uint32_t>
-      buffer_packets;  // in addition to the packet in transmission; none: infinite
+  // Packets that may wait, without the one in transmission; none: infinite.
+  std::optional<std::uint32_t> buffer_packets;
   double loss_probability = 0;
   MeasurementNoise measurement;
   std::vector<SenderGroup> senders;

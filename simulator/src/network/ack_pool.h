@@ -7,7 +7,8 @@
 
 namespace remy {
 
-// Keeps the contents of ACKs that cross links. A segment names its slot (Segment::ack_slot).
+// The contents of ACKs that are on their way over links. A segment refers to its ACK's contents by
+// Segment::ack_slot.
 class AckPool {
  public:
   std::uint32_t put(const AckContent& content) {
@@ -25,7 +26,7 @@ class AckPool {
     free_.push_back(slot);
     return contents_[slot];
   }
-  // The ACK was lost.
+  // Frees the slot of a lost ACK.
   void discard(std::uint32_t slot) { free_.push_back(slot); }
 
  private:

@@ -12,8 +12,8 @@ namespace remy {
 
 struct Link;
 
-// A constant propagation delay before or behind a link: the segments in it, in order of arrival.
-// Segments of all routes with the same delay share a line.
+// The segments in a constant propagation delay before or behind a link, in order of arrival. All
+// routes with the same delay share a line.
 struct DelayLine {
   struct InFlight {
     double arrives_ms;
@@ -24,8 +24,9 @@ struct DelayLine {
   Link* link = nullptr;     // the link that the line is before or behind
   std::uint32_t index = 0;  // position in the order of simultaneous arrivals
 
-  // Adds a segment that will have crossed `hop` links. It arrives at a time, but not before those
-  // in the line unless it may overtake them. Returns whether it is the first to arrive.
+  // Adds a segment that will have crossed `hop` links when it arrives. It arrives at arrives_ms, or
+  // with the last segment of the line if that is later and it may not overtake. Returns true if it
+  // is the next segment to arrive.
   bool add(const Segment& segment, std::uint32_t hop, double arrives_ms, bool may_overtake) {
     if (!may_overtake && !in_flight.empty()) {
       arrives_ms = std::max(arrives_ms, in_flight.back().arrives_ms);
@@ -34,11 +35,11 @@ struct DelayLine {
     added.arrives_ms = arrives_ms;
     added.segment = segment;
     added.segment.hop = static_cast<std::uint16_t>(hop);
-    std::size_t place = in_flight.size() - 1;
-    for (; place > 0 && in_flight.at(place - 1).arrives_ms > arrives_ms; --place) {
-      std::swap(in_flight.at(place - 1), in_flight.at(place));
+    std::size_t position = in_flight.size() - 1;
+    for (; position > 0 && in_flight.at(position - 1).arrives_ms > arrives_ms; --position) {
+      std::swap(in_flight.at(position - 1), in_flight.at(position));
     }
-    return place == 0;
+    return position == 0;
   }
 };
 

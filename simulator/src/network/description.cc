@@ -44,7 +44,7 @@ void validate_kind(const SenderDescription& sender, const NetworkDescription& ne
     refuse(field + " is a " + carried + " but the transport \"" + sender.transport.name +
            "\" carries none");
   }
-  if (network.measurement.is_of_datagrams() && !transport.takes_noise) {
+  if (network.measurement.needs_datagrams() && !transport.takes_noise) {
     refuse(field + " has the transport \"" + sender.transport.name +
            "\", which knows no measurement noise but offsets of RTTs and reordering");
   }

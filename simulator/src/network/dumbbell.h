@@ -18,15 +18,14 @@
 namespace remy {
 
 // n senders share one path (TCP ex Machina, Figure 2). Composed at compile time of
-//   Controller: congestion control. start(), acknowledge(sent, received, RTT),
-//               acknowledge_earlier_period() give the rule used; window_packets() and
-//               intersend_ms() bound what may leave. One with kMoreSignals hears of packets that
-//               are received(), as well.
-//   Path:       send(packet), next_arrival_ms(), front(), is_lost(packet), arrive(); telemetry()
-//               for such a controller.
-//   Clock:      read(...) gives the times of an ACK as its sender sees them; one that is not exact
-//               bunches packets and delays ACKs, too.
-//   Observer:   used(sender, controller, rule) sees every look-up.
+//   Controller: congestion control. start(), acknowledge(...) and acknowledge_earlier_period()
+//               return the rule used; window_packets() and intersend_ms() limit transmissions. With
+//               kExtendedSignals, received(...) is called for every received packet.
+//   Path:       send(packet), next_arrival_ms(), front(), is_lost(packet), arrive(); with
+//               kExtendedSignals also telemetry().
+//   Clock:      read(...) gives the times of an ACK as its sender measures them. Unless it is
+//               exact, it also determines how packets are bunched and ACKs are delayed.
+//   Observer:   used(sender, controller, rule) is called for every rule used.
 // Each packet has two events: it is sent when pacing allows, and it arrives at the end of the path.
 // Rare events switch senders on or off, or send a delayed ACK.
 template <class Controller, class Path, class Clock, class Observer>
@@ -50,15 +49,16 @@ class Dumbbell {
     }
   }
 
-  // An on period of a number of bytes ends when all its packets are received or lost. None is
-  // retransmitted, because RemyCCs learn of no loss and throughput counts packets. Simulates from 0
-  // to duration_ms, once. Returns one result per sender. Throws Interrupted.
+  // Simulates from 0 to duration_ms, once. Returns one result per sender. Throws Interrupted.
+  //
+  // An on period by bytes ends when all its packets are received or lost. Lost packets are not
+  // retransmitted: throughput counts packets, and RemyCCs do not react to single losses.
   std::vector<SenderResults> run(double duration_ms) {
     for (Sender& sender : senders_) {
       sender.results.first_on_ms = duration_ms;
     }
     end_ms_ = std::nextafter(duration_ms, SendQueue::kNever);
-    find_horizon();
+    update_horizon();
     for (;;) {
       // At the same time senders act before packets arrive. ACK clocking makes such coincidences
       // common.
@@ -87,7 +87,7 @@ class Dumbbell {
 
  private:
   static constexpr double kLongAgo = -std::numeric_limits<double>::infinity();
-  static constexpr std::uint64_t kDropsPerLook = 4096;
+  static constexpr std::uint64_t kDropsPerCheck = 4096;
 
   // The event that ends the present on period.
   enum class Mode : std::uint8_t { kOff, kOnForTime, kOnForPackets };
@@ -116,8 +116,8 @@ class Dumbbell {
     std::uint32_t window_end = 0;    // packets that may be sent
     FlowTag flow;
     Mode mode = Mode::kOff;
-    // Of an on period of a number of bytes: packets neither received nor lost yet, and
-    // results.packets_sent at its end.
+    // For on periods by bytes: packets neither received nor lost yet, and the value of
+    // results.packets_sent after the last packet.
     std::uint64_t unresolved = 0;
     std::uint64_t flow_end = 0;
     [[no_unique_address]] typename Clock::Reader reader;
@@ -134,12 +134,12 @@ class Dumbbell {
     const FlowTag flow = path_.front().flow;
     Sender& sender = senders_[flow.sender()];
     const bool is_lost = path_.is_lost(sequence, flow);
-    if constexpr (Controller::kMoreSignals) {
+    if constexpr (Controller::kExtendedSignals) {
       if (!is_lost && flow == sender.flow) {
         sender.controller.received(sequence, path_.telemetry());
       }
     }
-    path_.arrive([this](std::size_t packets) { look(packets); });
+    path_.arrive([this](std::size_t packets) { check_interruption(packets); });
     if (is_lost) [[unlikely]] {
       ++sender.results.packets_lost;
     } else {
@@ -147,17 +147,18 @@ class Dumbbell {
       sender.results.delay_sum_ms += now_ms - sent_ms;
     }
     if (is_lost || sender.mode != Mode::kOnForTime) [[unlikely]] {
-      arrived_unusually(sender, {sent_ms, sequence, flow}, is_lost, now_ms);
+      packet_arrived_slow_path(sender, {sent_ms, sequence, flow}, is_lost, now_ms);
     } else if (const std::uint32_t packets = ready_for_ack(sender, sent_ms, sequence, flow, now_ms);
                packets > 0) {
       acknowledge(sender, sent_ms, sequence, flow, now_ms, packets);
-      send_what_may_leave(sender, now_ms);
+      fill_window(sender, now_ms);
     }
   }
 
-  [[gnu::noinline]] void arrived_unusually(Sender& sender, const Packet& packet, bool is_lost,
-                                           double now_ms) {
-    // The next on period starts with an empty memory.
+  [[gnu::noinline]] void packet_arrived_slow_path(Sender& sender, const Packet& packet,
+                                                  bool is_lost, double now_ms) {
+    // ACKs that arrive while the sender is off are ignored, because each on period starts with an
+    // empty memory.
     if (sender.mode == Mode::kOff) {
       return;
     }
@@ -173,12 +174,12 @@ class Dumbbell {
         packets > 0) {
       acknowledge(sender, sent_ms, sequence, flow, now_ms, packets);
       limit_window_to_flow(sender);
-      send_what_may_leave(sender, now_ms);
+      fill_window(sender, now_ms);
     }
   }
 
-  // Returns how many packets the ACK of a packet acknowledges; 0 if the ACK is delayed.
-  // ACKs of packets from earlier on periods are never delayed.
+  // Returns how many packets the ACK for this packet acknowledges; 0 if the ACK is delayed. ACKs
+  // for packets of earlier on periods are never delayed.
   [[gnu::always_inline]] std::uint32_t ready_for_ack(Sender& sender, double sent_ms,
                                                      std::uint32_t sequence, FlowTag flow,
                                                      double now_ms) {
@@ -199,10 +200,10 @@ class Dumbbell {
 
   void set_ack_timer(const Sender& sender, double due_ms) {
     timers_.set(static_cast<std::uint32_t>(senders_.size()) + sender.index, due_ms);
-    find_horizon();
+    update_horizon();
   }
 
-  // No second packet arrived in time, or the on period is over.
+  // Sends the delayed ACK, if any: no second packet arrived in time.
   void send_delayed_ack(Sender& sender, double now_ms) {
     set_ack_timer(sender, SendQueue::kNever);
     if (!sender.reader.has_unacknowledged) {
@@ -212,10 +213,11 @@ class Dumbbell {
     const auto [sent_ms, sequence, flow] = sender.reader.unacknowledged;
     acknowledge(sender, sent_ms, sequence, flow, now_ms, 1);
     limit_window_to_flow(sender);
-    send_what_may_leave(sender, now_ms);
+    fill_window(sender, now_ms);
   }
 
-  // An ACK arrives for the last `packets` received: one look-up, with the times of the newest.
+  // An ACK of `packets` packets arrives. It causes one look-up, with the times of the latest
+  // packet.
   [[gnu::always_inline]] void acknowledge(Sender& sender, double sent_ms, std::uint32_t sequence,
                                           FlowTag flow, double now_ms, std::uint32_t packets) {
     std::uint32_t rule = 0;
@@ -231,8 +233,8 @@ class Dumbbell {
     sender.window_end = sender.acknowledged + sender.controller.window_packets();
   }
 
-  // A packet of an on period of a number of bytes is received or lost. Returns false if it is the
-  // last, which ends the period.
+  // A packet of an on period by bytes is received or lost. Returns false if it is the last one,
+  // which ends the period.
   bool resolve(Sender& sender, double now_ms) {
     if (--sender.unresolved > 0) {
       return true;
@@ -241,7 +243,7 @@ class Dumbbell {
     return false;
   }
 
-  // An on period of a number of bytes has only so many packets.
+  // Ends the window at the last packet of an on period by bytes.
   void limit_window_to_flow(Sender& sender) {
     const std::uint64_t unsent = sender.flow_end - sender.results.packets_sent;
     if (sender.mode == Mode::kOnForPackets && sender.room() > 0 &&
@@ -252,7 +254,7 @@ class Dumbbell {
 
   // "If the number of outstanding packets is [less] than cwnd, the sender will transmit segments to
   // close the window, but no faster than one segment every r milliseconds" (section 4.2).
-  [[gnu::always_inline]] void send_what_may_leave(Sender& sender, double now_ms) {
+  [[gnu::always_inline]] void fill_window(Sender& sender, double now_ms) {
     while (const std::uint32_t packets = bunch(sender)) {
       const double next_send_ms = sender.last_send_ms + sender.intersend_ms();
       if (next_send_ms > now_ms) {
@@ -268,7 +270,7 @@ class Dumbbell {
     waiting_.leave(sender);
   }
 
-  // For a sender that has waited until now.
+  // Pacing allows a waiting sender to transmit.
   [[gnu::always_inline]] void send_waiting(Sender& sender, double now_ms) {
     while (send_bunch(sender, bunch(sender), now_ms)) [[likely]] {
       if (bunch(sender) == 0) {
@@ -321,24 +323,24 @@ class Dumbbell {
       return true;
     }
     ++sender.results.packets_lost;
-    if (++drops_ % kDropsPerLook == 0) {
-      look(kDropsPerLook);
+    if (++drops_ % kDropsPerCheck == 0) {
+      check_interruption(kDropsPerCheck);
     }
     return sender.mode == Mode::kOnForTime || resolve(sender, now_ms);
   }
 
-  // Called regularly by all kinds of events: by arrivals when the path pauses, by drops, by
-  // switches.
-  [[gnu::noinline]] void look(std::uint64_t packets) {
+  // Called regularly whatever the kind of events: after batches of arrivals, batches of drops, and
+  // at timers.
+  [[gnu::noinline]] void check_interruption(std::uint64_t packets) {
     if (interruption_ != nullptr) {
       interruption_->check(packets);
     }
   }
 
-  void find_horizon() { horizon_ms_ = std::min(timers_.earliest(), end_ms_); }
+  void update_horizon() { horizon_ms_ = std::min(timers_.earliest(), end_ms_); }
 
   [[gnu::noinline]] void fire_first_timer() {
-    look(0);
+    check_interruption(0);
     const std::uint32_t timer = timers_.first();
     if constexpr (!Clock::kIsExact) {
       if (timer >= senders_.size()) {
@@ -360,7 +362,7 @@ class Dumbbell {
     sender.on_since_ms = now_ms;
     sender.share_at_on_ms = share_ms_;
     sender.results.first_on_ms = std::min(sender.results.first_on_ms, now_ms);
-    // Packets of earlier on periods count as delivered.
+    // Packets of earlier on periods no longer occupy the window.
     sender.flow.next_period();
     sender.sent = 0;
     sender.acknowledged = 0;
@@ -375,12 +377,12 @@ class Dumbbell {
       sender.flow_end = sender.results.packets_sent + sender.unresolved;
       timers_.set(sender.index, SendQueue::kNever);
     }
-    find_horizon();
+    update_horizon();
     ++sender.period;
     observer_.used(sender.index, sender.controller, sender.controller.start());
     sender.window_end = sender.controller.window_packets();
     limit_window_to_flow(sender);
-    send_what_may_leave(sender, now_ms);
+    fill_window(sender, now_ms);
   }
 
   [[gnu::noinline]] void switch_off(Sender& sender, double now_ms) {
@@ -390,7 +392,7 @@ class Dumbbell {
     sender.reader = {};
     waiting_.leave(sender);
     timers_.set(sender.index, schedules_[sender.index].begins_ms(sender.period, now_ms));
-    find_horizon();
+    update_horizon();
   }
 
   void stop_counting(Sender& sender, double now_ms) {

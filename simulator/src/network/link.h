@@ -21,11 +21,11 @@ namespace remy {
 // The parts of a time-varying link: one whose rate, delay or loss is not constant, or that has a
 // policer or a jitter box (!is_constant(LinkDescription)).
 struct TimeVaryingLink {
-  std::optional<LinkConditions> conditions;  // of delay and loss
-  std::unique_ptr<LinkDriver> driver;        // of transmissions
+  std::optional<LinkConditions> conditions;  // delay and loss over time
+  std::unique_ptr<LinkDriver> driver;        // times of transmissions
   std::optional<FifoLink> fifo;              // see Link::fifo
   std::optional<TokenBucket> policer;
-  std::optional<GilbertElliott> bursts;  // of losses
+  std::optional<GilbertElliott> bursts;  // bursty loss
   std::optional<JitterBox> jitter_box;
   DelayLine* line_before = nullptr;  // holds the link's delay if it lies before the queue
   bool changes_loss = false;
@@ -49,7 +49,7 @@ struct Link {
   LinkDescription description;
   std::unique_ptr<TimeVaryingLink> time_varying;  // null for a constant link
 
-  // Whichever link computes departures ahead; null if none does.
+  // The FifoLink that computes departures ahead; null if departures are events.
   FifoLink* computed() {
     std::optional<FifoLink>& either = time_varying ? time_varying->fifo : fifo;
     return either ? &*either : nullptr;

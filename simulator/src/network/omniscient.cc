@@ -145,7 +145,7 @@ class Fluid {
       stop_sharing(sender);
     } else {
       sender.results.flows.push_back(
-          {sender.flow_packets, now_ms_ - sender.schedule.came_ms(sender.on_since_ms)});
+          {sender.flow_packets, now_ms_ - sender.schedule.arrival_ms(sender.on_since_ms)});
     }
     stop_counting(sender);
     sender.is_on = false;

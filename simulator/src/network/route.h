@@ -16,23 +16,23 @@ struct Hop {
   DelayLine* line;
 };
 
-// Where segments of a route are lost with a constant probability, or delayed if only_delays.
+// A hop at which segments are lost with a constant probability, or reordered if only_delays.
 struct LossyHop {
   std::uint16_t behind_hop;  // Segment::hop behind the link
-  bool only_delays;
+  bool only_delays;          // true: delays segments instead of losing them
   double probability;
   std::uint64_t key;  // random-stream key
 };
 
-// The way from a sender to its receiver, or of ACKs back over links.
+// The hops from a sender to its receiver, or those of its ACKs back to it.
 struct Route {
   const Hop* hops = nullptr;
   std::uint32_t length = 0;
   std::vector<LossyHop> lossy_hops;
-  DelayLine* reordering_line = nullptr;  // for packets that are delayed, not lost
+  DelayLine* reordering_line = nullptr;  // holds packets that are reordered
 
-  // Draws when the segment is sent where it will be lost. `counter` names the draw, so that it does
-  // not depend on other segments.
+  // Draws the hop at which a segment that is being sent will be lost or delayed. `counter`
+  // identifies the draw, so that it does not depend on other segments.
   void draw_loss(std::uint64_t counter, Segment& segment) const {
     for (const LossyHop& lossy : lossy_hops) {
       if (unit_interval(random_bits(lossy.key, counter)) < lossy.probability) {

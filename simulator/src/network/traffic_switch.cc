@@ -42,7 +42,7 @@ void TrafficSwitch::switch_on(NetworkSender& sender, double now_ms, PacketSink& 
 void TrafficSwitch::switch_off(NetworkSender& sender, double now_ms) {
   if (sender.mode == NetworkSender::Mode::kOnForPackets) {
     sender.results.flows.push_back(
-        {sender.flow_packets, now_ms - sender.schedule.came_ms(sender.on_since_ms)});
+        {sender.flow_packets, now_ms - sender.schedule.arrival_ms(sender.on_since_ms)});
   }
   count_on_time(sender, now_ms);
   share_.sender_off();

@@ -4,8 +4,8 @@
 
 namespace remy {
 
-// Names a sender and one of its on periods. On periods are counted modulo 2^18: no packet outlives
-// so many.
+// Identifies a sender and one of its on periods. On periods are counted modulo 2^18, which is
+// unambiguous because no packet is in flight for so many on periods.
 class FlowTag {
  public:
   static constexpr unsigned kPeriodBits = 18;
@@ -27,32 +27,32 @@ class FlowTag {
   std::uint32_t word_ = 0;
 };
 
-// A packet under way. Sequence numbers count from 0 in every on period, modulo 2^32.
+// A packet in flight. Sequence numbers count from 0 in every on period, modulo 2^32.
 struct Packet {
   double sent_ms;
   std::uint32_t sequence;
   FlowTag flow;
 };
 
-// What the link's port writes into a packet, in-band network telemetry as in HPCC (Li et al. 2019,
-// section 3.1): two of them tell how busy the link was in between.
+// In-band network telemetry that the link writes into a packet, as in HPCC (Li et al. 2019, section
+// 3.1). The telemetry of two packets gives the link's utilization between them.
 struct Telemetry {
-  std::uint32_t queue_packets = 0;  // that the packet found at the link, with the one in service
-  std::uint64_t departures = 0;     // packets that have left the link, with this one
-  double departed_ms = 0;           // when this one did
-  double service_ms = 0;            // a packet's time on the link
+  std::uint32_t queue_packets = 0;  // queue length at arrival, the packet in transmission included
+  std::uint64_t departures = 0;     // packets that have left the link, this one included
+  double departed_ms = 0;           // when this packet left the link
+  double service_ms = 0;            // transmission time of a packet
   bool is_marked = false;           // congestion experienced (RFC 3168)
 };
 
-// What one sender got out of a simulation.
+// Results of one sender in a simulation.
 struct SenderResults {
   std::uint64_t packets_received = 0;
   std::uint64_t packets_sent = 0;
   std::uint64_t packets_lost = 0;
   double on_ms = 0;         // time spent on
   double share_ms = 0;      // integral over the on time of dt / (number of senders on)
-  double delay_sum_ms = 0;  // over the received packets, ACK time - sending time
-  double first_on_ms = 0;   // when first on; the simulated time if never
+  double delay_sum_ms = 0;  // sum over the received packets of ACK time - sending time
+  double first_on_ms = 0;   // start of the first on period; the simulated time if there is none
 };
 
 }  // namespace remy

@@ -14,7 +14,8 @@
 
 namespace remy {
 
-// The integer part of `x` clamped to [low, high], without a branch. x is not NaN; the bounds fit.
+// Returns the integer part of x clamped to [low, high], without a branch. `x` must not be NaN, and
+// the bounds must fit in 32 bits.
 inline std::int32_t truncate_between(double x, double low, double high) {
 #if defined(__SSE2__)
   const __m128d clamped = _mm_min_sd(_mm_max_sd(_mm_set_sd(x), _mm_set_sd(low)), _mm_set_sd(high));
@@ -24,44 +25,46 @@ inline std::int32_t truncate_between(double x, double low, double high) {
 #endif
 }
 
-// Of send_ewma and rec_ewma, which are updated as one vector; in memory, as the compiler builds
-// constant vectors anew each time.
+// Weights of a new value and of the average in send_ewma and rec_ewma, which are updated as one
+// vector. They are not constexpr, because the compiler would rebuild constant vectors at every use.
 struct EwmaWeights {
   alignas(16) static const double kNew[2];
   alignas(16) static const double kKeep[2];
 };
 
-// What scale-free rules need beside the signals.
+// State of an on period that scale-free rules need beyond the signals.
 struct PeriodMemory {
-  std::uint32_t age = 0;  // packets of this on period acknowledged after its first
-  double first_received_ms = 0;
-  double minimum_rtt_ms = 0;  // of this on period alone
-  // Of the last on period that was long enough: its time between two packets, and its smallest RTT.
+  std::uint32_t age = 0;         // packets of this on period acknowledged after its first ACK
+  double first_received_ms = 0;  // when the first ACK was received
+  double minimum_rtt_ms = 0;     // smallest RTT of this on period only
+  // Mean time between ACKed packets, and smallest RTT, of the last on period with at least
+  // kLeastRemembered packets; 0 if there was none.
   double remembered_interval_ms = 0;
   double remembered_rtt_ms = 0;
 };
 
-// What more than the usual signals need between two ACKs.
+// The latest received packet, from which the extended signals are computed.
 struct SignalMemory {
   std::uint32_t sequence = 0;
-  std::uint32_t marked = 0;  // packets received with a mark, modulo 2^32
+  std::uint32_t marked = 0;  // marked packets received so far, modulo 2^32
   Telemetry telemetry;
 };
 
-// A RemyCC at work (TCP ex Machina, sections 4.1 and 4.2): its memory, and the window and pacing
-// that the rule for it sets. Composed at compile time for absolute rules alone, or for any; and
-// where a table looks at more than the usual signals (docs/reference/signals.md), for all of them.
-template <bool kAnyRules, bool kMore = false>
+// A sender's congestion control by a RemyCC (TCP ex Machina, sections 4.1 and 4.2): the memory of
+// congestion signals, and the window and intersend time that the matching rule sets.
+//   kAnyRules  True: absolute or scale-free rules. False: absolute rules only, which is faster.
+//   kExtended  True: computes the extended signals (docs/reference/signals.md), too.
+template <bool kAnyRules, bool kExtended = false>
 class RemyController {
  public:
-  static constexpr bool kMoreSignals = kMore;
-  static constexpr std::size_t kAxes = kMore ? kSignals : kBasicSignals;
+  static constexpr bool kExtendedSignals = kExtended;
+  static constexpr std::size_t kAxes = kExtended ? kSignals : kBasicSignals;
 
   explicit RemyController(const CompiledTable& table) : table_(&table) {}
 
   double intersend_ms() const { return intersend_ms_; }
   std::uint32_t window_packets() const { return window_packets_; }
-  // What the last rule was looked up by.
+  // The values, indexed by Signal, by which the last rule was looked up.
   const double* memory() const {
     if constexpr (kAnyRules) {
       return is_scale_free() ? ratios_ : memory_;
@@ -70,8 +73,8 @@ class RemyController {
   }
   const CompiledTable& table() const { return *table_; }
 
-  // An on period starts: "the memory starts in a well-known all-zeroes initial state", or in that
-  // which the last one left. Returns the rule that was used.
+  // An on period starts: "the memory starts in a well-known all-zeroes initial state", or, with
+  // remembering rules, at the rate of an earlier on period. Returns the rule that was used.
   std::uint32_t start() {
     std::fill(std::begin(memory_), std::end(memory_), 0.0);
     minimum_rtt_ms_ = kUnknown;
@@ -83,15 +86,15 @@ class RemyController {
     return apply_rule();
   }
 
-  // A packet of this on period was received, which the next ACK is for, if none follows before.
+  // A packet of this on period was received. The next ACK acknowledges the latest one.
   void received(std::uint32_t sequence, const Telemetry& telemetry)
-    requires kMore
+    requires kExtended
   {
     newest_ = {sequence, newest_.marked + (telemetry.is_marked ? 1 : 0), telemetry};
   }
 
-  // An ACK of this on period arrived, for the last `packets` received: times between packets are
-  // those between ACKs over their number.
+  // An ACK of this on period arrives. It acknowledges `packets` packets, so the time since the last
+  // ACK counts as that many equal intervals. Returns the rule that was used.
   [[gnu::always_inline]] std::uint32_t acknowledge(double sent_ms, double received_ms,
                                                    double rtt_ms, std::uint32_t packets) {
     const double times_ms[2] = {sent_ms, received_ms};
@@ -101,16 +104,16 @@ class RemyController {
       if constexpr (kAnyRules) {
         period_.first_received_ms = received_ms;
         period_.minimum_rtt_ms = rtt_ms;
-        if (memory_[1] > 0) {
-          memory_[2] = rtt_ms / minimum_rtt_ms_;
+        if (memory_[kRecEwma] > 0) {
+          memory_[kRttRatio] = rtt_ms / minimum_rtt_ms_;
         }
       }
     } else {
       if constexpr (kAnyRules) {
         period_.age += packets;
         period_.minimum_rtt_ms = std::min(period_.minimum_rtt_ms, rtt_ms);
-        if (table_->looks_at_age() && age() < kGrownAge) [[unlikely]] {
-          average_young(times_ms, packets);
+        if (table_->looks_at_age() && age() < kAgeOfFullAverages) [[unlikely]] {
+          average_from_start(times_ms, packets);
         } else {
           average(times_ms, packets);
         }
@@ -118,12 +121,12 @@ class RemyController {
         average(times_ms, packets);
       }
       minimum_rtt_ms_ = std::min(minimum_rtt_ms_, rtt_ms);
-      memory_[2] = rtt_ms / minimum_rtt_ms_;
-      if constexpr (kMore) {
-        update_more_signals(received_ms, rtt_ms, packets);
+      memory_[kRttRatio] = rtt_ms / minimum_rtt_ms_;
+      if constexpr (kExtended) {
+        update_extended_signals(received_ms, rtt_ms, packets);
       }
     }
-    if constexpr (kMore) {
+    if constexpr (kExtended) {
       last_ = newest_;
     }
     last_ms_[0] = sent_ms;
@@ -131,34 +134,50 @@ class RemyController {
     return apply_rule();
   }
 
-  // An ACK of an earlier on period arrived: it does not touch the memory, but "each time a RemyCC
-  // sender receives an ACK" the rule is looked up.
+  // An ACK of an earlier on period arrives. It does not change the memory, but a rule is applied
+  // "each time a RemyCC sender receives an ACK". Returns the rule that was used.
   std::uint32_t acknowledge_earlier_period() { return apply_rule(); }
 
  private:
+  // Indices of the signals in memory_ and ratios_.
+  static constexpr std::size_t kSendEwma = axis_of(Signal::kSendEwma);
+  static constexpr std::size_t kRecEwma = axis_of(Signal::kRecEwma);
+  static constexpr std::size_t kRttRatio = axis_of(Signal::kRttRatio);
+  static constexpr std::size_t kSlowRecEwma = axis_of(Signal::kSlowRecEwma);
+  static constexpr std::size_t kRttDiff = axis_of(Signal::kRttDiff);
+  static constexpr std::size_t kQueueingDelay = axis_of(Signal::kQueueingDelay);
+  static constexpr std::size_t kLossRate = axis_of(Signal::kLossRate);
+  static constexpr std::size_t kQueueLength = axis_of(Signal::kQueueLength);
+  static constexpr std::size_t kUtilization = axis_of(Signal::kUtilization);
+  static constexpr std::size_t kEcnFraction = axis_of(Signal::kEcnFraction);
+  static constexpr std::size_t kRttsSinceLoss = axis_of(Signal::kRttsSinceLoss);
+  static constexpr std::size_t kAge = kRecEwma;  // in ratios_
+
   static constexpr double kWeight = 1.0 / 8;
   static constexpr double kSlowWeight = 1.0 / 256;
   static constexpr double kMarkWeight = 1.0 / 16;
   static constexpr double kMaximumWindow = 1e6;
   static constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
-  // Packets from which on averages of a table that looks at age are what they are without it.
-  static constexpr std::uint32_t kGrownAge = 256;
-  // An on period of fewer packets tells no rate that is worth remembering.
+  // From this age on, tables with the signal age have the same averages as those without.
+  static constexpr std::uint32_t kAgeOfFullAverages = 256;
+  // Shorter on periods are not remembered, because their rate is too uncertain.
   static constexpr std::uint32_t kLeastRemembered = 16;
 
-  // Whether the next ACK is. The smallest RTT is at hand, but may be of an earlier on period.
+  // Returns true if no ACK of this on period has arrived. With remembering rules minimum_rtt_ms_
+  // does not tell, because it may be that of an earlier on period.
   bool is_first_of_period() const {
     return (kAnyRules ? last_ms_[1] : minimum_rtt_ms_) >= kUnknown;
   }
 
   bool is_scale_free() const { return remy::is_scale_free(table_->rules()); }
-  // Whether this on period began with the memory of another.
+  // Returns true if this on period began at the rate of an earlier one.
   bool remembers() const { return period_.remembered_interval_ms > 0; }
-  std::uint32_t age() const { return remembers() ? period_.age + kGrownAge : period_.age; }
+  // The signal age, by which a remembered rate counts as kAgeOfFullAverages packets.
+  std::uint32_t age() const { return remembers() ? period_.age + kAgeOfFullAverages : period_.age; }
 
-  // The on period before this one ends: what is kept of it, if it was long enough, and of the one
-  // before it otherwise.
+  // Ends the previous on period. With remembering rules, records its rate and smallest RTT if it
+  // was long enough, and starts the memory from the recorded values.
   void remember()
     requires kAnyRules
   {
@@ -172,7 +191,8 @@ class RemyController {
     }
     period_.age = 0;
     if (remembers()) {
-      memory_[0] = memory_[1] = memory_[3] = period_.remembered_interval_ms;
+      memory_[kSendEwma] = memory_[kRecEwma] = memory_[kSlowRecEwma] =
+          period_.remembered_interval_ms;
       minimum_rtt_ms_ = period_.remembered_rtt_ms;
     }
   }
@@ -182,55 +202,58 @@ class RemyController {
       memory_[axis] = EwmaWeights::kKeep[axis] * memory_[axis] +
                       EwmaWeights::kNew[axis] * ((times_ms[axis] - last_ms_[axis]) / packets);
     }
-    memory_[3] =
-        (1 - kSlowWeight) * memory_[3] + kSlowWeight * ((times_ms[1] - last_ms_[1]) / packets);
+    memory_[kSlowRecEwma] = (1 - kSlowWeight) * memory_[kSlowRecEwma] +
+                            kSlowWeight * ((times_ms[1] - last_ms_[1]) / packets);
   }
 
-  // Averages that know the age are means while they are young, in place of averages with 0.
-  [[gnu::noinline]] void average_young(const double* times_ms, std::uint32_t packets)
+  // For tables that look at age: averages are plain means of the first values, instead of EWMAs
+  // that start from 0.
+  [[gnu::noinline]] void average_from_start(const double* times_ms, std::uint32_t packets)
     requires kAnyRules
   {
     const double share = static_cast<double>(packets) / age();
     const double weight = std::max(kWeight, share);
     const double slow_weight = std::max(kSlowWeight, share);
     const double received_ms = (times_ms[1] - last_ms_[1]) / packets;
-    memory_[0] = (1 - weight) * memory_[0] + weight * ((times_ms[0] - last_ms_[0]) / packets);
-    memory_[1] = (1 - weight) * memory_[1] + weight * received_ms;
-    memory_[3] = (1 - slow_weight) * memory_[3] + slow_weight * received_ms;
+    memory_[kSendEwma] =
+        (1 - weight) * memory_[kSendEwma] + weight * ((times_ms[0] - last_ms_[0]) / packets);
+    memory_[kRecEwma] = (1 - weight) * memory_[kRecEwma] + weight * received_ms;
+    memory_[kSlowRecEwma] = (1 - slow_weight) * memory_[kSlowRecEwma] + slow_weight * received_ms;
   }
 
-  // The ACK is for `packets` of those sent since the packet that the last one was for. As nothing
-  // overtakes, the others are lost.
-  void update_more_signals(double received_ms, double rtt_ms, std::uint32_t packets)
-    requires kMore
+  // The ACK resolves all packets sent since the latest packet of the last ACK. `packets` of them
+  // were received; the others are lost, because packets stay in order.
+  void update_extended_signals(double received_ms, double rtt_ms, std::uint32_t packets)
+    requires kExtended
   {
     const std::uint32_t resolved = newest_.sequence - last_.sequence;
-    memory_[4] = rtt_ms - minimum_rtt_ms_;
-    memory_[5] = memory_[1] * resolved;
-    memory_[9] = (1 - kMarkWeight) * memory_[9] +
-                 kMarkWeight * (static_cast<double>(newest_.marked - last_.marked) / packets);
+    memory_[kRttDiff] = rtt_ms - minimum_rtt_ms_;
+    memory_[kQueueingDelay] = memory_[kRecEwma] * resolved;
+    memory_[kEcnFraction] =
+        (1 - kMarkWeight) * memory_[kEcnFraction] +
+        kMarkWeight * (static_cast<double>(newest_.marked - last_.marked) / packets);
     if (resolved > packets) {
-      heard_of_loss_ms_ = received_ms;
-      memory_[10] = 1;
-    } else if (memory_[10] > 0) {
-      memory_[10] = 1 + (received_ms - heard_of_loss_ms_) / minimum_rtt_ms_;
+      last_loss_ms_ = received_ms;
+      memory_[kRttsSinceLoss] = 1;
+    } else if (memory_[kRttsSinceLoss] > 0) {
+      memory_[kRttsSinceLoss] = 1 + (received_ms - last_loss_ms_) / minimum_rtt_ms_;
     }
     for (std::uint32_t lost = resolved - packets; lost > 0; --lost) {
-      memory_[6] = (1 - kSlowWeight) * memory_[6] + kSlowWeight;
+      memory_[kLossRate] = (1 - kSlowWeight) * memory_[kLossRate] + kSlowWeight;
     }
     for (; packets > 0; --packets) {
-      memory_[6] = (1 - kSlowWeight) * memory_[6];
+      memory_[kLossRate] = (1 - kSlowWeight) * memory_[kLossRate];
     }
     const Telemetry& now = newest_.telemetry;
     const double busy_ms =
         static_cast<double>(now.departures - last_.telemetry.departures) * now.service_ms;
-    memory_[7] = (1 - kWeight) * memory_[7] + kWeight * now.queue_packets;
-    memory_[8] = (1 - kWeight) * memory_[8] +
-                 kWeight * (busy_ms / (now.departed_ms - last_.telemetry.departed_ms));
+    memory_[kQueueLength] = (1 - kWeight) * memory_[kQueueLength] + kWeight * now.queue_packets;
+    memory_[kUtilization] = (1 - kWeight) * memory_[kUtilization] +
+                            kWeight * (busy_ms / (now.departed_ms - last_.telemetry.departed_ms));
   }
 
   [[gnu::always_inline]] std::uint32_t find(const double* memory) const {
-    if constexpr (kMore) {
+    if constexpr (kExtended) {
       return table_->find_extended(memory);
     } else {
       return table_->find(memory);
@@ -240,7 +263,7 @@ class RemyController {
   [[gnu::always_inline]] std::uint32_t apply_rule() {
     if constexpr (kAnyRules) {
       if (is_scale_free()) {
-        if (memory_[1] > 0) [[likely]] {
+        if (memory_[kRecEwma] > 0) [[likely]] {
           return apply_scale_free_rule();
         }
         return apply_start_rule();
@@ -253,30 +276,30 @@ class RemyController {
   }
 
   [[gnu::always_inline]] std::uint32_t apply_scale_free_rule() {
-    const double scale_ms = memory_[1];
-    ratios_[0] = memory_[0] / scale_ms;
-    ratios_[1] = table_->looks_at_age() ? age() : 1;
-    ratios_[2] = memory_[2];
-    ratios_[3] = memory_[3] / scale_ms;
-    if constexpr (kMore) {
-      ratios_[4] = memory_[4] / scale_ms;
-      ratios_[5] = memory_[5] / minimum_rtt_ms_;
-      ratios_[6] = memory_[6];
-      // Over the packets that the smallest RTT holds at the measured rate.
-      ratios_[7] = memory_[7] * scale_ms / minimum_rtt_ms_;
-      ratios_[8] = memory_[8];
-      ratios_[9] = memory_[9];
-      ratios_[10] = memory_[10];
+    const double scale_ms = memory_[kRecEwma];
+    ratios_[kSendEwma] = memory_[kSendEwma] / scale_ms;
+    ratios_[kAge] = table_->looks_at_age() ? age() : 1;
+    ratios_[kRttRatio] = memory_[kRttRatio];
+    ratios_[kSlowRecEwma] = memory_[kSlowRecEwma] / scale_ms;
+    if constexpr (kExtended) {
+      ratios_[kRttDiff] = memory_[kRttDiff] / scale_ms;
+      ratios_[kQueueingDelay] = memory_[kQueueingDelay] / minimum_rtt_ms_;
+      ratios_[kLossRate] = memory_[kLossRate];
+      // Divided by the BDP.
+      ratios_[kQueueLength] = memory_[kQueueLength] * scale_ms / minimum_rtt_ms_;
+      ratios_[kUtilization] = memory_[kUtilization];
+      ratios_[kEcnFraction] = memory_[kEcnFraction];
+      ratios_[kRttsSinceLoss] = memory_[kRttsSinceLoss];
     }
     const std::uint32_t rule = find(ratios_);
     const Action& action = table_->action(rule);
-    // In an order that makes no NaN of 0 and infinity.
+    // The order of operations avoids multiplying 0 by infinity.
     set(action, action.window_increment * minimum_rtt_ms_ / (100 * unit_ms()),
         action.intersend_ms * unit_ms());
     return rule;
   }
 
-  // Nothing is measured yet.
+  // Before anything is measured, the actions of scale-free rules are absolute.
   [[gnu::noinline]] std::uint32_t apply_start_rule() {
     std::fill(std::begin(ratios_), std::end(ratios_), 0.0);
     const std::uint32_t rule = find(ratios_);
@@ -285,8 +308,8 @@ class RemyController {
     return rule;
   }
 
-  // The measured time between two packets, which scale-free actions are relative to.
-  double unit_ms() const { return memory_[1]; }
+  // The measured time between two packets, the unit of time of scale-free rules.
+  double unit_ms() const { return memory_[kRecEwma]; }
 
   [[gnu::always_inline]] void set(const Action& action, double increment, double intersend_ms) {
     const double window =
@@ -297,20 +320,20 @@ class RemyController {
   }
 
   alignas(64) double memory_[kAxes] = {};  // indexed by Signal
-  alignas(16) double last_ms_[2] = {};     // when the last packet acknowledged was sent, received
+  alignas(16) double last_ms_[2] = {};     // sending and receiving time of the last ACK
   double minimum_rtt_ms_ = kUnknown;
   double intersend_ms_ = 0;
   const CompiledTable* table_;
   std::uint32_t window_packets_ = 0;
-  // The memory in units of rec_ewma, as scale-free rules look at it; indexed by Signal.
+  // The memory in the units of scale-free rules; indexed by Signal.
   alignas(16) double ratios_[kAnyRules ? kAxes : 1] = {};
   struct Nothing {};
   [[no_unique_address]] std::conditional_t<kAnyRules, PeriodMemory, Nothing> period_;
-  // Of the newest packet received, and of that which the last ACK was for.
-  [[no_unique_address]] std::conditional_t<kMore, SignalMemory, Nothing> newest_;
-  [[no_unique_address]] std::conditional_t<kMore, SignalMemory, Nothing> last_;
-  // When the ACK that told of the last loss was received.
-  [[no_unique_address]] std::conditional_t<kMore, double, Nothing> heard_of_loss_ms_{};
+  // The latest packet received, and the latest one that the last ACK acknowledged.
+  [[no_unique_address]] std::conditional_t<kExtended, SignalMemory, Nothing> newest_;
+  [[no_unique_address]] std::conditional_t<kExtended, SignalMemory, Nothing> last_;
+  // Arrival of the last ACK that revealed a loss.
+  [[no_unique_address]] std::conditional_t<kExtended, double, Nothing> last_loss_ms_{};
 };
 
 // A RemyCC with absolute rules on the basic signals, which is faster than one with any rules.
@@ -320,7 +343,7 @@ using BasicController = RemyController<true>;
 // A RemyCC with any rules on any signals.
 using SignalController = RemyController<true, true>;
 
-// Sees every look-up of senders in a network.
+// Is notified of every rule that a sender of a network uses.
 class RuleObserver {
  public:
   virtual void used(std::uint32_t sender, const BasicController& controller,

@@ -12,25 +12,28 @@ namespace remy {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// Shorter periods would keep a simulation busy for ever.
+// A lower bound of periods, so that a simulation has a bounded number of events.
 constexpr double kShortestMs = 0.001;
 
 double interpolate(const FlowQuantiles& quantiles, double u) {
-  const auto behind = std::ranges::upper_bound(quantiles, u, {}, &FlowQuantile::probability);
-  if (behind == quantiles.begin()) {
-    return behind->bytes;
+  const auto next = std::ranges::upper_bound(quantiles, u, {}, &FlowQuantile::probability);
+  if (next == quantiles.begin()) {
+    return next->bytes;
   }
-  const FlowQuantile& before = *std::prev(behind);
-  if (behind == quantiles.end()) {
-    return before.bytes;
+  const FlowQuantile& previous = *std::prev(next);
+  if (next == quantiles.end()) {
+    return previous.bytes;
   }
-  return before.bytes + (behind->bytes - before.bytes) *
-                            ((u - before.probability) / (behind->probability - before.probability));
+  return previous.bytes +
+         (next->bytes - previous.bytes) *
+             ((u - previous.probability) / (next->probability - previous.probability));
 }
 
 void validate(const EmpiricalBytes& empirical, const std::string& field) {
   const FlowQuantiles& quantiles = *empirical.quantiles;
-  require(!quantiles.empty(), field + ".probabilities", 0, "at least one");
+  if (quantiles.empty()) {
+    refuse(field + ".probabilities is empty but must have at least one entry");
+  }
   for (std::size_t i = 0; i < quantiles.size(); ++i) {
     const auto [probability, bytes] = quantiles[i];
     const std::string place = "[" + std::to_string(i) + "]";
@@ -39,9 +42,9 @@ void validate(const EmpiricalBytes& empirical, const std::string& field) {
     require(is_not_negative(bytes), field + ".bytes" + place, bytes, kNotNegative);
     if (i > 0) {
       require(probability > quantiles[i - 1].probability, field + ".probabilities" + place,
-              probability, "above the one before");
+              probability, "above the previous one");
       require(bytes >= quantiles[i - 1].bytes, field + ".bytes" + place, bytes,
-              "at least the one before");
+              "at least the previous one");
     }
   }
   require(is_not_negative(empirical.extra_bytes), field + ".extra_bytes", empirical.extra_bytes,
@@ -49,15 +52,17 @@ void validate(const EmpiricalBytes& empirical, const std::string& field) {
 }
 
 void validate(const Intervals& on, const std::string& field) {
-  require(!on.intervals.empty(), field + ".begin_ms", 0, "at least one");
+  if (on.intervals.empty()) {
+    refuse(field + ".begin_ms is empty but must have at least one entry");
+  }
   double least_ms = 0;
   for (std::size_t i = 0; i < on.intervals.size(); ++i) {
     const auto [begin_ms, end_ms] = on.intervals[i];
     const std::string place = "[" + std::to_string(i) + "]";
     require(begin_ms >= least_ms && std::isfinite(begin_ms), field + ".begin_ms" + place, begin_ms,
-            i == 0 ? "a number of at least 0" : "at least the end of the one before");
+            i == 0 ? "a number of at least 0" : "at least the end of the previous interval");
     require(end_ms - begin_ms >= kShortestMs, field + ".end_ms" + place, end_ms,
-            "at least 0.001 after its beginning");
+            "at least 0.001 above begin_ms");
     least_ms = end_ms;
   }
 }
@@ -78,16 +83,16 @@ double Schedule::begins_ms(std::uint64_t period, double now_ms) {
     return period == 0 ? first_ms : kNever;
   }
   if (const auto* const poisson = std::get_if<PoissonArrivals>(&traffic_.arrivals)) {
-    waits_ = true;
-    came_ms_ = period == 0 && first_on_ms_
-                   ? first_ms
-                   : came_ms_ + exponential_variate(poisson->mean_interval_ms, 2 * period);
-    return std::max(came_ms_, now_ms);
+    has_arrivals_ = true;
+    arrival_ms_ = period == 0 && first_on_ms_
+                      ? first_ms
+                      : arrival_ms_ + exponential_variate(poisson->mean_interval_ms, 2 * period);
+    return std::max(arrival_ms_, now_ms);
   }
   if (const auto* const periodic = std::get_if<PeriodicArrivals>(&traffic_.arrivals)) {
-    waits_ = true;
-    came_ms_ = first_ms + static_cast<double>(period) * periodic->interval_ms;
-    return std::max(came_ms_, now_ms);
+    has_arrivals_ = true;
+    arrival_ms_ = first_ms + static_cast<double>(period) * periodic->interval_ms;
+    return std::max(arrival_ms_, now_ms);
   }
   if (period == 0 && first_on_ms_) {
     return first_ms;
@@ -137,8 +142,8 @@ void validate(const Traffic& traffic, const std::string& field) {
   const bool has_off_time =
       !std::holds_alternative<Always>(traffic.on) && !std::holds_alternative<Intervals>(traffic.on);
   const bool has_bytes = has_off_time && !std::holds_alternative<ExponentialTime>(traffic.on);
-  const bool comes_by_itself = !std::holds_alternative<std::monostate>(traffic.arrivals);
-  if (has_off_time && !comes_by_itself) {
+  const bool has_arrivals = !std::holds_alternative<std::monostate>(traffic.arrivals);
+  if (has_off_time && !has_arrivals) {
     require_period(traffic.mean_off_ms, ".mean_off_ms");
   }
   if (const auto* const time = std::get_if<ExponentialTime>(&traffic.on)) {
@@ -160,8 +165,8 @@ void validate(const Traffic& traffic, const std::string& field) {
     require(is_not_negative(pareto->extra_bytes), field + ".extra_bytes", pareto->extra_bytes,
             kNotNegative);
   }
-  if (comes_by_itself && !has_bytes) {
-    refuse(field + " has arrivals of flows, which must be by bytes, and not by time");
+  if (has_arrivals && !has_bytes) {
+    refuse(field + " has arrivals, which need on periods by bytes, but its on periods are by time");
   }
   if (const auto* const poisson = std::get_if<PoissonArrivals>(&traffic.arrivals)) {
     require_period(poisson->mean_interval_ms, ".poisson.mean_interval_ms");

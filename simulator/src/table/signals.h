@@ -46,8 +46,8 @@ struct SignalForm {
   std::uint8_t number;    // its number in that enum
   std::string_view formula;  // Markdown, as docs/reference/signals.md prints it
   std::string_view unit = "1";
-  std::string_view printed_in =
-      "";  // unit of its thresholds in reports: ms, packets or %; empty: none
+  // Unit of its thresholds in reports: ms, packets or %; empty: none.
+  std::string_view printed_in = "";
   // True if a measured value may be 0, so that 0 does not mean that nothing is measured yet.
   bool can_stay_zero = false;
   double min_measured = 0;  // lower bound of measured values; 0: not known
@@ -65,8 +65,8 @@ struct SignalAxis {
   std::optional<SignalForm> scale_free = std::nullopt;
   std::string_view source;  // a section of TCP ex Machina, or another document
   SignalOrigin origin = SignalOrigin::kAcks;
-  double smallest_value =
-      0;  // smallest possible value: lower end of the first bucket of memory summaries
+  // Smallest possible value: lower end of the first bucket of memory summaries.
+  double smallest_value = 0;
   // Searches split on signals with a lower number first, and in axis order among equal ones.
   std::uint8_t split_priority = 1;
 
