@@ -392,7 +392,7 @@ int main(int argc, char** argv) {
   int64_t last_back_ns = 0;
   static unsigned char nowhere[kBytes];
   if (argc < 9 || !read_options(argc, argv, &link, &hold)) {
-    fprintf(stderr, "link_emulator: its arguments are not as the head of its source says\n");
+    fprintf(stderr, "link_emulator: invalid arguments; the comment at the top of link_emulator.c describes them\n");
     return 2;
   }
   link.rate_bps = atof(argv[3]);

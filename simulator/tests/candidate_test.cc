@@ -111,7 +111,7 @@ TEST(Perturbation, MovesEachCoordinateByScaleTimesItsNoise) {
     };
     EXPECT_NEAR((moved.window_multiple - x.window_multiple) / scale, noise(0), 1e-10);
     EXPECT_NEAR((moved.intersend - x.intersend) / scale, noise(2), 1e-10);
-    // Rounded to a whole packet, of about 1000.
+    // Increments, of about 1000, are rounded to whole packets.
     EXPECT_NEAR((moved.window_increment - x.window_increment) / scale, noise(1), 0.11);
   }
 }

@@ -15,7 +15,8 @@ namespace {
 constexpr std::uint64_t kKey = 77;
 const FlowTag kFlow(3);
 
-// The jitter of packets 0 to count - 1, each alone on its clock.
+// The jitter of packets 0 to count - 1. Each has its own reader, so that it is not delayed by
+// earlier packets.
 std::vector<double> draw_jitter(const MeasurementNoise& noise, std::uint32_t count) {
   const NoisyClock clock(noise, kKey);
   std::vector<double> jitter;
@@ -34,7 +35,7 @@ double mean_of(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-TEST(ExactClock, SeesWhatHappens) {
+TEST(ExactClock, GivesExactTimes) {
   ExactClock::Reader reader;
   const AckTimes seen = ExactClock().read(reader, 12.25, 5, kFlow, 100.75);
   EXPECT_EQ(seen.sent_ms, 12.25);
@@ -74,7 +75,7 @@ TEST(NoisyClock, LogNormalJitterHasItsMedianAndItsPercentile) {
   EXPECT_NEAR(above_percentile, 0.01 * kDraws, 5 * std::sqrt(0.01 * 0.99 * kDraws));
 }
 
-TEST(NoisyClock, LogNormalJitterHasTheseBitsEverywhere) {
+TEST(NoisyClock, LogNormalJitterIsBitIdenticalOnEveryMachine) {
   const NoisyClock clock({LogNormalJitter{0.068, 0.2}, 0}, kKey);
   NoisyClock::Reader reader;
   EXPECT_EQ(clock.read(reader, 0, 9, kFlow, 0).received_ms, 0x1.2b6130d2b108fp-5);
@@ -91,7 +92,7 @@ TEST(NoisyClock, ABunchWaitsForRoomForAllOfItOrAThirdOfTheWindow) {
   EXPECT_EQ(clock.bunch(1, 2, kPlenty), 1U);
   EXPECT_EQ(clock.bunch(0, 2, kPlenty), 0U);
   EXPECT_EQ(clock.bunch(-7, 2, kPlenty), 0U);
-  // The last of a flow.
+  // The last packets of a flow do not wait.
   EXPECT_EQ(clock.bunch(3, 100, 3), 3U);
 }
 
@@ -117,11 +118,11 @@ TEST(NoisyClock, NeverRunsBackwardsInAnOnPeriod) {
     held += seen_ms == last_ms ? 1 : 0;
     last_ms = seen_ms;
   }
-  // With jitter of many ACKs' spacing, most of them would have been seen before an earlier one.
+  // The jitter is many times the spacing of ACKs, so most readings are held back by an earlier one.
   EXPECT_GT(held, 500U);
 }
 
-TEST(NoisyClock, StartsAnewWithAnOnPeriod) {
+TEST(NoisyClock, ReadingsOfANewOnPeriodMayBeEarlier) {
   const NoisyClock clock({UniformJitter{1}, 0}, kKey);
   NoisyClock::Reader reader;
   clock.read(reader, 0, 0, kFlow, 1000);
@@ -129,7 +130,7 @@ TEST(NoisyClock, StartsAnewWithAnOnPeriod) {
   EXPECT_LT(clock.read(reader, 0, 1, kFlow, 100).received_ms, 101);
 }
 
-TEST(NoisyClock, AnOffsetIsOfAllRttsOfASenderButTheFirst) {
+TEST(NoisyClock, AddsTheSendersOffsetToAllRttsButTheFirst) {
   const NoisyClock clock({.jitter = {}, .rtt_offset_maximum_ms = 3}, kKey, kKey + 1);
   const auto offset_ms = [&](FlowTag flow) {
     NoisyClock::Reader reader;
@@ -152,7 +153,7 @@ TEST(NoisyClock, AnOffsetIsOfAllRttsOfASenderButTheFirst) {
   EXPECT_NEAR(sum_ms / 1000, 1.5, 0.1);
 }
 
-TEST(NoisyClock, JitterIsNamedByFlowAndSequenceNumberAlone) {
+TEST(NoisyClock, JitterDependsOnFlowAndSequenceNumberOnly) {
   const NoisyClock clock({ExponentialJitter{5}, 0}, kKey);
   const auto late_ms = [&](FlowTag flow, std::uint32_t sequence, double now_ms) {
     NoisyClock::Reader reader;
@@ -183,7 +184,7 @@ TEST(NoisyClock, AnRttWithinATickCountsAsHalfATick) {
   EXPECT_EQ(seen.rtt_ms, 2);
 }
 
-// Multiples of 0.1 are not what their differences are, so that RTTs are counted in ticks.
+// Differences of rounded multiples of 0.1 are not equal, so the clock must count RTTs in ticks.
 TEST(NoisyClock, RttsOfEquallyManyTicksAreEqual) {
   const NoisyClock clock({ExponentialJitter{0}, 0.1}, kKey);
   NoisyClock::Reader reader;
@@ -194,7 +195,7 @@ TEST(NoisyClock, RttsOfEquallyManyTicksAreEqual) {
   }
 }
 
-TEST(NoisyClock, AResolutionFinerThanANanosecondIsNone) {
+TEST(NoisyClock, AResolutionFinerThanANanosecondIsExact) {
   const NoisyClock clock({ExponentialJitter{0}, 5e-324}, kKey);
   NoisyClock::Reader reader;
   const AckTimes seen = clock.read(reader, 12.25, 0, kFlow, 1e12);
@@ -213,8 +214,9 @@ Specimen with_noise(Specimen specimen, const MeasurementNoise& noise) {
   return specimen;
 }
 
-// A table that looks at nothing does the same, whatever is measured: the network has no jitter.
-TEST(MeasurementNoise, LeavesTheNetworkAlone) {
+// A table of one rule ignores its measurements, so noise must not change its results: it affects
+// clocks, not the network.
+TEST(MeasurementNoise, DoesNotAffectTheNetwork) {
   RandomCase random(11);
   const auto table = RuleTable::single_rule({Signal::kSendEwma}, {0.9, 3, 1.5});
   const Specimen exact = with_noise(random.specimen(), {});
@@ -228,9 +230,9 @@ TEST(MeasurementNoise, LeavesTheNetworkAlone) {
   }
 }
 
-// One sender that is paced below the link rate has the same RTT always; a rule for any larger one
-// is used only by a clock that errs.
-TEST(MeasurementNoise, HidesWhatOnlyAnExactClockCanSee) {
+// A sender that is paced below the link rate always has the same RTT. The rule for larger RTTs,
+// which slows it down, is used only because of jitter.
+TEST(MeasurementNoise, AffectsTheRulesThatAreUsed) {
   RuleTable table = RuleTable::single_rule({Signal::kRttRatio}, {0, 50, 4});
   table = table.split(0, std::vector<Threshold>{{Signal::kRttRatio, 1 + 5e-8}});
   table.set_action(1, {0, 1, 4});

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Any valid table: thresholds anywhere in their regions, including the lower bound (which leaves
+// A random valid table: thresholds anywhere in their regions, also on the lower bound (which leaves
 // unused rules), any order of signals within a node, and any size of the domain.
 class RandomTree {
  public:
@@ -112,7 +112,6 @@ MemoryPoint random_point(RandomCase& random, const RuleTable& table) {
 
 class CompiledTableAgainstRuleTable : public testing::TestWithParam<std::uint64_t> {};
 
-// Also with basic and extended signals.
 TEST_P(CompiledTableAgainstRuleTable, FindsTheSameRulesWithAnySignals) {
   for (const std::size_t axes : {kBasicSignals, kSignals}) {
     const RuleTable table = RandomTree(GetParam(), axes).table();

@@ -19,7 +19,7 @@ SpecimenOutcome simulate_fast(const RuleTable& table, const Specimen& specimen, 
 class AgainstTheSlowSimulator
     : public testing::TestWithParam<std::tuple<Rules, std::size_t, std::uint64_t>> {};
 
-// Equal but for sums whose terms are grouped differently (time spent on).
+// Times on are sums whose terms the two simulators group differently; all else is bit-identical.
 TEST_P(AgainstTheSlowSimulator, SameResultsAndRuleUses) {
   const auto [rules, axes, seed] = GetParam();
   RandomCase random(seed);
@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, AgainstTheSlowSimulator,
                                           testing::Values(kBasicSignals, kSignals),
                                           testing::Range<std::uint64_t>(0, random_cases(300, 60))));
 
-// A rule for senders that have measured nothing, then rules by age and queue.
+// A rule for senders without measurements, and rules that divide on slow_rec_ratio and send_ratio.
 RuleTable scale_free_table(double first_intersend_ms) {
   const auto below = [](Signal signal, double value) { return Node{{{signal, value}}, {}}; };
   const auto rule = [](double multiple, double increment, double intersend) {
@@ -66,10 +66,11 @@ RuleTable scale_free_table(double first_intersend_ms) {
                    RuleTable::kDefaultDomainUpper, Rules::kScaleFree);
 }
 
-class EveryScale : public testing::TestWithParam<int> {};
+class TimeScales : public testing::TestWithParam<int> {};
 
-// Time is measured in units of a power of two, which changes no bit but those of exponents.
-TEST_P(EveryScale, HasTheSameNetworkWithScaleFreeRules) {
+// With all times multiplied by a power of two, scale-free rules give the same results times that
+// power, to the bit.
+TEST_P(TimeScales, DoNotAffectScaleFreeRules) {
   const double scale = std::ldexp(1, GetParam());
   const auto network = [](double unit) {
     Specimen specimen;
@@ -93,10 +94,10 @@ TEST_P(EveryScale, HasTheSameNetworkWithScaleFreeRules) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(PowersOfTwo, EveryScale, testing::Values(-10, -1, 1, 7));
+INSTANTIATE_TEST_SUITE_P(PowersOfTwo, TimeScales, testing::Values(-10, -1, 1, 7));
 
-// One sender that is always on, with a fixed window: throughput is the window an RTT until the link
-// is full, and the queue holds the rest.
+// A sender that is always on with a fixed window: its throughput is one window per RTT up to the
+// link rate, and packets beyond the BDP wait in the queue.
 TEST(Dumbbell, FixedWindowOnAnIdleLink) {
   const auto table = RuleTable::single_rule({Signal::kSendEwma}, {0, 10, 0});
   Specimen specimen;
@@ -104,14 +105,15 @@ TEST(Dumbbell, FixedWindowOnAnIdleLink) {
   specimen.rtt_ms = 99;
   specimen.senders = {{1, 0, {ExponentialTime{1e12}, 1e-3}}};
   const auto sender = simulate_fast(table, specimen, 100'000, 1).senders.front();
-  // 10 packets each 100 ms (99 ms and a service time); those of the last round are still under way.
+  // 10 packets per RTT of 100 ms (99 ms and one transmission time). Those of the last RTT are still
+  // in flight.
   EXPECT_NEAR(static_cast<double>(sender.packets_received), 10'000, 10);
-  // The k-th packet of each round waits for k others in the first round only; then ACKs space them.
+  // Packets wait for one another in the first RTT only; then they are ACK-clocked.
   const double delay_ms = sender.delay_sum_ms / static_cast<double>(sender.packets_received);
   EXPECT_NEAR(delay_ms, 100, 0.1);
 }
 
-TEST(Dumbbell, WindowBeyondTheBandwidthDelayProductFillsTheQueue) {
+TEST(Dumbbell, WindowAboveTheBdpFillsTheQueue) {
   const auto table = RuleTable::single_rule({Signal::kSendEwma}, {0, 300, 0});
   Specimen specimen;
   specimen.link_rate_packets_per_ms = 1;
@@ -131,7 +133,7 @@ TEST(Dumbbell, FullBufferDropsAtItsTail) {
   specimen.buffer_packets = 20;
   specimen.senders = {{1, 0, {ExponentialTime{1e12}, 1e-3}}};
   const auto sender = simulate_fast(table, specimen, 50, 1).senders.front();
-  // One in service, 20 waiting, the rest of the burst dropped.
+  // One packet is transmitted, 20 wait, and the rest of the burst is dropped.
   EXPECT_EQ(sender.packets_sent, 300U);
   EXPECT_EQ(sender.packets_lost, 300U - 21U);
 }
@@ -155,13 +157,13 @@ TEST(Dumbbell, BunchesLeaveTogetherAtTheSameRate) {
   specimen.senders = {{1, 0, {ExponentialTime{1e12}, 1e-3}}};
   const auto sender = simulate_fast(table, specimen, 10'000, 1).senders.front();
   EXPECT_NEAR(static_cast<double>(sender.packets_sent), 10'000.0 / 4, 4);
-  // Those of a bunch stand in the queue of an idle link.
+  // Only the packets of the same bunch wait for one another.
   const double delay_ms = sender.delay_sum_ms / static_cast<double>(sender.packets_received);
   EXPECT_NEAR(delay_ms, 50 + (0.1 + 0.2 + 0.3 + 0.4) / 4, 1e-9);
 }
 
-// 50 packets, of which all but one in a hundred come back in each RTT.
-TEST(Dumbbell, BunchesSpeedNothingUpAndStopNothing) {
+// Because of losses the window's room is rarely a whole bunch, which must not stop the sender.
+TEST(Dumbbell, LargeBunchesReduceThroughputOnlySlightly) {
   const auto table = RuleTable::single_rule({Signal::kSendEwma}, {0, 50, 0});
   Specimen specimen;
   specimen.link_rate_packets_per_ms = 10;
@@ -175,7 +177,7 @@ TEST(Dumbbell, BunchesSpeedNothingUpAndStopNothing) {
   EXPECT_GT(bunched.packets_received, single.packets_received * 8 / 10);
 }
 
-TEST(Dumbbell, AnAckWaitsForASecondPacketOrItsTime) {
+TEST(Dumbbell, AnAckIsDelayedUntilASecondPacketOrTheTimeout) {
   Specimen specimen;
   specimen.link_rate_packets_per_ms = 10;
   specimen.rtt_ms = 99.9;
@@ -184,18 +186,18 @@ TEST(Dumbbell, AnAckWaitsForASecondPacketOrItsTime) {
   const auto one = RuleTable::single_rule({Signal::kSendEwma}, {0, 1, 0});
   const SpecimenOutcome late = simulate_fast(one, specimen, 12'500, 1);
   EXPECT_NEAR(static_cast<double>(late.senders.front().packets_received), 12'500.0 / 125, 1);
-  // The delay is the network's.
+  // A packet's delay does not include the delay of its ACK.
   EXPECT_NEAR(late.senders.front().delay_sum_ms,
               100 * static_cast<double>(late.senders.front().packets_received), 1e-6);
   const auto two = RuleTable::single_rule({Signal::kSendEwma}, {0, 2, 0});
   const SpecimenOutcome pairs = simulate_fast(two, specimen, 10'010, 1);
   EXPECT_NEAR(static_cast<double>(pairs.senders.front().packets_received), 200, 2);
-  // A rule is looked up at the start, and once a pair.
+  // One look-up at the start, and one per pair of packets.
   EXPECT_EQ(pairs.rule_uses.front(), 1 + pairs.senders.front().packets_received / 2);
 }
 
-// The link's rate shows in the memory whether one ACK stands for one packet or for two.
-TEST(Dumbbell, IntervalsAreThoseBetweenPacketsWhateverAcksStandFor) {
+// rec_ewma is the time per packet, whether an ACK acknowledges one packet or two.
+TEST(Dumbbell, IntervalsArePerPacketWithDelayedAcks) {
   RuleTable table = RuleTable::single_rule({Signal::kRecEwma}, {0, 40, 1});
   table = table.split(0, std::vector<Threshold>{{Signal::kRecEwma, 1.5}});
   table.set_action(1, {0, 1, 1000});
@@ -225,7 +227,7 @@ TEST(Dumbbell, LossHasItsProbability) {
   EXPECT_NEAR(lost, 0.1, 5 * std::sqrt(0.1 * 0.9 / 1e5));
 }
 
-TEST(Dumbbell, EqualSharesAddUpToTheTimeAnyoneIsOn) {
+TEST(Dumbbell, EqualSharesAddUpToTheTimeInWhichAnySenderIsOn) {
   RandomCase random(7);
   const RuleTable table = random.table();
   Specimen specimen;
@@ -235,7 +237,8 @@ TEST(Dumbbell, EqualSharesAddUpToTheTimeAnyoneIsOn) {
     shares += sender.share_ms;
     EXPECT_LE(sender.share_ms, sender.on_ms);
   }
-  // Twelve senders, half of the time on each: all off at the start, then in 1 of 4096 instants.
+  // Each of twelve senders is on half of the time, so all are off in 1/4096 of the time, and at the
+  // start.
   EXPECT_LE(shares, 20'000);
   EXPECT_GE(shares, 19'500);
 }
@@ -254,14 +257,14 @@ TEST(Dumbbell, OnOffScheduleDoesNotDependOnTheTable) {
   }
 }
 
-TEST(Dumbbell, FlowsByBytesDeliverWhatTheyHave) {
+TEST(Dumbbell, FlowsByBytesDeliverAllTheirPackets) {
   const auto table = RuleTable::single_rule({Signal::kSendEwma}, {1, 2, 0.1});
   Specimen specimen;
   specimen.link_rate_packets_per_ms = 5;
   specimen.rtt_ms = 20;
   specimen.senders = {{3, 0, {ExponentialBytes{1e5}, 200}}};
   for (const auto& sender : simulate_fast(table, specimen, 100'000, 5).senders) {
-    // Nothing is lost, so that all but the flow under way at the end is received.
+    // Nothing is lost, so all packets are received but those of the flow at the end.
     EXPECT_GE(sender.packets_received + 2000, sender.packets_sent);
     EXPECT_GT(sender.packets_received, 1000U);
     EXPECT_LT(sender.on_ms, 100'000);

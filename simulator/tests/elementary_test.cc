@@ -129,7 +129,7 @@ TEST(ElementaryFunctions, HandleSpecialValues) {
 }
 
 // Literal bits: any other result on a compiler or processor would break reproducibility.
-TEST(ElementaryFunctions, HaveTheseBitsEverywhere) {
+TEST(ElementaryFunctions, AreBitIdenticalOnEveryMachine) {
   EXPECT_EQ(natural_logarithm(10), 0x1.26bb1bbb55516p+1);
   EXPECT_EQ(exponential(1), 0x1.5bf0a8b14576ap+1);
   EXPECT_EQ(binary_logarithm(3), 0x1.95c01a39fbd69p+0);

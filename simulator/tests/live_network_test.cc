@@ -67,7 +67,7 @@ TEST(LiveNetwork, RateChangeAppliesToWaitingPackets) {
   LinkDescription slower = network.links[0];
   slower.rate_packets_per_ms = 0.25;
   live->change_link(0, slower);
-  // Packets beyond the link still arrive at the old rate for an RTT.
+  // For one RTT, packets that have left the link still arrive at the old rate.
   const std::uint64_t at_6_1_s = received_by(*live, 6100);
   EXPECT_NEAR(static_cast<double>(received_by(*live, 7100) - at_6_1_s), 250, 2);
 }
@@ -80,7 +80,7 @@ TEST(LiveNetwork, ShorterDelayDeliversPacketsInTransit) {
   LinkDescription shorter = network.links[0];
   shorter.delay_ms = 20;
   live->change_link(0, shorter);
-  // Of the hundred packets beyond the link, eighty arrive at once.
+  // Eighty of the hundred packets that have left the link arrive at once.
   EXPECT_NEAR(static_cast<double>(received_by(*live, 6000) - before), 80, 2);
   live->run_until(6010);
   EXPECT_GE(live->sender(0).rtt_ms, 20);
@@ -101,7 +101,7 @@ TEST(LiveNetwork, SmallerBufferDropsPacketsThatNoLongerFit) {
   live->change_link(0, smaller);
   EXPECT_EQ(live->link(0).waiting_packets, 30U);
   EXPECT_EQ(live->link(0).dropped - before.dropped, before.waiting_packets - 30);
-  // Counts are kept.
+  // The counts of drops so far are kept.
   live->hold(0, false);
   live->hold(1, false);
   live->run_until(now_ms + 60'000);

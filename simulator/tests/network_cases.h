@@ -78,12 +78,12 @@ class RandomNetwork {
     for (std::uint32_t senders = random_.integer(1, 6); senders > 0; --senders) {
       network.senders.push_back(sender(is_xcp, static_cast<std::uint32_t>(network.links.size())));
     }
-    measure(network);
+    add_noise(network);
     return network;
   }
 
-  // What endpoints of all kinds know of measurement noise.
-  void measure(NetworkDescription& network) {
+  // Adds the measurement noise that all transports support.
+  void add_noise(NetworkDescription& network) {
     if (kinds_.chance(0.3)) {
       network.measurement.reordering_probability = kinds_.uniform(0, 0.3);
       network.measurement.reordering_delay_ms = kinds_.chance(0.3) ? 5 : kinds_.uniform(0, 40);

@@ -98,8 +98,8 @@ TEST_P(AnyNetwork, IsDeterministic) {
   }
 }
 
-// Whatever the rules, where a few packets may wait: those of scale-free tables are in units of the
-// pace that they measure, which is their own where nothing else is slower.
+// Scale-free rules must not stop a sender, although its own pacing feeds back into the rate that it
+// measures. The buffer holds at least a few packets.
 TEST_P(AnyNetwork, KeepsDeliveringPacketsOfATableOverTcp) {
   RandomCase random(GetParam() + 20'000);
   const CompiledTable table = random.table(Rules::kScaleFree);
@@ -117,13 +117,13 @@ TEST_P(AnyNetwork, KeepsDeliveringPacketsOfATableOverTcp) {
   const auto delivered = [&](double duration_ms) {
     return run_network(network, {&table, 1}, duration_ms, GetParam()).senders[0].throughput_packets;
   };
-  // One packet in two seconds: the least timeout is a tenth of that.
+  // At least one packet per two seconds, ten times the minimum retransmission timeout.
   EXPECT_GE(delivered(40'000), delivered(20'000) + 10)
-      << link.rate_packets_per_ms << " a ms, " << link.delay_ms << " ms, " << *link.buffer_packets
+      << link.rate_packets_per_ms << " per ms, " << link.delay_ms << " ms, " << *link.buffer_packets
       << " packets, loss " << link.loss_probability;
 }
 
-// One flow per sender over TCP, which losses, queues and other senders may delay but not stop.
+// Each sender has one flow over TCP. Losses, queues and other senders may delay it but not stop it.
 TEST_P(AnyNetwork, CompletesEveryFlow) {
   RandomNetwork random(GetParam() + 10'000);
   const CompiledTable table = random.random().table();
@@ -134,8 +134,8 @@ TEST_P(AnyNetwork, CompletesEveryFlow) {
     }
   }
   for (SenderDescription& sender : network.senders) {
-    const bool repairs = sender.table || find_protocol(sender.protocol.name).needs.retransmits;
-    if (sender.transport.name != "tcp" || !repairs) {
+    const bool retransmits = sender.table || find_protocol(sender.protocol.name).needs.retransmits;
+    if (sender.transport.name != "tcp" || !retransmits) {
       sender.table.reset();
       sender.protocol = {"newreno", "", {}};
       sender.transport = {"tcp", "", {}};

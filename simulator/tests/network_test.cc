@@ -35,7 +35,8 @@ TEST_P(AgainstTheDumbbell, SameBits) {
       evaluate({{table}, {Unchanged{}}, {specimen}, duration_ms, seed, Recording::kUses}, 1)
           .front();
   const CompiledTable compiled(table);
-  // Once with departures that are computed, once with a queue that is asked for each.
+  // With the limit in packets departures are computed ahead; with the limit in bytes they are
+  // events.
   NetworkDescription network = as_network(specimen);
   for (const char* const variant : {"packets", "bytes"}) {
     network.links[0].queue = {"drop-tail", variant, {}};
@@ -91,7 +92,8 @@ SenderDescription sender_of(const char* protocol, const Traffic& traffic) {
 
 const Traffic kAlwaysOn = {ExponentialTime{1e12}, 1e-3};
 
-// (2 - 2^(1-n)) / n of the link at a duty of 1/2.
+// n senders, each on half of the time: the mean throughput while on is (2 - 2^(1-n)) / n of the
+// link rate.
 TEST(Omniscient, SharesTheLinkEquallyAtAllTimes) {
   for (const std::uint32_t count : {1U, 2U, 3U, 5U, 11U}) {
     NetworkDescription network = one_link(1.5, 150);
@@ -211,13 +213,13 @@ TEST(Network, RefusesNetworksThatCannotBeSimulated) {
               }).starts_with("senders[0] is omniscient, which is computed for a network of one "));
 }
 
-TEST(Network, TcpRetransmitsReorderedPacketsWithoutNeed) {
+TEST(Network, TcpRetransmitsReorderedPacketsSpuriously) {
   NetworkDescription network = one_link(1, 50);
   network.senders = {sender_of("newreno", kAlwaysOn)};
   const NetworkResults in_order = run_network(network, {}, 20'000, 1);
   EXPECT_EQ(in_order.senders[0].endpoint.packets_retransmitted, 0U);
   network.measurement.reordering_probability = 0.01;
-  // Two packets overtake, which is no loss yet; then ten.
+  // Two overtaking packets cause two duplicate ACKs, too few for a retransmission; ten suffice.
   network.measurement.reordering_delay_ms = 2.5;
   const NetworkResults nearly = run_network(network, {}, 20'000, 1);
   EXPECT_EQ(nearly.senders[0].endpoint.packets_retransmitted, 0U);
@@ -242,7 +244,8 @@ TEST(Network, ReorderedDatagramsCountWhenTheyArrive) {
   network.measurement.reordering_delay_ms = 30;
   const SenderResults late = run_network(network, {&table, 1}, 20'000, 1).senders[0].traffic;
   EXPECT_EQ(late.packets_lost, 0U);
-  // Whoever is late holds nobody up: the window is behind the last that came.
+  // Reordering hardly reduces throughput, because the window follows the latest acknowledged
+  // packet.
   EXPECT_GT(late.packets_received, in_order.packets_received * 9 / 10);
   const auto mean_ms = [](const SenderResults& results) {
     return results.delay_sum_ms / static_cast<double>(results.packets_received);
@@ -250,8 +253,8 @@ TEST(Network, ReorderedDatagramsCountWhenTheyArrive) {
   EXPECT_NEAR(mean_ms(late) - mean_ms(in_order), 3, 1.5);
 }
 
-// Arun, Alizadeh and Balakrishnan, SIGCOMM 2022: whose smallest RTT is off by a millisecond takes
-// it for a queue.
+// Arun, Alizadeh and Balakrishnan, SIGCOMM 2022: a sender whose smallest RTT is too small by 1 ms
+// takes this millisecond for queueing delay.
 TEST(Network, SenderWithATooSmallMinimumRttGetsLess) {
   NetworkDescription network = one_link(4, 32);
   network.senders = {sender_of("vegas", kAlwaysOn), sender_of("vegas", kAlwaysOn)};
@@ -292,7 +295,7 @@ TEST(Network, RecordsItsStateAtEqualIntervals) {
   options.recorder = &recorder;
   options.record_every_ms = 25;
   const NetworkResults recorded = run_network(network, {&table, 1}, 10'000, 1, options);
-  // From 0 to the end, both with their samples.
+  // Samples at 0, 25, ..., 10,000 ms, both ends included.
   ASSERT_EQ(recorder.times_ms.size(), 401U);
   EXPECT_EQ(recorder.times_ms.front(), 0);
   EXPECT_EQ(recorder.times_ms.back(), 10'000);
@@ -304,13 +307,13 @@ TEST(Network, RecordsItsStateAtEqualIntervals) {
   EXPECT_EQ(recorder.last_senders[0].counts.packets_sent, recorded.senders[0].traffic.packets_sent);
   EXPECT_EQ(recorder.last_links[0].dropped, recorded.links[0].dropped);
   EXPECT_GT(recorded.links[0].dropped, 0U);
-  // Nothing depends on who looks.
+  // Recording does not affect results.
   const NetworkResults alone = run_network(network, {&table, 1}, 10'000, 1);
   EXPECT_EQ(alone.senders[0].traffic.delay_sum_ms, recorded.senders[0].traffic.delay_sum_ms);
   EXPECT_EQ(alone.senders[0].traffic.packets_sent, recorded.senders[0].traffic.packets_sent);
 }
 
-// A window of one packet: each RTT is what its way takes, and no more.
+// With a window of one packet there is no queueing.
 TEST(Network, RttIsTheSumOfTheRoutesDelaysAndTransmissions) {
   const CompiledTable table = RuleTable::single_rule({Signal::kSendEwma}, {0, 1, 0});
   NetworkDescription network = one_link(1, 10);
@@ -332,7 +335,7 @@ TEST(Network, RttIsTheSumOfTheRoutesDelaysAndTransmissions) {
     return result.traffic.delay_sum_ms / static_cast<double>(result.delay_samples);
   };
   EXPECT_NEAR(mean_rtt_ms(), 1 + 10 + 2 + 20 + 5 + 7, 1e-9);
-  // A tenth of a packet takes a tenth of its time.
+  // An ACK of a tenth of a packet's size takes a tenth of its transmission time.
   sender.route.return_links = {1, 0};
   EXPECT_NEAR(mean_rtt_ms(), 1 + 10 + 2 + 20 + 5 + 0.2 + 20 + 0.1 + 10 + 7, 1e-9);
   network.ack_bytes = 0;

@@ -149,8 +149,8 @@ class RandomCase {
     return traffic;
   }
 
-  // Measurement noise: timestamp resolutions from far below a service time to above an RTT; jitter
-  // and ACK delays in the same range.
+  // Measurement noise. Timestamp resolutions, jitter and ACK delays range from far below a
+  // transmission time to above an RTT.
   MeasurementNoise measurement() {
     MeasurementNoise noise;
     if (const double size_ms = uniform(0, 1) * uniform(0, 1) * 20; chance(0.5)) {

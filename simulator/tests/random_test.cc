@@ -83,7 +83,7 @@ TEST(DeriveKey, GivesDifferentKeysToDifferentPaths) {
 }
 
 // Literal bits, as in elementary_test.cc.
-TEST(Streams, HaveTheseBitsEverywhere) {
+TEST(Streams, AreBitIdenticalOnEveryMachine) {
   EXPECT_EQ(random_bits(derive_key(1, {2, 3}), 4), 0xb2dbf8213ed270d1U);
 }
 

@@ -25,7 +25,7 @@ std::vector<double> opportunities_until(const TraceDescription& description, std
       }
     }
   }
-  // The generator itself is tested elsewhere.
+  // Uses the generator under test; it has tests of its own (links_test.cc).
   Opportunities generated(description.source, false, key);
   while (times_ms.empty() || times_ms.back() <= duration_ms) {
     times_ms.push_back(generated.next_ms());
@@ -49,14 +49,16 @@ ReferenceLink::ReferenceLink(const LinkDescription& description, std::uint32_t i
        derive_key(network_key, {static_cast<std::uint64_t>(Purpose::kQueue), index})});
   changes_ = changes(duration_ms);
   if (description.trace) {
-    opportunities_ms_ = opportunities_until(*description.trace, draws_key(0), duration_ms);
+    opportunities_ms_ = opportunities_until(*description.trace, stream_key(0), duration_ms);
   }
   if (description.policer) {
     tokens_bytes_ = description.policer->burst_packets * packet_bytes;
   }
 }
 
-std::uint64_t ReferenceLink::draws_key(std::uint64_t what) const { return derive_key(key_, what); }
+std::uint64_t ReferenceLink::stream_key(std::uint64_t stream) const {
+  return derive_key(key_, stream);
+}
 
 std::vector<std::pair<double, LinkCondition>> ReferenceLink::changes(double until_ms) const {
   LinkCondition now{description_.rate_packets_per_ms, description_.delay_ms,
@@ -85,12 +87,12 @@ std::vector<std::pair<double, LinkCondition>> ReferenceLink::changes(double unti
   const LinkWalk& walk = std::get<LinkWalk>(*description_.changes);
   for (std::uint64_t step = 0; static_cast<double>(step) * walk.every_ms <= until_ms; ++step) {
     const auto move = [&](const std::optional<LinkRange>& range, double& value,
-                          std::uint64_t what) {
+                          std::uint64_t stream) {
       if (!range) {
         return;
       }
       const double size = range->most - range->least;
-      const double draw = unit_interval(random_bits(derive_key(draws_key(1), what), step));
+      const double draw = unit_interval(random_bits(derive_key(stream_key(1), stream), step));
       if (step == 0 || walk.step == 0) {
         value = range->least + size * draw;
         return;
@@ -161,17 +163,17 @@ double ReferenceLink::header_bytes() const {
 void ReferenceLink::arrived(double now_ms) {
   is_idle_ = false;
   if (counts_bytes()) {
-    const bool uses_this = description_.trace->semantics == TraceSemantics::kCellsim;
+    const bool can_use_now = description_.trace->semantics == TraceSemantics::kCellsim;
     while (opportunity_ < opportunities_ms_.size() &&
            (opportunities_ms_[opportunity_] < now_ms ||
-            (opportunities_ms_[opportunity_] == now_ms && !uses_this))) {
+            (opportunities_ms_[opportunity_] == now_ms && !can_use_now))) {
       ++opportunity_;
     }
     left_bytes_ = 0;
     return;
   }
   const bool has_rate = !description_.trace;
-  asks_ms_ = has_rate ? after_outage_ms(now_ms) : now_ms;
+  takes_ms_ = has_rate ? after_outage_ms(now_ms) : now_ms;
 }
 
 double ReferenceLink::next_ms() const {
@@ -184,10 +186,10 @@ double ReferenceLink::next_ms() const {
     }
     return opportunity_ < opportunities_ms_.size() ? opportunities_ms_[opportunity_] : kNever;
   }
-  return in_service_ ? ends_ms_ : *asks_ms_;
+  return in_service_ ? ends_ms_ : *takes_ms_;
 }
 
-void ReferenceLink::ask(double now_ms, DropListener& drops) {
+void ReferenceLink::take_segment(double now_ms, DropListener& drops) {
   const Segment* const next = queue_->dequeue(now_ms, drops);
   in_service_ = next != nullptr ? std::optional<Segment>(*next) : std::nullopt;
   is_idle_ = !in_service_;
@@ -217,7 +219,7 @@ void ReferenceLink::begin(double now_ms, DropListener& drops) {
     ++opportunity_;
     left_bytes_ = opportunity_bytes();
   }
-  ask(now_ms, drops);
+  take_segment(now_ms, drops);
 }
 
 std::optional<Segment> ReferenceLink::poll(double now_ms, DropListener& drops) {
@@ -227,7 +229,7 @@ std::optional<Segment> ReferenceLink::poll(double now_ms, DropListener& drops) {
       left_bytes_ = opportunity_bytes();
     }
     if (!in_service_) {
-      ask(now_ms, drops);
+      take_segment(now_ms, drops);
       if (!in_service_) {
         return std::nullopt;
       }
@@ -238,11 +240,11 @@ std::optional<Segment> ReferenceLink::poll(double now_ms, DropListener& drops) {
     return missing_bytes_ == 0 ? std::exchange(in_service_, std::nullopt) : std::nullopt;
   }
   if (!in_service_) {
-    ask(now_ms, drops);
+    take_segment(now_ms, drops);
     return std::nullopt;
   }
   const std::optional<Segment> departed = std::exchange(in_service_, std::nullopt);
-  asks_ms_ = description_.trace ? now_ms : after_outage_ms(now_ms);
+  takes_ms_ = description_.trace ? now_ms : after_outage_ms(now_ms);
   return departed;
 }
 
@@ -255,14 +257,14 @@ void ReferenceLink::draw_loss(Segment& segment, double departed_ms) {
     const std::uint64_t name = (segment.is_ack ? std::uint64_t{1} << 62 : 0) +
                                segment.sender * (std::uint64_t{1} << 48) +
                                segment.hop * (std::uint64_t{1} << 38) + segment.transmission_number;
-    if (unit_interval(random_bits(draws_key(4), name)) < condition(departed_ms).loss_probability) {
+    if (unit_interval(random_bits(stream_key(4), name)) < condition(departed_ms).loss_probability) {
       segment.lost_behind_hop = hop;
     }
   }
   if (description_.gilbert_elliott) {
     const GilbertElliottLoss& loss = *description_.gilbert_elliott;
-    const double lose = unit_interval(random_bits(draws_key(2), 2 * packet));
-    const double leave = unit_interval(random_bits(draws_key(2), 2 * packet + 1));
+    const double lose = unit_interval(random_bits(stream_key(2), 2 * packet));
+    const double leave = unit_interval(random_bits(stream_key(2), 2 * packet + 1));
     if (lose < (is_bad_ ? loss.loss_in_bad : loss.loss_in_good)) {
       segment.lost_behind_hop = hop;
     }
@@ -284,15 +286,15 @@ void ReferenceLink::hold(const Segment& segment, double now_ms, double delay_ms)
   Held held{segment, delay_ms, now_ms};
   if (description_.jitter_box) {
     if (const auto* const periodic = std::get_if<PeriodicRelease>(&*description_.jitter_box)) {
-      const double turns = std::ceil(now_ms / periodic->period_ms);
-      held.release_ms = std::max(now_ms, turns * periodic->period_ms);
+      const double slots = std::ceil(now_ms / periodic->period_ms);
+      held.release_ms = std::max(now_ms, slots * periodic->period_ms);
     } else if (const auto* const random = std::get_if<RandomRelease>(&*description_.jitter_box)) {
       const std::uint64_t name = (segment.is_ack ? std::uint64_t{1} << 62 : 0) +
                                  segment.sender * (std::uint64_t{1} << 48) +
                                  segment.hop * (std::uint64_t{1} << 38) +
                                  segment.transmission_number;
-      if (unit_interval(random_bits(draws_key(3), 2 * name)) < random->probability) {
-        const double share = unit_interval(random_bits(draws_key(3), 2 * name + 1));
+      if (unit_interval(random_bits(stream_key(3), 2 * name)) < random->probability) {
+        const double share = unit_interval(random_bits(stream_key(3), 2 * name + 1));
         held.release_ms += random->longest_hold_ms * share;
       }
       if (!random->reorders) {

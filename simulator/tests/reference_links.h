@@ -35,6 +35,7 @@ class ReferenceLink {
   // Returns true if the link has found its queue empty, so an arrival may be transmitted at once.
   bool is_idle() const { return is_idle_; }
   void arrived(double now_ms);
+  // Starts the transmission of an arrival at an idle link.
   void begin(double now_ms, DropListener& drops);
   // Time of the link's next event, and its handler, which returns the segment that leaves the link,
   // if any.
@@ -42,25 +43,26 @@ class ReferenceLink {
   std::optional<Segment> poll(double now_ms, DropListener& drops);
   std::uint64_t transmitted() const { return transmitted_; }
 
-  // The delay of a segment that leaves the link at departed_ms; none if it is lost.
+  // The delay of a segment that leaves the link at departed_ms.
   double delay_ms(double departed_ms) const;
   void draw_loss(Segment& segment, double departed_ms);
 
-  // Puts a segment into the jitter box, and returns what is released now or at a known time.
-  // release_all() is called at next_release_ms().
+  // Puts a segment into the jitter box.
   void hold(const Segment& segment, double now_ms, double delay_ms);
+  // Removes and returns the segments whose release time is known.
   std::vector<Held> released();
+  // The time at which release() must be called, which removes and returns the held batch.
   double next_release_ms() const;
   std::vector<Held> release(double now_ms);
   bool reorders() const;
 
  private:
   LinkCondition condition(double time_ms) const;
-  // Returns the first time from then on without an outage.
+  // Returns the first time from time_ms on without an outage.
   double after_outage_ms(double time_ms) const;
   std::vector<std::pair<double, LinkCondition>> changes(double until_ms) const;
-  std::uint64_t draws_key(std::uint64_t what) const;
-  void ask(double now_ms, DropListener& drops);
+  std::uint64_t stream_key(std::uint64_t stream) const;
+  void take_segment(double now_ms, DropListener& drops);
   bool counts_bytes() const;
   double opportunity_bytes() const;
   double header_bytes() const;
@@ -73,9 +75,9 @@ class ReferenceLink {
   // All changes until the end.
   std::vector<std::pair<double, LinkCondition>> changes_;
   std::vector<double> opportunities_ms_;
-  std::size_t opportunity_ = 0;  // index of the next opportunity
-  bool is_idle_ = true;          // the link has found its queue empty
-  std::optional<double> asks_ms_;
+  std::size_t opportunity_ = 0;     // index of the next opportunity
+  bool is_idle_ = true;             // the link has found its queue empty
+  std::optional<double> takes_ms_;  // when the link takes the next segment from the queue
   std::optional<Segment> in_service_;
   double ends_ms_ = 0;
   double missing_bytes_ = 0;  // bytes of the segment in transmission that are still to be sent

@@ -9,8 +9,8 @@ namespace {
 
 class RttsSinceLoss : public testing::TestWithParam<Rules> {};
 
-// A packet every quarter of a round trip of 100 ms.
-TEST_P(RttsSinceLoss, AreCountedFromTheAckThatToldOfTheLastLossOfTheOnPeriod) {
+// ACKs arrive every 25 ms, a quarter of the RTT.
+TEST_P(RttsSinceLoss, CountFromTheAckThatRevealedTheLastLossOfTheOnPeriod) {
   const CompiledTable table(RuleTable({Signal::kRttRatio, Signal::kRttsSinceLoss}, {Node{}},
                                       RuleTable::kDefaultDomainUpper, GetParam()));
   SignalController controller(table);

@@ -12,7 +12,7 @@
 namespace remy {
 namespace {
 
-// The same, as one would write it down: a state for every packet, looked at one by one.
+// A simple model of Scoreboard: a state for every packet, all scanned at every call.
 class SlowScoreboard {
  public:
   enum class State { kInFlight, kReceived, kLost };
@@ -67,8 +67,8 @@ class SlowScoreboard {
   }
 };
 
-// A sender and a receiver exchange packets and ACKs of which any may be lost or late; both
-// scoreboards, and what the receiver has, stay the same.
+// A sender and a receiver exchange packets and ACKs, any of which may be lost or late. Both
+// scoreboards must stay the same.
 class AgainstTheSlowScoreboard : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(AgainstTheSlowScoreboard, HasTheSameState) {

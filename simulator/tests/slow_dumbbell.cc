@@ -13,6 +13,19 @@ namespace remy {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+// Indices of the signals in a memory.
+constexpr std::size_t kSendEwma = axis_of(Signal::kSendEwma);
+constexpr std::size_t kRecEwma = axis_of(Signal::kRecEwma);
+constexpr std::size_t kRttRatio = axis_of(Signal::kRttRatio);
+constexpr std::size_t kSlowRecEwma = axis_of(Signal::kSlowRecEwma);
+constexpr std::size_t kRttDiff = axis_of(Signal::kRttDiff);
+constexpr std::size_t kQueueingDelay = axis_of(Signal::kQueueingDelay);
+constexpr std::size_t kLossRate = axis_of(Signal::kLossRate);
+constexpr std::size_t kQueueLength = axis_of(Signal::kQueueLength);
+constexpr std::size_t kUtilization = axis_of(Signal::kUtilization);
+constexpr std::size_t kEcnFraction = axis_of(Signal::kEcnFraction);
+constexpr std::size_t kRttsSinceLoss = axis_of(Signal::kRttsSinceLoss);
+constexpr std::size_t kAge = kRecEwma;  // in scale-free rules
 
 // The counter of a packet's random draws.
 std::uint64_t packet_name(std::size_t sender, std::uint32_t period, std::uint32_t sequence) {
@@ -55,8 +68,8 @@ std::int64_t SlowDumbbell::next_bunch(const SlowSender& sender) const {
   const std::int64_t room = sender.largest_ack + 1 + sender.window - sender.sent;
   const std::int64_t unsent = sender.flow_packets < 0 ? std::numeric_limits<std::int64_t>::max()
                                                       : sender.flow_packets - sender.sent;
-  const bool is_worth_while = room >= bunch || room >= unsent || room >= sender.window / 3;
-  return sender.on && is_worth_while ? std::min({bunch, room, unsent}) : 0;
+  const bool is_enough = room >= bunch || room >= unsent || room >= sender.window / 3;
+  return sender.on && is_enough ? std::min({bunch, room, unsent}) : 0;
 }
 
 double SlowDumbbell::next_send_ms(const SlowSender& sender) const {
@@ -106,7 +119,7 @@ std::vector<SenderResults> SlowDumbbell::run(double duration_ms) {
     serve(now_ms);
     send(now_ms);
     switch_senders(now_ms);
-    // Who hears of an ACK sends before the next.
+    // A sender that receives an ACK sends before the next ACK arrives.
     if (!send_delayed_ack(now_ms)) {
       deliver(now_ms);
     }
@@ -119,20 +132,20 @@ std::vector<SenderResults> SlowDumbbell::run(double duration_ms) {
 }
 
 void SlowDumbbell::look_up(SlowSender& sender) {
-  MemoryPoint looked_up = sender.memory;
-  const double rec_ewma_ms = sender.memory[1];
+  MemoryPoint values = sender.memory;
+  const double rec_ewma_ms = sender.memory[kRecEwma];
   const bool is_relative = is_scale_free(table_.rules()) && rec_ewma_ms > 0;
   if (is_relative) {
-    looked_up[1] = sender.age + (sender.remembered_interval_ms > 0 ? 256 : 0);
-    for (const std::size_t axis : {0, 3, 4}) {
-      looked_up[axis] = sender.memory[axis] / rec_ewma_ms;
+    values[kAge] = sender.age + (sender.remembered_interval_ms > 0 ? 256 : 0);
+    for (const std::size_t axis : {kSendEwma, kSlowRecEwma, kRttDiff}) {
+      values[axis] = sender.memory[axis] / rec_ewma_ms;
     }
-    looked_up[5] = sender.memory[5] / sender.minimum_rtt_ms;
-    looked_up[7] = sender.memory[7] * rec_ewma_ms / sender.minimum_rtt_ms;
+    values[kQueueingDelay] = sender.memory[kQueueingDelay] / sender.minimum_rtt_ms;
+    values[kQueueLength] = sender.memory[kQueueLength] * rec_ewma_ms / sender.minimum_rtt_ms;
   } else if (is_scale_free(table_.rules())) {
-    looked_up = {};
+    values = {};
   }
-  const std::size_t rule = table_.find(looked_up);
+  const std::size_t rule = table_.find(values);
   ++rule_uses_[rule];
   Action action = table_.action(rule);
   if (is_relative) {
@@ -175,7 +188,7 @@ void SlowDumbbell::deliver(double now_ms) {
       sender.unacknowledged = packet;
       sender.ack_due_ms = now_ms + delayed_ack_ms;
     } else {
-      hear(sender, packet, sender.unacknowledged ? 2 : 1, now_ms);
+      on_ack(sender, packet, sender.unacknowledged ? 2 : 1, now_ms);
     }
   }
 }
@@ -183,15 +196,15 @@ void SlowDumbbell::deliver(double now_ms) {
 bool SlowDumbbell::send_delayed_ack(double now_ms) {
   for (SlowSender& sender : senders_) {
     if (sender.unacknowledged && sender.ack_due_ms <= now_ms) {
-      hear(sender, *sender.unacknowledged, 1, now_ms);
+      on_ack(sender, *sender.unacknowledged, 1, now_ms);
       return true;
     }
   }
   return false;
 }
 
-void SlowDumbbell::hear(SlowSender& sender, const SlowPacket packet, double packets,
-                        double now_ms) {
+void SlowDumbbell::on_ack(SlowSender& sender, const SlowPacket packet, double packets,
+                          double now_ms) {
   sender.unacknowledged.reset();
   sender.largest_ack = std::max<std::int64_t>(sender.largest_ack, packet.sequence);
   sender.clock_ms = std::max(sender.clock_ms, now_ms + jitter_ms(packet));
@@ -206,14 +219,14 @@ void SlowDumbbell::hear(SlowSender& sender, const SlowPacket packet, double pack
     received_ms = received_ticks * tick_ms;
     rtt_ms = received_ticks > sent_ticks ? (received_ticks - sent_ticks) * tick_ms : tick_ms / 2;
   }
-  if (!sender.heard) {
-    sender.heard = true;
+  if (!sender.has_ack) {
+    sender.has_ack = true;
     sender.first_received_ms = received_ms;
     sender.period_rtt_ms = rtt_ms;
     sender.minimum_rtt_ms = rtt_ms;
     if (sender.remembered_interval_ms > 0) {
       sender.minimum_rtt_ms = std::min(rtt_ms, sender.remembered_rtt_ms);
-      sender.memory[2] = rtt_ms / sender.minimum_rtt_ms;
+      sender.memory[kRttRatio] = rtt_ms / sender.minimum_rtt_ms;
     }
   } else {
     rtt_ms += specimen_.measurement.rtt_offset_maximum_ms *
@@ -221,8 +234,8 @@ void SlowDumbbell::hear(SlowSender& sender, const SlowPacket packet, double pack
     const auto average = [](double old, double sample, double weight) {
       return (1 - weight) * old + weight * sample;
     };
-    const double sent_apart_ms = (sent_ms - sender.last_sent_ms) / packets;
-    const double received_apart_ms = (received_ms - sender.last_received_ms) / packets;
+    const double send_interval_ms = (sent_ms - sender.last_sent_ms) / packets;
+    const double receive_interval_ms = (received_ms - sender.last_received_ms) / packets;
     sender.age += packets;
     sender.period_rtt_ms = std::min(sender.period_rtt_ms, rtt_ms);
     double weight = 1.0 / 8;
@@ -231,42 +244,47 @@ void SlowDumbbell::hear(SlowSender& sender, const SlowPacket packet, double pack
       weight = std::max(weight, packets / sender.age);
       slow_weight = std::max(slow_weight, packets / sender.age);
     }
-    sender.memory[0] = average(sender.memory[0], sent_apart_ms, weight);
-    sender.memory[1] = average(sender.memory[1], received_apart_ms, weight);
-    sender.memory[3] = average(sender.memory[3], received_apart_ms, slow_weight);
+    sender.memory[kSendEwma] = average(sender.memory[kSendEwma], send_interval_ms, weight);
+    sender.memory[kRecEwma] = average(sender.memory[kRecEwma], receive_interval_ms, weight);
+    sender.memory[kSlowRecEwma] =
+        average(sender.memory[kSlowRecEwma], receive_interval_ms, slow_weight);
     sender.minimum_rtt_ms = std::min(sender.minimum_rtt_ms, rtt_ms);
-    sender.memory[2] = rtt_ms / sender.minimum_rtt_ms;
-    hear_more(sender, packet, packets, received_ms, rtt_ms);
+    sender.memory[kRttRatio] = rtt_ms / sender.minimum_rtt_ms;
+    update_extended_signals(sender, packet, packets, received_ms, rtt_ms);
   }
-  sender.last_heard = packet;
+  sender.last_acked = packet;
   sender.marked = 0;
   sender.last_sent_ms = sent_ms;
   sender.last_received_ms = received_ms;
   look_up(sender);
 }
 
-void SlowDumbbell::hear_more(SlowSender& sender, const SlowPacket& packet, double packets,
-                             double received_ms, double rtt_ms) const {
-  const SlowPacket& last = sender.last_heard;
+void SlowDumbbell::update_extended_signals(SlowSender& sender, const SlowPacket& packet,
+                                           double packets, double received_ms,
+                                           double rtt_ms) const {
+  const SlowPacket& last = sender.last_acked;
   const double service_ms = 1 / specimen_.link_rate_packets_per_ms;
   const auto resolved = static_cast<double>(packet.sequence - last.sequence);
-  sender.memory[4] = rtt_ms - sender.minimum_rtt_ms;
-  sender.memory[5] = sender.memory[1] * resolved;
+  sender.memory[kRttDiff] = rtt_ms - sender.minimum_rtt_ms;
+  sender.memory[kQueueingDelay] = sender.memory[kRecEwma] * resolved;
   for (double i = 0; i < resolved; ++i) {
     const double is_lost = i < resolved - packets ? 1 : 0;
-    sender.memory[6] = (1 - 1.0 / 256) * sender.memory[6] + 1.0 / 256 * is_lost;
+    sender.memory[kLossRate] = (1 - 1.0 / 256) * sender.memory[kLossRate] + 1.0 / 256 * is_lost;
   }
   if (resolved > packets) {
-    sender.heard_of_loss_ms = received_ms;
+    sender.last_loss_ms = received_ms;
   }
-  if (sender.heard_of_loss_ms) {
-    sender.memory[10] = 1 + (received_ms - *sender.heard_of_loss_ms) / sender.minimum_rtt_ms;
+  if (sender.last_loss_ms) {
+    sender.memory[kRttsSinceLoss] =
+        1 + (received_ms - *sender.last_loss_ms) / sender.minimum_rtt_ms;
   }
   const auto between = static_cast<double>(packet.departures - last.departures);
   const double utilization = between * service_ms / (packet.departed_ms - last.departed_ms);
-  sender.memory[7] = 7.0 / 8 * sender.memory[7] + static_cast<double>(packet.queue_length) / 8;
-  sender.memory[8] = 7.0 / 8 * sender.memory[8] + utilization / 8;
-  sender.memory[9] = 15.0 / 16 * sender.memory[9] + sender.marked / packets / 16;
+  sender.memory[kQueueLength] =
+      7.0 / 8 * sender.memory[kQueueLength] + static_cast<double>(packet.queue_length) / 8;
+  sender.memory[kUtilization] = 7.0 / 8 * sender.memory[kUtilization] + utilization / 8;
+  sender.memory[kEcnFraction] =
+      15.0 / 16 * sender.memory[kEcnFraction] + sender.marked / packets / 16;
 }
 
 double SlowDumbbell::jitter_ms(const SlowPacket& packet) const {
@@ -306,11 +324,11 @@ void SlowDumbbell::send(double now_ms) {
 }
 
 void SlowDumbbell::accept(const SlowPacket& packet, double now_ms) {
-  const std::size_t under_way = queue_.size() + delay_.size() + (in_service_ ? 1 : 0);
+  const std::size_t in_transit = queue_.size() + delay_.size() + (in_service_ ? 1 : 0);
   const bool is_full = specimen_.buffer_packets && queue_.size() >= *specimen_.buffer_packets;
   SlowPacket arrived = packet;
   arrived.marked = static_cast<double>(queue_.size()) >= marking_threshold_packets_;
-  if (under_way >= PacketRing::kMaximumPackets || (in_service_ && is_full)) {
+  if (in_transit >= PacketRing::kMaximumPackets || (in_service_ && is_full)) {
     ++senders_[packet.sender].results.packets_lost;
     resolve(senders_[packet.sender], now_ms);
   } else if (!in_service_) {
@@ -373,12 +391,13 @@ void SlowDumbbell::switch_senders(double now_ms) {
     }
     sender.age = 0;
     sender.memory = {};
-    sender.heard_of_loss_ms.reset();
+    sender.last_loss_ms.reset();
     if (sender.remembered_interval_ms > 0) {
-      sender.memory[0] = sender.memory[1] = sender.memory[3] = sender.remembered_interval_ms;
+      sender.memory[kSendEwma] = sender.memory[kRecEwma] = sender.memory[kSlowRecEwma] =
+          sender.remembered_interval_ms;
       sender.minimum_rtt_ms = sender.remembered_rtt_ms;
     }
-    sender.heard = false;
+    sender.has_ack = false;
     sender.clock_ms = 0;
     sender.window = 0;
     sender.last_send_ms = -kNever;

@@ -11,9 +11,8 @@
 
 namespace remy {
 
-// The semantics once more, as plainly as they can be written: every element is polled at every
-// event, every packet carries its whole story, nothing is computed ahead. Slow, and the yardstick
-// for the simulator that is not.
+// A second, simple implementation of the dumbbell, which tests compare with the real one. It polls
+// every element at every event, and computes nothing ahead.
 class SlowDumbbell {
  public:
   SlowDumbbell(const RuleTable& table, const Specimen& specimen, std::uint64_t seed);
@@ -28,7 +27,7 @@ class SlowDumbbell {
     std::uint32_t sequence;
     double sent_ms;
     bool lost;
-    // What it met at the link, how many left that with it, and when.
+    // Telemetry of the link (senders/packet.h).
     std::size_t queue_length = 0;
     std::int64_t departures = 0;
     double departed_ms = 0;
@@ -46,33 +45,34 @@ class SlowDumbbell {
     bool on = false;
     double next_switch_ms = 0;
     std::uint32_t period = 0;
-    // Memory (section 4.1).
+    // The memory (TCP ex Machina, section 4.1), and what its signals are computed from.
     MemoryPoint memory{};
-    bool heard = false;
-    double clock_ms = 0;
-    SlowPacket last_heard{};
-    double marked = 0;  // packets received since the last ACK with a mark
+    bool has_ack = false;  // an ACK of this on period has arrived
+    double clock_ms = 0;   // clock reading for the last ACK
+    SlowPacket last_acked{};
+    double marked = 0;  // marked packets received since the last ACK
     double last_sent_ms = 0;
     double last_received_ms = 0;
     double minimum_rtt_ms = 0;
-    std::optional<double> heard_of_loss_ms;  // of this on period
-    // Of this on period: packets acknowledged after the first, when that was, the smallest RTT. Of
-    // the last with 16 such packets: time between two of them, and the smallest RTT.
+    std::optional<double> last_loss_ms;  // time of the last ACK of this on period that shows a loss
+    // This on period: packets acknowledged after the first ACK, the time of the first ACK, and the
+    // smallest RTT.
     double age = 0;
     double first_received_ms = 0;
     double period_rtt_ms = 0;
+    // The last on period of an age of at least 16: mean time between two packets, and smallest RTT.
     double remembered_interval_ms = 0;
     double remembered_rtt_ms = 0;
-    // What the last rule said, and the state of the flow.
+    // The window and pacing that the last rule set, and the state of the flow.
     int window = 0;
     double intersend_ms = 0;
     double last_send_ms = 0;
     std::int64_t sent = 0;
     std::int64_t largest_ack = -1;
-    std::int64_t flow_packets = -1;  // unlimited
-    std::int64_t resolved = 0;
+    std::int64_t flow_packets = -1;  // negative: unlimited
+    std::int64_t resolved = 0;       // packets received or lost
     std::int64_t last_bunch = 1;
-    // Received, and when its ACK leaves at the latest.
+    // A received packet whose ACK is delayed, and when the ACK leaves at the latest.
     std::optional<SlowPacket> unacknowledged;
     double ack_due_ms = 0;
   };
@@ -85,10 +85,10 @@ class SlowDumbbell {
   void serve(double now_ms);
   void switch_senders(double now_ms);
   bool send_delayed_ack(double now_ms);
-  void hear(SlowSender& sender, SlowPacket packet, double packets, double now_ms);
+  void on_ack(SlowSender& sender, SlowPacket packet, double packets, double now_ms);
   double jitter_ms(const SlowPacket& packet) const;
-  void hear_more(SlowSender& sender, const SlowPacket& packet, double packets, double received_ms,
-                 double rtt_ms) const;
+  void update_extended_signals(SlowSender& sender, const SlowPacket& packet, double packets,
+                               double received_ms, double rtt_ms) const;
   void look_up(SlowSender& sender);
   void accept(const SlowPacket& packet, double now_ms);
   void resolve(SlowSender& sender, double now_ms);

@@ -16,7 +16,7 @@ namespace {
 constexpr double kNever = Endpoint::kNever;
 constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
 
-// RFC 6298, with its names.
+// The retransmission timer of RFC 6298, with the RFC's names of variables.
 class SlowTimer {
  public:
   double initial_ms = 1000;
@@ -25,9 +25,9 @@ class SlowTimer {
   double g_ms = 1;
   bool is_minimum_of_variation = false;
   bool damps_decreases = false;
-  double unit_ms = 0;  // rounds down a sample's distance; 0: does not
+  double unit_ms = 0;  // to which |srtt - r| is rounded down; 0: it is not rounded
 
-  void forget() {
+  void reset() {
     srtt = rttvar = 0;
     doublings = 0;
     expires_ms = kNever;
@@ -63,41 +63,41 @@ class SlowTimer {
   double expires_ms = kNever;
 };
 
-// The packets that have arrived, and the blocks that are reported of them (RFC 2018).
+// A receiver: tracks the packets that have arrived, and reports SACK blocks (RFC 2018).
 class SlowReceiver {
  public:
   std::uint64_t next = 0;  // all packets before it have arrived
 
-  void forget(std::uint64_t from) {
+  void reset(std::uint64_t from) {
     next = from;
-    here_.clear();
-    newest_.clear();
+    out_of_order_.clear();
+    recent_.clear();
   }
-  // Returns by how many the packets in order have grown.
+  // Returns by how much the cumulative ACK advances.
   std::uint64_t add(std::uint64_t packet) {
-    if (packet < next || here_.contains(packet)) {
+    if (packet < next || out_of_order_.contains(packet)) {
       return 0;
     }
-    here_.insert(packet);
+    out_of_order_.insert(packet);
     const std::uint64_t before = next;
-    for (; here_.contains(next); ++next) {
-      here_.erase(next);
+    for (; out_of_order_.contains(next); ++next) {
+      out_of_order_.erase(next);
     }
-    // Represents each block by one of its packets, most recent first.
-    newest_.push_front(packet);
+    // recent_ has one packet of each block, the most recently changed block first.
+    recent_.push_front(packet);
     std::list<std::uint64_t> kept;
-    for (const std::uint64_t each : newest_) {
+    for (const std::uint64_t each : recent_) {
       const bool is_known = std::ranges::any_of(
           kept, [&](std::uint64_t other) { return block_of(other).first == block_of(each).first; });
       if (each >= next && !is_known && kept.size() < 3) {
         kept.push_back(each);
       }
     }
-    newest_ = kept;
+    recent_ = kept;
     return next - before;
   }
   void report(AckContent& content) const {
-    for (const std::uint64_t each : newest_) {
+    for (const std::uint64_t each : recent_) {
       content.sacks[content.blocks++] = block_of(each);
     }
   }
@@ -105,17 +105,17 @@ class SlowReceiver {
  private:
   SackBlock block_of(std::uint64_t packet) const {
     SackBlock block{packet, packet};
-    while (here_.contains(block.first - 1)) {
+    while (out_of_order_.contains(block.first - 1)) {
       --block.first;
     }
-    while (here_.contains(block.end)) {
+    while (out_of_order_.contains(block.end)) {
       ++block.end;
     }
     return block;
   }
 
-  std::set<std::uint64_t> here_;
-  std::list<std::uint64_t> newest_;
+  std::set<std::uint64_t> out_of_order_;
+  std::list<std::uint64_t> recent_;
 };
 
 // A RemyCC as a congestion controller.
@@ -152,7 +152,7 @@ class SlowTcp final : public Endpoint {
       : has_sack_(values.variant() != "newreno"),
         is_linux_(values.variant() == "linux"),
         keeps_state_(values["keep_state"] != 0),
-        notes_idleness_(values["restart_after_idle"] != 0),
+        restarts_after_idle_(values["restart_after_idle"] != 0),
         receive_window_(static_cast<std::uint64_t>(values["receive_window_packets"])),
         bytes_(static_cast<std::uint32_t>(setting.packet_bytes)),
         is_ecn_capable_(setting.is_ecn_capable),
@@ -170,14 +170,14 @@ class SlowTcp final : public Endpoint {
     if (!was_on_ || !keeps_state_) {
       // A new connection, which ignores packets that were sent before.
       outstanding_.clear();
-      connection_ = recovery_end_ = next_;
-      receiver_.forget(next_);
-      timer_.forget();
+      connection_start_ = recovery_end_ = next_;
+      receiver_.reset(next_);
+      timer_.reset();
       state_ = State::kOpen;
-      must_repeat_ = is_reducing_ = timed_out_before_ = false;
+      ignores_window_ = uses_prr_ = has_unresolved_timeout_ = false;
       has_measured_ = false;
       duplicates_ = 0;
-      limited_until_ = window_full_until_ = 0;
+      app_limited_until_ = window_full_until_ = 0;
       last_send_ms_ = -kNever;
       controller_->start(now_ms);
     }
@@ -204,14 +204,14 @@ class SlowTcp final : public Endpoint {
       controller_->on_tick(now_ms);
     }
     if (timer_.expires_ms <= now_ms) {
-      expire(now_ms);
+      on_timer(now_ms);
     }
     send_all(now_ms, sink);
   }
 
   void on_ack(const Segment& echo, const AckContent& content, double now_ms,
               PacketSink& sink) override {
-    if (echo.sequence < connection_) {
+    if (echo.sequence < connection_start_) {
       return;
     }
     AckEvent ack;
@@ -224,24 +224,25 @@ class SlowTcp final : public Endpoint {
     ack.prior_in_flight = in_flight();
     const std::uint64_t first_before = first();
 
-    std::vector<Outstanding> news;
+    std::vector<Outstanding> newly_delivered;
     for (auto& [packet, known] : outstanding_) {
-      bool is_here = packet < content.cumulative;
+      bool is_received = packet < content.cumulative;
       for (std::uint32_t i = 0; i < content.blocks; ++i) {
-        is_here |= content.sacks[i].first <= packet && packet < content.sacks[i].end;
+        is_received |= content.sacks[i].first <= packet && packet < content.sacks[i].end;
       }
-      if (is_here && !known.received) {
-        news.push_back(known);
+      if (is_received && !known.received) {
+        newly_delivered.push_back(known);
         known.received = true;
         known.lost = false;
       }
     }
     std::erase_if(outstanding_, [&](const auto& each) { return each.first < content.cumulative; });
     ack.newly_acked = first() - first_before;
-    ack.newly_delivered = news.size();
-    newest_serial_ = std::max(newest_serial_, echo.transmission_number);
+    ack.newly_delivered = newly_delivered.size();
+    latest_acked_transmission_ = std::max(latest_acked_transmission_, echo.transmission_number);
     if (!has_sack_) {
-      ack.newly_delivered = count_duplicate(ack.newly_acked, content.cumulative == first_before);
+      ack.newly_delivered =
+          count_delivered_without_sack(ack.newly_acked, content.cumulative == first_before);
     }
     const bool was_recovering = state_ == State::kRecovery;
     if (ack.newly_delivered > 0) {
@@ -251,8 +252,9 @@ class SlowTcp final : public Endpoint {
       results_.rtt.sampled(results_.rtt.last_ms(), now_ms);
     }
     delivered_ += ack.newly_delivered;
-    if (!news.empty()) {
-      ack.packet = std::ranges::max_element(news, {}, &Outstanding::transmission_number)->state;
+    if (!newly_delivered.empty()) {
+      ack.packet =
+          std::ranges::max_element(newly_delivered, {}, &Outstanding::transmission_number)->state;
       delivered_ms_ = now_ms;
       first_sent_ms_ = ack.packet.sent_ms;
       ack.delivery_interval_ms =
@@ -264,13 +266,14 @@ class SlowTcp final : public Endpoint {
     }
     if (state_ != State::kOpen && first() >= recovery_end_) {
       state_ = State::kOpen;
-      must_repeat_ = is_reducing_ = false;
+      ignores_window_ = uses_prr_ = false;
       duplicates_ = 0;
-      // A packet that was lost during the on period.
+      // The first outstanding packet was lost while recovery was in progress: recovery starts
+      // again.
       if (!outstanding_.empty() && outstanding_.begin()->second.was_lost) {
         begin_recovery();
-        must_repeat_ = outstanding_.begin()->second.lost;
-        tell(outstanding_.begin()->second, true, ack.prior_in_flight, now_ms);
+        ignores_window_ = outstanding_.begin()->second.lost;
+        report_loss(outstanding_.begin()->second, true, ack.prior_in_flight, now_ms);
       }
     }
     if (has_sack_) {
@@ -279,11 +282,11 @@ class SlowTcp final : public Endpoint {
       find_loss_without_sack(ack.newly_acked > 0 && was_recovering, ack.prior_in_flight, now_ms);
     }
     if (ack.newly_acked > 0) {
-      timed_out_before_ = false;
+      has_unresolved_timeout_ = false;
       if (first() > recovery_end_) {
         timer_.doublings = 0;
       }
-      if (outstanding_.empty() && !notes_idleness_) {
+      if (outstanding_.empty() && !restarts_after_idle_) {
         timer_.expires_ms = kNever;
       } else {
         const bool is_partial = was_recovering && state_ == State::kRecovery && !has_sack_;
@@ -301,8 +304,8 @@ class SlowTcp final : public Endpoint {
     ack.in_recovery = state_ == State::kRecovery;
     ack.is_cwnd_limited = first_before < window_full_until_;
     controller_->on_ack(ack);
-    if (is_reducing_) {
-      reduce(ack.newly_delivered);
+    if (uses_prr_) {
+      update_prr_window(ack.newly_delivered);
     }
     send_all(now_ms, sink);
   }
@@ -310,12 +313,12 @@ class SlowTcp final : public Endpoint {
   std::optional<AckContent> on_data(const Segment& segment, double now_ms) override {
     ++results_.packets_received;
     results_.packets_marked += segment.is_marked ? 1 : 0;
-    if (segment.sequence < connection_) {
+    if (segment.sequence < connection_start_) {
       return std::nullopt;
     }
-    const std::uint64_t grown = receiver_.add(segment.sequence);
-    if (grown > 0) {
-      results_.packets_in_order += grown;
+    const std::uint64_t advance = receiver_.add(segment.sequence);
+    if (advance > 0) {
+      results_.packets_in_order += advance;
       results_.rtt.handed_on();
     }
     AckContent content;
@@ -334,14 +337,14 @@ class SlowTcp final : public Endpoint {
     DeliverySnapshot state;
     std::uint64_t transmission_number = 0;
     bool received = false;
-    bool lost = false;      // and not retransmitted yet
-    bool was_lost = false;  // ever
-    bool is_repetition = false;
+    bool lost = false;      // lost and not retransmitted since
+    bool was_lost = false;  // has been lost at any time
+    bool is_retransmission = false;
   };
   enum class State { kOpen, kRecovery, kTimedOut };
 
   std::uint64_t first() const { return outstanding_.empty() ? next_ : outstanding_.begin()->first; }
-  // RFC 6675's pipe.
+  // Packets in flight (RFC 6675, pipe).
   std::uint64_t pipe() const {
     return static_cast<std::uint64_t>(std::ranges::count_if(
         outstanding_, [](const auto& each) { return !each.second.received && !each.second.lost; }));
@@ -358,23 +361,25 @@ class SlowTcp final : public Endpoint {
   std::uint64_t controller_window() const {
     return static_cast<std::uint64_t>(std::clamp(controller_->cwnd(), 1.0, 1e6));
   }
-  std::uint64_t window() const { return is_reducing_ ? reduced_window_ : controller_window(); }
+  std::uint64_t window() const { return uses_prr_ ? prr_window_ : controller_window(); }
 
-  bool may_start_by_duplicates() const {
-    return state_ == State::kOpen && (first() > recovery_end_ || recovery_end_ == connection_);
+  bool may_enter_recovery() const {
+    return state_ == State::kOpen &&
+           (first() > recovery_end_ || recovery_end_ == connection_start_);
   }
 
-  // How many packets are known to be delivered.
-  std::uint64_t count_duplicate(std::uint64_t acknowledged, bool repeats_last) {
+  // Without SACK: returns how many packets this ACK shows to be delivered. Each duplicate ACK
+  // counts as one delivered packet, which the cumulative ACK must not count again (RFC 6582).
+  std::uint64_t count_delivered_without_sack(std::uint64_t acknowledged, bool is_duplicate) {
     if (acknowledged > 0) {
-      const std::uint64_t told = std::min(duplicates_, acknowledged - 1);
-      duplicates_ = state_ == State::kRecovery ? duplicates_ - told : 0;
-      return acknowledged - told;
+      const std::uint64_t counted_before = std::min(duplicates_, acknowledged - 1);
+      duplicates_ = state_ == State::kRecovery ? duplicates_ - counted_before : 0;
+      return acknowledged - counted_before;
     }
-    std::uint64_t most = may_start_by_duplicates() ? 3 : 2;
+    std::uint64_t most = may_enter_recovery() ? 3 : 2;
     most = state_ == State::kRecovery ? kEndless : most;
     most = state_ == State::kTimedOut ? 0 : most;
-    if (!repeats_last || duplicates_ >= std::min(most, pipe())) {
+    if (!is_duplicate || duplicates_ >= std::min(most, pipe())) {
       return 0;
     }
     ++duplicates_;
@@ -385,10 +390,10 @@ class SlowTcp final : public Endpoint {
     state_ = State::kRecovery;
     recovery_end_ = next_;
     is_first_partial_ = true;
-    must_repeat_ = true;
+    ignores_window_ = true;
   }
 
-  void lose(Outstanding& known, std::uint64_t in_flight_before, double now_ms) {
+  void mark_lost(Outstanding& known, std::uint64_t in_flight_before, double now_ms) {
     known.lost = known.was_lost = true;
     ++lost_;
     if (!has_sack_) {
@@ -398,43 +403,44 @@ class SlowTcp final : public Endpoint {
     if (starts) {
       begin_recovery();
     }
-    tell(known, starts, in_flight_before, now_ms);
+    report_loss(known, starts, in_flight_before, now_ms);
   }
 
-  void tell(const Outstanding& known, bool starts, std::uint64_t in_flight_before, double now_ms) {
+  void report_loss(const Outstanding& known, bool starts, std::uint64_t in_flight_before,
+                   double now_ms) {
     controller_->on_loss({.now_ms = now_ms,
                           .transmission_number = known.transmission_number,
                           .in_flight = in_flight_before,
                           .starts_recovery = starts,
                           .packet = known.state});
     if (starts) {
-      is_reducing_ = is_linux_ && window() < in_flight_before;
+      uses_prr_ = is_linux_ && window() < in_flight_before;
       recover_fs_ = std::max<std::uint64_t>(in_flight_before, 1);
-      prr_delivered_ = prr_out_ = reduced_window_ = 0;
+      prr_delivered_ = prr_out_ = prr_window_ = 0;
       timer_.restart(now_ms);
     }
   }
 
   void find_losses(std::uint64_t in_flight_before, double now_ms) {
-    // RFC 6675, IsLost(): three received packets lie beyond.
-    std::uint64_t beyond = 0;
+    // RFC 6675, IsLost(): at least three packets above were received.
+    std::uint64_t received_above = 0;
     std::vector<Outstanding*> found;
     for (auto each = outstanding_.rbegin(); each != outstanding_.rend(); ++each) {
       Outstanding& known = each->second;
-      beyond += known.received ? 1 : 0;
-      if (!known.received && !known.was_lost && beyond >= 3) {
+      received_above += known.received ? 1 : 0;
+      if (!known.received && !known.was_lost && received_above >= 3) {
         found.push_back(&known);
       }
     }
     for (auto each = found.rbegin(); each != found.rend(); ++each) {
-      lose(**each, in_flight_before, now_ms);
+      mark_lost(**each, in_flight_before, now_ms);
     }
-    // Retransmissions that were sent before a received packet, in the order of transmission.
+    // Linux: a retransmission is lost if a packet that was sent after it is acknowledged.
     while (is_linux_) {
       Outstanding* oldest = nullptr;
       for (auto& [packet, known] : outstanding_) {
-        if (known.is_repetition && !known.received && !known.lost &&
-            known.transmission_number < newest_serial_ &&
+        if (known.is_retransmission && !known.received && !known.lost &&
+            known.transmission_number < latest_acked_transmission_ &&
             (oldest == nullptr || known.transmission_number < oldest->transmission_number)) {
           oldest = &known;
         }
@@ -442,20 +448,20 @@ class SlowTcp final : public Endpoint {
       if (oldest == nullptr) {
         return;
       }
-      lose(*oldest, in_flight_before, now_ms);
+      mark_lost(*oldest, in_flight_before, now_ms);
     }
   }
 
   void find_loss_without_sack(bool is_partial, std::uint64_t in_flight_before, double now_ms) {
-    const bool starts = duplicates_ >= 3 && may_start_by_duplicates();
-    const bool goes_on = is_partial && state_ == State::kRecovery;
-    if ((starts || goes_on) && !outstanding_.begin()->second.lost) {
-      must_repeat_ = true;
-      lose(outstanding_.begin()->second, in_flight_before, now_ms);
+    const bool starts = duplicates_ >= 3 && may_enter_recovery();
+    const bool is_next_hole = is_partial && state_ == State::kRecovery;
+    if ((starts || is_next_hole) && !outstanding_.begin()->second.lost) {
+      ignores_window_ = true;
+      mark_lost(outstanding_.begin()->second, in_flight_before, now_ms);
     }
   }
 
-  void expire(double now_ms) {
+  void on_timer(double now_ms) {
     if (outstanding_.empty()) {
       timer_.expires_ms = kNever;
       controller_->on_idle_timeout(now_ms);
@@ -472,17 +478,17 @@ class SlowTcp final : public Endpoint {
     duplicates_ = 0;
     state_ = State::kTimedOut;
     recovery_end_ = next_;
-    must_repeat_ = true;
-    is_reducing_ = false;
+    ignores_window_ = true;
+    uses_prr_ = false;
     timer_.back_off();
     timer_.restart(now_ms);
     controller_->on_timeout(
-        {.now_ms = now_ms, .in_flight = before, .is_first = !timed_out_before_});
-    timed_out_before_ = true;
+        {.now_ms = now_ms, .in_flight = before, .is_first = !has_unresolved_timeout_});
+    has_unresolved_timeout_ = true;
   }
 
-  // RFC 6937, section 3.1.
-  void reduce(std::uint64_t delivered) {
+  // Proportional rate reduction (RFC 6937, section 3.1).
+  void update_prr_window(std::uint64_t delivered) {
     prr_delivered_ += delivered;
     const std::uint64_t ssthresh = controller_window();
     const auto signed_of = [](std::uint64_t number) { return static_cast<std::int64_t>(number); };
@@ -496,7 +502,7 @@ class SlowTcp final : public Endpoint {
           std::max(signed_of(prr_delivered_) - signed_of(prr_out_), signed_of(delivered)) + 1;
       sndcnt = std::min(signed_of(ssthresh - pipe()), limit);
     }
-    reduced_window_ = pipe() + static_cast<std::uint64_t>(sndcnt);
+    prr_window_ = pipe() + static_cast<std::uint64_t>(sndcnt);
   }
 
   void send_all(double now_ms, PacketSink& sink) {
@@ -504,10 +510,10 @@ class SlowTcp final : public Endpoint {
     for (;;) {
       const auto lost = lowest_lost();
       if (!lost && next_ >= data_end_) {
-        limited_until_ = std::max<std::uint64_t>(delivered_ + in_flight(), 1);
+        app_limited_until_ = std::max<std::uint64_t>(delivered_ + in_flight(), 1);
         return;
       }
-      const bool is_allowed = in_flight() < window() || (must_repeat_ && lost);
+      const bool is_allowed = in_flight() < window() || (ignores_window_ && lost);
       if (!is_allowed) {
         window_full_until_ = next_;
         return;
@@ -523,8 +529,8 @@ class SlowTcp final : public Endpoint {
     }
   }
 
-  void send(std::optional<std::uint64_t> repeated, double now_ms, PacketSink& sink) {
-    const std::uint64_t packet = repeated ? *repeated : next_;
+  void send(std::optional<std::uint64_t> retransmitted, double now_ms, PacketSink& sink) {
+    const std::uint64_t packet = retransmitted ? *retransmitted : next_;
     const std::uint64_t others = in_flight();
     const bool was_empty = outstanding_.empty();
     if (others == 0) {
@@ -537,12 +543,12 @@ class SlowTcp final : public Endpoint {
                    .first_sent_ms = first_sent_ms_,
                    .tx_in_flight = others + 1,
                    .lost = lost_,
-                   .is_app_limited = delivered_ < limited_until_};
+                   .is_app_limited = delivered_ < app_limited_until_};
     known.transmission_number = results_.packets_sent++;
     known.lost = false;
-    known.is_repetition = repeated.has_value();
-    if (repeated) {
-      must_repeat_ = false;
+    known.is_retransmission = retransmitted.has_value();
+    if (retransmitted) {
+      ignores_window_ = false;
       ++results_.packets_retransmitted;
     } else {
       ++next_;
@@ -555,7 +561,7 @@ class SlowTcp final : public Endpoint {
     controller_->on_sent({.now_ms = now_ms,
                           .transmission_number = known.transmission_number,
                           .in_flight = others + 1,
-                          .is_retransmission = repeated.has_value()});
+                          .is_retransmission = retransmitted.has_value()});
     Segment segment;
     segment.sent_ms = now_ms;
     segment.sequence = packet;
@@ -571,7 +577,7 @@ class SlowTcp final : public Endpoint {
   bool has_sack_;
   bool is_linux_;
   bool keeps_state_;
-  bool notes_idleness_;
+  bool restarts_after_idle_;
   std::uint64_t receive_window_;
   std::uint32_t bytes_;
   bool is_ecn_capable_;
@@ -581,28 +587,28 @@ class SlowTcp final : public Endpoint {
 
   std::map<std::uint64_t, Outstanding> outstanding_;
   std::uint64_t next_ = 0;
-  std::uint64_t connection_ = 0;
+  std::uint64_t connection_start_ = 0;
   std::uint64_t data_end_ = 0;
   SlowTimer timer_;
   State state_ = State::kOpen;
   std::uint64_t recovery_end_ = 0;
   bool was_on_ = false;
-  bool must_repeat_ = false;
-  bool is_reducing_ = false;
+  bool ignores_window_ = false;  // the next retransmission may exceed the window
+  bool uses_prr_ = false;
   bool has_measured_ = false;  // since the connection started
-  bool timed_out_before_ = false;
+  bool has_unresolved_timeout_ = false;
   bool is_first_partial_ = false;
   std::uint64_t duplicates_ = 0;
   std::uint64_t recover_fs_ = 1;
   std::uint64_t prr_delivered_ = 0;
   std::uint64_t prr_out_ = 0;
-  std::uint64_t reduced_window_ = 0;
-  std::uint64_t newest_serial_ = 0;
+  std::uint64_t prr_window_ = 0;
+  std::uint64_t latest_acked_transmission_ = 0;
   std::uint64_t delivered_ = 0;
   std::uint64_t lost_ = 0;
   double delivered_ms_ = 0;
   double first_sent_ms_ = 0;
-  std::uint64_t limited_until_ = 0;
+  std::uint64_t app_limited_until_ = 0;
   std::uint64_t window_full_until_ = 0;
   double last_send_ms_ = -kNever;
   double pacing_ms_ = kNever;
@@ -726,7 +732,7 @@ class SlowNs2 final : public Endpoint {
     }
     highest_ = std::max(highest_, echo.sequence + 1);
     if (echo.transmission_number >= begin_) {
-      // In seconds, with a random rounding of the last bit.
+      // As in ns-2, times are in seconds, and the last bit of a received time is rounded at random.
       const double sent_s = echo.sent_ms / 1000;
       double received_s = sent_s + (now_ms - echo.sent_ms) / 1000;
       if (scramble(echo.transmission_number + kGoldenRatio) % 8 < 3) {
@@ -770,9 +776,9 @@ class SlowNs2 final : public Endpoint {
   std::optional<AckContent> on_data(const Segment& segment, double now_ms) override {
     ++results_.packets_received;
     results_.packets_marked += segment.is_marked ? 1 : 0;
-    const std::uint64_t grown = receiver_.add(segment.sequence);
-    if (grown > 0) {
-      results_.packets_in_order += grown;
+    const std::uint64_t advance = receiver_.add(segment.sequence);
+    if (advance > 0) {
+      results_.packets_in_order += advance;
       results_.rtt.handed_on();
     }
     AckContent content;
@@ -786,7 +792,7 @@ class SlowNs2 final : public Endpoint {
     const bool has_room = results_.packets_sent < latest_ + remy_.window_packets();
     return has_room && (!missing_.empty() || next_ < data_end_);
   }
-  // After each event but a timeout.
+  // Called after each event except a timeout.
   void plan() { opportunity_ms_ = may_send() ? last_send_ms_ + remy_.intersend_ms() : kNever; }
   void send(std::uint64_t packet, double now_ms, PacketSink& sink) {
     results_.packets_retransmitted += packet < next_ ? 1 : 0;

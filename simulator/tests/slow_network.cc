@@ -13,10 +13,10 @@ namespace remy {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// Sort key of the delay before a link.
-constexpr double kBefore = -1;
-// Sort key of the delay of reordered packets.
-constexpr double kLate = std::numeric_limits<double>::infinity();
+// Stands for the delay before a link, in place of the delay behind it.
+constexpr double kBeforeLink = -1;
+// Stands for the delay of reordered packets.
+constexpr double kReordered = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -86,12 +86,12 @@ NetworkResults SlowNetwork::run() {
       break;
     }
     handle(event);
-    while (!untold_.empty()) {
-      const Segment segment = untold_.front();
-      untold_.pop_front();
+    while (!new_losses_.empty()) {
+      const Segment segment = new_losses_.front();
+      new_losses_.pop_front();
       if (!segment.is_ack) {
-        who_ = segment.sender;
-        SlowSender& sender = senders_[who_];
+        sender_ = segment.sender;
+        SlowSender& sender = senders_[sender_];
         ++sender.results.traffic.packets_lost;
         sender.endpoint->on_packet_lost(segment, event.now_ms);
         end_if_done(sender, event.now_ms);
@@ -141,9 +141,9 @@ SlowNetwork::Event SlowNetwork::next_event() const {
         is_constant_return(sender) ? sender.description->route.return_delay_ms : 0;
     consider(sender.endpoint->delayed_ack_due_ms() + back_ms, Kind::kDelayedAck, i);
   }
-  for (const auto& [place, segments] : travelling_) {
+  for (const auto& [key, segments] : delays_) {
     if (!segments.empty()) {
-      consider(segments.front().arrives_ms, Kind::kArrival, place.first, place.second);
+      consider(segments.front().arrives_ms, Kind::kArrival, key.first, key.second);
     }
   }
   return first;
@@ -153,25 +153,25 @@ void SlowNetwork::handle(const Event& event) {
   const double now_ms = event.now_ms;
   switch (event.kind) {
     case Kind::kDeparture:
-      go_on(event.index, now_ms);
+      handle_link_event(event.index, now_ms);
       return;
     case Kind::kTick:
       links_[event.index].queue().tick(now_ms);
       return;
     case Kind::kRelease:
       for (const ReferenceLink::Held& held : links_[event.index].release(now_ms)) {
-        released(event.index, held);
+        add_to_delay(event.index, held);
       }
       return;
     case Kind::kArrival: {
-      auto& segments = travelling_[{event.index, event.delay_ms}];
+      auto& segments = delays_[{event.index, event.delay_ms}];
       Segment segment = segments.front().segment;
       segments.pop_front();
-      if (event.delay_ms == kBefore) {
+      if (event.delay_ms == kBeforeLink) {
         enqueue(segment, true, now_ms);
         return;
       }
-      if (event.delay_ms < kLate) {
+      if (event.delay_ms < kReordered) {
         ++segment.hop;
       }
       arrive(segment, now_ms);
@@ -180,8 +180,8 @@ void SlowNetwork::handle(const Event& event) {
     default:
       break;
   }
-  who_ = event.index;
-  SlowSender& sender = senders_[who_];
+  sender_ = event.index;
+  SlowSender& sender = senders_[sender_];
   if (event.kind == Kind::kAct) {
     sender.endpoint->act(now_ms, *this);
   } else if (event.kind == Kind::kDelayedAck) {
@@ -201,7 +201,8 @@ const std::vector<std::uint32_t>& SlowNetwork::links_of(const Segment& segment) 
   return segment.is_ack ? route.return_links : route.links;
 }
 
-// The constant delay behind a link; behind the last link it includes the route's.
+// Returns the constant delay behind the segment's link, which includes the route's delay behind the
+// last link.
 double SlowNetwork::delay_behind(const Segment& segment) const {
   const RouteDescription& route = senders_[segment.sender].description->route;
   const auto& links = links_of(segment);
@@ -222,13 +223,13 @@ std::uint16_t SlowNetwork::lost_behind(const std::vector<std::uint32_t>& links, 
   for (std::size_t hop = 0; hop < links.size(); ++hop) {
     const std::uint32_t link = links[hop];
     const bool is_first = link == 0 && !is_return;
-    const std::uint64_t own = is_first ? key : derive_key(key, {link, is_return ? 1U : 0U});
+    const std::uint64_t link_key = is_first ? key : derive_key(key, {link, is_return ? 1U : 0U});
     const double probability = network_.links[link].loss_probability;
     const auto& changes = network_.links[link].changes;
     if (changes && change_loss(*changes)) {
       continue;
     }
-    if (probability > 0 && unit_interval(random_bits(own, name)) < probability) {
+    if (probability > 0 && unit_interval(random_bits(link_key, name)) < probability) {
       return static_cast<std::uint16_t>(hop + 1);
     }
   }
@@ -236,9 +237,9 @@ std::uint16_t SlowNetwork::lost_behind(const std::vector<std::uint32_t>& links, 
 }
 
 void SlowNetwork::send(const Segment& segment, double now_ms) {
-  SlowSender& sender = senders_[who_];
+  SlowSender& sender = senders_[sender_];
   Segment leaving = segment;
-  leaving.sender = static_cast<std::uint32_t>(who_);
+  leaving.sender = static_cast<std::uint32_t>(sender_);
   leaving.hop = 0;
   FlowTag flow(leaving.sender);
   for (std::uint32_t i = 0; i < sender.period; ++i) {
@@ -257,14 +258,14 @@ void SlowNetwork::send(const Segment& segment, double now_ms) {
 
 void SlowNetwork::on_drop(const Segment& segment, double) {
   ++link_results_[links_of(segment)[segment.hop]].dropped;
-  untold_.push_back(segment);
+  new_losses_.push_back(segment);
 }
 
 void SlowNetwork::enqueue(const Segment& segment, bool is_delayed, double now_ms) {
   const std::uint32_t index = links_of(segment)[segment.hop];
   const LinkDescription& description = network_.links[index];
   if (delays_before(description) && !is_delayed) {
-    travelling_[{index, kBefore}].push_back({now_ms + description.delay_ms, segment});
+    delays_[{index, kBeforeLink}].push_back({now_ms + description.delay_ms, segment});
     return;
   }
   ReferenceLink& link = links_[index];
@@ -282,7 +283,7 @@ void SlowNetwork::enqueue(const Segment& segment, bool is_delayed, double now_ms
 }
 
 // The link's next event: a transmission ends or starts.
-void SlowNetwork::go_on(std::size_t index, double now_ms) {
+void SlowNetwork::handle_link_event(std::size_t index, double now_ms) {
   ReferenceLink& link = links_[index];
   std::optional<Segment> departed = link.poll(now_ms, *this);
   if (!departed) {
@@ -294,26 +295,26 @@ void SlowNetwork::go_on(std::size_t index, double now_ms) {
       description.changes && !delays_before(description) ? link.delay_ms(now_ms) : 0;
   link.hold(*departed, now_ms, own_ms);
   for (const ReferenceLink::Held& held : link.released()) {
-    released(index, held);
+    add_to_delay(index, held);
   }
 }
 
-void SlowNetwork::released(std::size_t index, const ReferenceLink::Held& held) {
+void SlowNetwork::add_to_delay(std::size_t index, const ReferenceLink::Held& held) {
   const double behind_ms = delay_behind(held.segment);
-  std::deque<Travelling>& travelling = travelling_[{index, behind_ms}];
+  std::deque<InDelay>& in_delay = delays_[{index, behind_ms}];
   double arrives_ms = held.release_ms + held.delay_ms + behind_ms;
-  if (!links_[index].reorders() && !travelling.empty()) {
-    arrives_ms = std::max(arrives_ms, travelling.back().arrives_ms);
+  if (!links_[index].reorders() && !in_delay.empty()) {
+    arrives_ms = std::max(arrives_ms, in_delay.back().arrives_ms);
   }
-  const auto place = std::ranges::upper_bound(travelling, arrives_ms, {}, &Travelling::arrives_ms);
-  travelling.insert(place, {arrives_ms, held.segment});
+  const auto position = std::ranges::upper_bound(in_delay, arrives_ms, {}, &InDelay::arrives_ms);
+  in_delay.insert(position, {arrives_ms, held.segment});
 }
 
 void SlowNetwork::arrive(const Segment& segment, double now_ms) {
   const auto& links = links_of(segment);
   if (segment.lost_behind_hop == segment.hop) {
     ++link_results_[links[segment.hop - 1U]].lost;
-    untold_.push_back(segment);
+    new_losses_.push_back(segment);
     return;
   }
   if (segment.hop < links.size()) {
@@ -323,12 +324,12 @@ void SlowNetwork::arrive(const Segment& segment, double now_ms) {
   if (segment.is_late) {
     Segment late = segment;
     late.is_late = false;
-    travelling_[{links.back(), kLate}].push_back(
+    delays_[{links.back(), kReordered}].push_back(
         {now_ms + network_.measurement.reordering_delay_ms, late});
     return;
   }
-  who_ = segment.sender;
-  SlowSender& sender = senders_[who_];
+  sender_ = segment.sender;
+  SlowSender& sender = senders_[sender_];
   if (!segment.is_ack) {
     data_arrived(sender, segment, now_ms);
     return;
@@ -343,7 +344,7 @@ void SlowNetwork::data_arrived(SlowSender& sender, const Segment& segment, doubl
   ++sender.results.traffic.packets_received;
   double received_ms = now_ms;
   if (is_constant_return(sender)) {
-    // The packet was received before; this is when its ACK arrives.
+    // Without return links the event is the ACK's arrival. The packet was received earlier.
     received_ms = now_ms - sender.description->route.return_delay_ms;
     sender.results.traffic.delay_sum_ms += now_ms - segment.sent_ms;
   }
@@ -405,16 +406,16 @@ void SlowNetwork::switch_off(SlowSender& sender, double now_ms) {
   sender.endpoint->switch_off(now_ms);
   sender.switch_ms = sender.schedule.begins_ms(sender.period, now_ms);
   const auto* const barrier = std::get_if<Barrier>(&sender.description->traffic.arrivals);
-  const auto waits_here = [&](const SlowSender& other) {
+  const auto shares_barrier = [&](const SlowSender& other) {
     return std::holds_alternative<Barrier>(other.description->traffic.arrivals) &&
            other.description->barrier == sender.description->barrier;
   };
-  // No sender of the barrier is on or about to switch on.
+  // The barrier opens when none of its senders is on or about to switch on.
   if (barrier != nullptr && std::ranges::all_of(senders_, [&](const SlowSender& other) {
-        return !waits_here(other) || (!other.is_on && other.switch_ms == kNever);
+        return !shares_barrier(other) || (!other.is_on && other.switch_ms == kNever);
       })) {
     for (SlowSender& other : senders_) {
-      if (waits_here(other)) {
+      if (shares_barrier(other)) {
         other.switch_ms = now_ms + barrier->pause_ms;
       }
     }

@@ -41,11 +41,11 @@ class SlowNetwork final : private PacketSink, private DropListener {
     std::uint64_t acks_sent = 0;
     std::optional<std::uint64_t> flow_packets;
   };
-  struct Travelling {
+  struct InDelay {
     double arrives_ms;
     Segment segment;
   };
-  // In the order of simultaneous events.
+  // Kinds of events. At the same time, earlier kinds come first.
   enum class Kind { kDeparture, kAct, kTick, kSwitch, kDelayedAck, kRelease, kArrival, kNone };
   struct Event {
     double now_ms;
@@ -63,12 +63,13 @@ class SlowNetwork final : private PacketSink, private DropListener {
   std::uint16_t lost_behind(const std::vector<std::uint32_t>& links, bool is_return,
                             std::uint64_t name) const;
   const std::vector<std::uint32_t>& links_of(const Segment& segment) const;
+  // Returns true if ACKs take a constant delay, without crossing links.
   bool is_constant_return(const SlowSender& sender) const {
     return sender.description->route.return_links.empty();
   }
   double delay_behind(const Segment& segment) const;
-  void go_on(std::size_t link, double now_ms);
-  void released(std::size_t link, const ReferenceLink::Held& held);
+  void handle_link_event(std::size_t link, double now_ms);
+  void add_to_delay(std::size_t link, const ReferenceLink::Held& held);
   void arrive(const Segment& segment, double now_ms);
   void data_arrived(SlowSender& sender, const Segment& segment, double now_ms);
   void send_ack(SlowSender& sender, const Segment& echo, const AckContent& content, double now_ms);
@@ -83,12 +84,12 @@ class SlowNetwork final : private PacketSink, private DropListener {
   std::vector<SlowSender> senders_;
   std::vector<ReferenceLink> links_;
   std::vector<LinkResults> link_results_;
-  // By link and the constant delay behind it.
-  std::map<std::pair<std::size_t, double>, std::deque<Travelling>> travelling_;
+  // Segments in constant delays, by link and the delay behind it.
+  std::map<std::pair<std::size_t, double>, std::deque<InDelay>> delays_;
   std::map<std::uint32_t, AckContent> acks_;
   std::uint32_t next_slot_ = 0;
-  std::size_t who_ = 0;  // the sender whose endpoint is called
-  std::deque<Segment> untold_;
+  std::size_t sender_ = 0;          // index of the sender whose endpoint is called
+  std::deque<Segment> new_losses_;  // segments whose endpoint has not been notified of their loss
   double clock_ms_ = 0;
   double share_ms_ = 0;
 };

@@ -82,7 +82,7 @@ void round_numbers(NetworkDescription& network, RandomCase& random) {
   }
 }
 
-// Short, because the slow simulator counts all packets in flight whenever it needs their number.
+// Simulations are short, because the slow simulator counts the packets in flight one by one.
 void bound_windows(NetworkDescription& network, RandomCase& random) {
   for (SenderDescription& sender : network.senders) {
     if (sender.transport.name == "tcp") {
@@ -100,7 +100,7 @@ void expect_same(const NetworkSenderResults& fast, const NetworkSenderResults& s
   EXPECT_EQ(fast.traffic.delay_sum_ms, slow.traffic.delay_sum_ms);
   EXPECT_EQ(fast.traffic.on_ms, slow.traffic.on_ms);
   EXPECT_EQ(fast.traffic.first_on_ms, slow.traffic.first_on_ms);
-  // The slow simulator adds up this integral over other intervals.
+  // The slow simulator sums this integral over different intervals.
   EXPECT_NEAR(fast.traffic.share_ms, slow.traffic.share_ms, 1e-6);
   EXPECT_EQ(fast.endpoint.packets_sent, slow.endpoint.packets_sent);
   EXPECT_EQ(fast.endpoint.packets_received, slow.endpoint.packets_received);

@@ -45,7 +45,7 @@ TEST(Timers, AreNotDueUntilSet) {
   EXPECT_EQ(Timers(0).earliest(), kNever);
 }
 
-// The same in plain words: senders by time, at equal times by index.
+// A simple model of SendQueue: senders by time, at equal times by index.
 class SlowQueue {
  public:
   void wait(std::uint32_t index, double due_ms) {
@@ -94,7 +94,7 @@ TEST_P(SendQueueAgainstAMultimap, AgreesOnTheFirst) {
   for (int i = 0; i < 500; ++i) {
     SendQueue::Waiter& waiter =
         waiters[random.integer(0, static_cast<std::uint32_t>(waiters.size()) - 1)];
-    // Of few values, so that many are equal; some at the very beginning, as no time is too early.
+    // Half of the times are whole numbers below 10, so that many are equal. Times may be negative.
     const double due_ms = random.chance(0.5) ? random.integer(0, 9) : random.uniform(-1, 11);
     if (random.chance(0.3)) {
       queue.leave(waiter);

@@ -335,8 +335,8 @@ std::string readable_report(const Arguments& arguments, const Specimen& specimen
   return text;
 }
 
-// The limit of `remy-farm`. No table is nearly as large, and some files, such as devices, never
-// end.
+// The size limit of `remy-farm`, too. It is far above any table, and ends the reading of devices
+// that never end.
 constexpr std::size_t kMaximumBytes = std::size_t{64} << 20;
 
 // How long to wait for the writer of a pipe.
@@ -400,7 +400,7 @@ std::string read_file(const std::string& path) {
   while (const std::size_t count = file.read(chunk)) {
     bytes.append(chunk.data(), count);
     if (bytes.size() > kMaximumBytes) {
-      throw UsageError(path + ": holds more than 64 MiB, which is no rule table");
+      throw UsageError(path + ": is larger than 64 MiB, but a rule table must be smaller");
     }
   }
   return bytes;
@@ -430,7 +430,8 @@ MeasurementNoise make_measurement(const Arguments& arguments) {
   if (const auto percentile_99_ms = arguments.jitter_percentile_99_ms) {
     const double median_ms = arguments.jitter_ms.value_or(0);
     if (median_ms <= 0 || median_ms > *percentile_99_ms) {
-      throw UsageError("--jitter-percentile-99-ms needs a --jitter-ms up to it, above 0");
+      throw UsageError(
+          "--jitter-percentile-99-ms needs a --jitter-ms above 0 and at most as large");
     }
     noise.jitter = LogNormalJitter{median_ms, *percentile_99_ms};
   } else if (arguments.jitter_ms) {

@@ -159,7 +159,7 @@ def test_native_command_reads_files_and_pipes_and_refuses_others(tmp_path: Path)
     for path, why in (
         (pipe, "is a pipe that nobody writes to"),
         (tmp_path, "is a directory, but must be a .dna file"),
-        (Path("/dev/zero"), "holds more than 64 MiB, which is no rule table"),
+        (Path("/dev/zero"), "is larger than 64 MiB, but a rule table must be smaller"),
         (tmp_path / "absent", "No such file or directory"),
     ):
         refused = simulate(path)

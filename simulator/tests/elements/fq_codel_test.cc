@@ -128,7 +128,7 @@ TEST(FqCoDel, SharesBytesEquallyWhateverFlowsSend) {
 
 TEST(FqCoDel, HasACoDelPerFlow) {
   QueueHarness driven(kPacketQuantum, {});
-  // Packets of one flow wait for 20 ms, of the other hardly, at 0.1 ms per packet.
+  // At 0.1 ms per packet, the packets of one flow wait for 20 ms, and those of the other hardly.
   for (; driven.now_ms < 1000; driven.now_ms += 0.2) {
     while (driven.queue().packets() < 100) {
       driven.enqueue(0);

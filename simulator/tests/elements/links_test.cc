@@ -98,7 +98,7 @@ TEST(Generator, HasRatesFromZeroToItsMaximumAndOutages) {
     // Five standard deviations of the change in a second, at the maximum.
     EXPECT_LE(*std::ranges::max_element(by_second), 1000 + 5 * std::sqrt(1000.0));
   }
-  // Half the maximum, less the time in outages.
+  // The mean rate is half the maximum, less the time in outages.
   EXPECT_GT(opportunities_per_s, 150);
   EXPECT_LT(opportunities_per_s, 450);
   EXPECT_GT(longest_gap_ms, 1000);
@@ -254,7 +254,7 @@ TEST(JitterBox, ReleasesAtMultiplesOfThePeriod) {
             (std::vector<double>{0, 10, 10, 10, 30}));
 }
 
-TEST(JitterBox, ReleasesFullBatchesAndThoseThatHaveWaited) {
+TEST(JitterBox, ReleasesBatchesThatAreFullOrHaveWaited) {
   EXPECT_EQ(releases(BatchRelease{3, 5}, {1, 2, 3, 4, 8, 9, 9.5, 20}),
             (std::vector<double>{3, 3, 3, 9, 9, 9, 14.5, 25}));
 }

@@ -17,7 +17,7 @@ TEST(ThresholdMarking, MarksArrivalsIfKPacketsWait) {
   for (int i = 0; i < 30; ++i) {
     EXPECT_EQ(driven.dequeue()->is_marked, i >= 20) << i;
   }
-  // By the instantaneous queue, not an average.
+  // Marking depends on the current queue, not on an average.
   driven.enqueue(0, 1500, true);
   EXPECT_FALSE(driven.dequeue()->is_marked);
 }
@@ -74,8 +74,8 @@ TEST(Red, AveragesTheQueueOverArrivals) {
     queue.enqueue(segment, 0, drops);
     EXPECT_NEAR(queue.average_packets(), average, 1e-9);
   }
-  // After an idle time of 50 transmissions the average is as after 50 arrivals at an empty queue
-  // and this one.
+  // An idle time of 50 transmission times counts as 50 arrivals at an empty queue; this arrival is
+  // the 51st.
   while (queue.dequeue(10, drops)) {
   }
   queue.enqueue(segment, 60.5, drops);
@@ -113,7 +113,7 @@ TEST(Red, MarkingProbabilityGrowsBetweenTheThresholds) {
   EXPECT_EQ(marked_share(red("", 10, 20, 0.1), 9), 0);
   EXPECT_NEAR(marked_share(red("", 0, 20, 0.1), 10), 2 / (1 + 1 / 0.05), 0.002);
   EXPECT_NEAR(marked_share(red("", 0, 40, 0.1), 10), 2 / (1 + 1 / 0.025), 0.002);
-  // Without the arrivals that filled the queue.
+  // Excludes the arrivals that filled the queue.
   EXPECT_GT(marked_share(red("", 5, 10, 0.1), 10), 0.9998);
 }
 

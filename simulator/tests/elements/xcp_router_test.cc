@@ -128,7 +128,7 @@ TEST(XcpRouter, LeavesAcksUnchangedAndCountsThemAsTraffic) {
       }
       router.advance(router.now_ms + 2);
     }
-    // 0.5 packets per ms; 0.75 with ACKs.
+    // Data arrive at 0.5 packets per ms; with ACKs it is 0.75.
     EXPECT_NEAR(granted, 0.4 * (has_acks ? 0.25 : 0.5) * 50 / 25, 1e-9) << has_acks;
   }
 }
