@@ -185,8 +185,8 @@ static void deliver(struct pipe_state* pipe, int device, int64_t now, int is_for
   }
 }
 
-/* Whether a TCP/IPv4 packet has the RST flag. */
-static int resets(const unsigned char* data, int length) {
+/* Returns 1 if a TCP/IPv4 packet has the RST flag. */
+static int has_rst(const unsigned char* data, int length) {
   const int flags = (data[0] & 15) * 4 + 13;
   return flags < length && (data[flags] & 4) != 0;
 }
@@ -233,7 +233,8 @@ static int64_t leaves_link(struct link_state* link, int64_t at_ns, int64_t bytes
         use_opportunity(link);
       }
     }
-    /* The packet in service is counted as waiting, but has a place beyond the queue's. */
+    /* The packet counts as waiting until it has left the link. main() adds one packet to the
+     * queue's limit for it. */
     *taken_ns = link->free_ns;
     return link->free_ns;
   }
@@ -257,8 +258,9 @@ static int64_t leaves_link(struct link_state* link, int64_t at_ns, int64_t bytes
   return left_ns;
 }
 
-/* Sets the arrival of the packet at the end of a pipe, which left the link at left_ns and is
- * delayed by there_ns and by the hold. May also set that of the other packets of its batch. */
+/* Sets the arrival time of the newest packet of a pipe, which left the link at left_ns: it is
+ * delayed by the hold, and then by there_ns. If it completes a batch, the whole batch arrives then.
+ */
 static void release(struct hold_state* hold, struct pipe_state* pipe, const struct link_state* link,
                     int64_t left_ns, int64_t there_ns) {
   struct packet* packet = &pipe->slots[pipe->end % kSlots];
@@ -315,12 +317,12 @@ static void read_trace(struct link_state* link, const char* path) {
   }
   fclose(file);
   if (link->count == 0 || link->opportunities_ns[link->count - 1] == 0) {
-    fprintf(stderr, "link_emulator: %s is no trace: it has no time to deliver in\n", path);
+    fprintf(stderr, "link_emulator: %s has no delivery times, but a trace needs at least one\n", path);
     exit(2);
   }
 }
 
-/* Parses the optional arguments. Returns whether they are valid. */
+/* Parses the optional arguments. Returns 1 if they are valid. */
 static int read_options(int argc, char** argv, struct link_state* link, struct hold_state* hold) {
   static const char* const semantics[] = {"", "ns2", "mahimahi", "cellsim"};
   int place = 9;
@@ -392,7 +394,9 @@ int main(int argc, char** argv) {
   int64_t last_back_ns = 0;
   static unsigned char nowhere[kBytes];
   if (argc < 9 || !read_options(argc, argv, &link, &hold)) {
-    fprintf(stderr, "link_emulator: invalid arguments; the comment at the top of link_emulator.c describes them\n");
+    fprintf(stderr,
+            "link_emulator: invalid arguments; the comment at the top of link_emulator.c describes "
+            "them\n");
     return 2;
   }
   link.rate_bps = atof(argv[3]);
@@ -461,7 +465,7 @@ int main(int argc, char** argv) {
         ++forward.waiting;
       }
       flow = flow_of(packet ? packet->data : nowhere, (int)length, 0);
-      if (flow != NULL && resets(packet ? packet->data : nowhere, (int)length)) {
+      if (flow != NULL && has_rst(packet ? packet->data : nowhere, (int)length)) {
         flow->is_reset = 1;
       }
       if (packet == NULL || forward.end - forward.waiting >= queue_packets + in_service) {

@@ -164,8 +164,9 @@ TEST(Dna, RejectsSignalsThatTheFormatDoesNotHave) {
     write_dna(table);
     ADD_FAILURE();
   } catch (const InvalidTable& error) {
-    EXPECT_EQ(std::string(error.what()),
-              "it looks at utilization, which a .dna file cannot say; keep it as .json");
+    EXPECT_EQ(
+        std::string(error.what()),
+        "it looks at utilization, but the .dna format does not have this signal; keep it as .json");
   }
 }
 

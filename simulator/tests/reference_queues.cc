@@ -59,15 +59,15 @@ class ReferenceQueue : public Queue {
     return segment;
   }
   std::uint32_t longest_flow() const {
-    std::uint32_t which = 0;
+    std::uint32_t longest = 0;
     std::size_t most = 0;
     for (const auto& [flow, packets] : flows_) {
       if (packets.size() > most) {
         most = packets.size();
-        which = flow;
+        longest = flow;
       }
     }
-    return which;
+    return longest;
   }
 };
 
@@ -231,7 +231,7 @@ class ReferencePlainCoDel final : public ReferenceCoDel {
   std::uint64_t limit_;
 };
 
-// RFC 8290, section 4.
+// FQ-CoDel (RFC 8290, section 4).
 class ReferenceFqCoDel final : public ReferenceCoDel {
  public:
   ReferenceFqCoDel(const ParameterValues& values, std::uint64_t limit, double maxpacket)
@@ -249,19 +249,19 @@ class ReferenceFqCoDel final : public ReferenceCoDel {
       credits_[flow] = quantum_;
     }
     std::size_t total = 0;
-    std::uint32_t fattest = 0;
+    std::uint32_t largest = 0;
     std::size_t most = 0;
     for (const auto& [number, packets] : flows_) {
       total += packets.size();
       if (bytes_of(packets) > most) {
         most = bytes_of(packets);
-        fattest = number;
+        largest = number;
       }
     }
     if (total > limit_) {
-      const std::size_t had = flows_[fattest].size();
-      for (std::uint64_t dropped = 0; dropped < batch_ && 2 * dropped < had; ++dropped) {
-        drops.on_drop(take_head(fattest), now_ms);
+      const std::size_t length = flows_[largest].size();
+      for (std::uint64_t dropped = 0; dropped < batch_ && 2 * dropped < length; ++dropped) {
+        drops.on_drop(take_head(largest), now_ms);
       }
     }
   }
@@ -312,27 +312,27 @@ class ReferenceSfqCoDel final : public ReferenceCoDel {
     }
     const std::uint32_t flow = flow_of(segment, 1024);
     put(flow, segment, now_ms);
-    if (std::ranges::count(circle_, flow) == 0) {
-      auto place = circle_.begin();
-      while (place != circle_.end() && is_new_[*place]) {
-        ++place;
+    if (std::ranges::count(schedule_, flow) == 0) {
+      auto position = schedule_.begin();
+      while (position != schedule_.end() && is_new_[*position]) {
+        ++position;
       }
-      circle_.insert(place, flow);
+      schedule_.insert(position, flow);
       is_new_[flow] = true;
     }
   }
 
   std::optional<Segment> next(double now_ms, DropListener& drops) override {
-    while (!circle_.empty() && flows_[circle_.front()].empty()) {
-      states_[circle_.front()].dropping = false;
-      circle_.pop_front();
+    while (!schedule_.empty() && flows_[schedule_.front()].empty()) {
+      states_[schedule_.front()].dropping = false;
+      schedule_.pop_front();
     }
-    if (circle_.empty()) {
+    if (schedule_.empty()) {
       return std::nullopt;
     }
-    const std::uint32_t flow = circle_.front();
-    circle_.pop_front();
-    circle_.push_back(flow);
+    const std::uint32_t flow = schedule_.front();
+    schedule_.pop_front();
+    schedule_.push_back(flow);
     is_new_[flow] = false;
     return dequeue(flow, now_ms, drops);
   }
@@ -343,7 +343,7 @@ class ReferenceSfqCoDel final : public ReferenceCoDel {
   }
 
   std::uint64_t limit_;
-  std::list<std::uint32_t> circle_;
+  std::list<std::uint32_t> schedule_;
   std::map<std::uint32_t, bool> is_new_;
 };
 
@@ -521,7 +521,7 @@ class ReferenceXcpRouter final : public ReferenceQueue {
       min_queue_ = 0;
       set_timer();
     }
-    seen_.push_back(segment);
+    arrivals_in_interval_.push_back(segment);
     if (flows_[0].size() == limit_) {
       drops.on_drop(segment, now_ms);
     } else {
@@ -548,7 +548,7 @@ class ReferenceXcpRouter final : public ReferenceQueue {
       queue_timer_ms_ = now_ms + std::max(2.0, (rtt_ms_ - min_queue_ / capacity_) / 2);
     }
     if (control_timer_ms_ <= now_ms) {
-      control(now_ms);
+      end_control_interval(now_ms);
     }
     set_timer();
   }
@@ -562,22 +562,22 @@ class ReferenceXcpRouter final : public ReferenceQueue {
     return static_cast<double>(segment.bytes) / packet_bytes_;
   }
 
-  void control(double now_ms) {
+  void end_control_interval(double now_ms) {
     double input = 0;
     double sum = 0;
     double square = 0;
-    for (const Segment& segment : seen_) {
+    for (const Segment& segment : arrivals_in_interval_) {
       input += size(segment);
-      const auto& [window, rtt, wanted] = segment.congestion;
+      const auto& [window, rtt, demand] = segment.congestion;
       if (!segment.is_ack && rtt > 0) {
         sum += rtt * size(segment) / window;
         square += std::min(rtt, 1000.0) * (rtt * size(segment) / window);
       }
     }
     rtt_ms_ = std::clamp(sum > 0 ? square / sum : initial_ms_, 1.0, 1000.0);
-    xi_p_ = xi_n_ = positive_ = negative_ = 0;
+    xi_pos_ = xi_neg_ = residue_pos_ = residue_neg_ = 0;
     if (input == 0 && flows_[0].empty()) {
-      seen_.clear();
+      arrivals_in_interval_.clear();
       is_running_ = false;
       return;
     }
@@ -586,45 +586,45 @@ class ReferenceXcpRouter final : public ReferenceQueue {
       const double rate = input / (now_ms - interval_start_ms_);
       const double phi = alpha_ * rtt_ms_ * (capacity_ - rate) - beta_ * persistent_queue_;
       const double h = std::max(0.0, gamma_ * rate * rtt_ms_ - std::fabs(phi));
-      positive_ = (h + std::max(0.0, phi)) / rtt_ms_;
-      negative_ = (h + std::max(0.0, -phi)) / rtt_ms_;
-      xi_p_ = sum > 0 ? positive_ / sum : 0;
-      xi_n_ = negative_ / input;
+      residue_pos_ = (h + std::max(0.0, phi)) / rtt_ms_;
+      residue_neg_ = (h + std::max(0.0, -phi)) / rtt_ms_;
+      xi_pos_ = sum > 0 ? residue_pos_ / sum : 0;
+      xi_neg_ = residue_neg_ / input;
     }
-    seen_.clear();
+    arrivals_in_interval_.clear();
     interval_start_ms_ = now_ms;
     control_timer_ms_ = now_ms + rtt_ms_;
   }
 
   double feedback(const Segment& segment) {
-    const auto& [window, rtt, wanted] = segment.congestion;
+    const auto& [window, rtt, demand] = segment.congestion;
     if (rtt <= 0) {
       return 0;
     }
-    double p = std::min(xi_p_ * rtt * rtt * size(segment) / window, positive_ * rtt);
-    double n = std::min(xi_n_ * rtt * size(segment), negative_ * rtt);
-    const double granted = std::min(wanted, p - n);
-    if (wanted < p - n) {
-      n = std::min(n + (p - n - wanted), negative_ * rtt);
-      p = std::max(0.0, wanted + n);
+    double p = std::min(xi_pos_ * rtt * rtt * size(segment) / window, residue_pos_ * rtt);
+    double n = std::min(xi_neg_ * rtt * size(segment), residue_neg_ * rtt);
+    const double granted = std::min(demand, p - n);
+    if (demand < p - n) {
+      n = std::min(n + (p - n - demand), residue_neg_ * rtt);
+      p = std::max(0.0, demand + n);
     }
-    positive_ = std::max(0.0, positive_ - p / rtt);
-    negative_ = std::max(0.0, negative_ - n / rtt);
+    residue_pos_ = std::max(0.0, residue_pos_ - p / rtt);
+    residue_neg_ = std::max(0.0, residue_neg_ - n / rtt);
     return granted;
   }
 
   double alpha_, beta_, gamma_, initial_ms_, capacity_, packet_bytes_;
   std::uint64_t limit_;
   bool is_running_ = false;
-  std::deque<Segment> seen_;
+  std::deque<Segment> arrivals_in_interval_;
   double interval_start_ms_ = 0;
   double control_timer_ms_ = 0;
   double queue_timer_ms_ = 0;
   double rtt_ms_ = 0;
-  double xi_p_ = 0;
-  double xi_n_ = 0;
-  double positive_ = 0;
-  double negative_ = 0;
+  double xi_pos_ = 0;
+  double xi_neg_ = 0;
+  double residue_pos_ = 0;
+  double residue_neg_ = 0;
   double persistent_queue_ = 0;
   double min_queue_ = 0;
 };

@@ -98,7 +98,7 @@ def test_every_command_accepts_a_scale_free_table(
 
     refused = run("convert", table, tmp_path / "table.dna")
     assert refused.exit_code == 2
-    assert "its rules are scale-free, which a .dna file cannot say" in refused.stderr
+    assert "its rules are scale-free, but a .dna file can hold only" in refused.stderr
     assert "keep it as .json" in refused.stderr
     refused = run("export", "--dna", table, "--out", tmp_path / "table.dna")
     assert refused.exit_code == 2

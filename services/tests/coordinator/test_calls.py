@@ -215,7 +215,7 @@ class TestResults:
         request = messages.GetRemyCCRequest(job=job.id, format=messages.REMY_CC_FORMAT_DNA)
         code, message, details = _refused(client, "GetRemyCC", request)
         assert code == grpc.StatusCode.INVALID_ARGUMENT
-        assert "its rules are scale-free, which a .dna file cannot say" in message
+        assert "its rules are scale-free, but a .dna file can hold only absolute rules" in message
         assert _fields(details) == ["format"]
 
     def test_a_missing_epoch_is_not_found(self, client: Client, finished: job_pb2.Job) -> None:

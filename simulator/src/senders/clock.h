@@ -14,17 +14,18 @@
 
 namespace remy {
 
-// The time from an ACK's arrival until its sender reads the clock: exponentially distributed,
+// Exponentially distributed jitter, the time from an ACK's arrival until its sender reads the
+// clock.
 struct ExponentialJitter {
   double mean_ms = 0;
 };
 
-// uniformly distributed from 0,
+// Jitter that is uniformly distributed from 0.
 struct UniformJitter {
   double maximum_ms = 0;
 };
 
-// or log-normally distributed.
+// Log-normally distributed jitter.
 struct LogNormalJitter {
   double median_ms = 0;
   double percentile_99_ms = 0;

@@ -52,7 +52,7 @@ struct SenderResults {
   double on_ms = 0;         // time spent on
   double share_ms = 0;      // integral over the on time of dt / (number of senders on)
   double delay_sum_ms = 0;  // sum over the received packets of ACK time - sending time
-  double first_on_ms = 0;   // start of the first on period; the simulated time if there is none
+  double first_on_ms = 0;   // start of the first on period; the simulation's duration if none
 };
 
 }  // namespace remy

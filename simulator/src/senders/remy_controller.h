@@ -320,7 +320,7 @@ class RemyController {
   }
 
   alignas(64) double memory_[kAxes] = {};  // indexed by Signal
-  alignas(16) double last_ms_[2] = {};     // sending and receiving time of the last ACK
+  alignas(16) double last_ms_[2] = {};  // sending time echoed by the last ACK, and when it arrived
   double minimum_rtt_ms_ = kUnknown;
   double intersend_ms_ = 0;
   const CompiledTable* table_;

@@ -149,14 +149,14 @@ unsigned orthant_of(const MemoryRange& parent, const MemoryRange& child,
 std::vector<std::size_t> order_axes(std::span<const unsigned> orthants,
                                     const Thresholds& thresholds) {
   std::vector<std::size_t> in_file_order;
-  for (std::size_t place = 0; place < orthants.size(); ++place) {
+  for (std::size_t child = 0; child < orthants.size(); ++child) {
     unsigned expected = 0;
     for (std::size_t j = 0; j < in_file_order.size(); ++j) {
-      expected |= static_cast<unsigned>(place >> j & 1U) << in_file_order[j];
+      expected |= static_cast<unsigned>(child >> j & 1U) << in_file_order[j];
     }
-    if (std::has_single_bit(place) && std::has_single_bit(orthants[place])) {
-      in_file_order.push_back(static_cast<std::size_t>(std::countr_zero(orthants[place])));
-    } else if (orthants[place] != expected) {
+    if (std::has_single_bit(child) && std::has_single_bit(orthants[child])) {
+      in_file_order.push_back(static_cast<std::size_t>(std::countr_zero(orthants[child])));
+    } else if (orthants[child] != expected) {
       in_file_order.clear();
       break;
     }
@@ -199,16 +199,16 @@ Division divide(const MemoryRange& parent, std::span<const MemoryRange> children
   }
 
   std::vector<unsigned> orthants;
-  std::array<std::optional<std::size_t>, 1U << dna::kAxes> places;
+  std::array<std::optional<std::size_t>, 1U << dna::kAxes> child_by_orthant;
   for (std::size_t i = 0; i < children.size(); ++i) {
     const Place child{&node, "children", i};
     orthants.push_back(orthant_of(parent, children[i], thresholds, child));
-    std::optional<std::size_t>& place = places[orthants.back()];
-    if (place) {
-      refuse(child, "has the same domain as the child with index " + std::to_string(*place) +
+    std::optional<std::size_t>& same = child_by_orthant[orthants.back()];
+    if (same) {
+      refuse(child, "has the same domain as the child with index " + std::to_string(*same) +
                         "; the children of a node must not overlap");
     }
-    place = i;
+    same = i;
   }
 
   Division division;
@@ -221,7 +221,7 @@ Division divide(const MemoryRange& parent, std::span<const MemoryRange> children
     for (std::size_t j = 0; j < axes.size(); ++j) {
       orthant |= (c >> j & 1U) << axes[j];
     }
-    division.order.push_back(*places[orthant]);
+    division.order.push_back(*child_by_orthant[orthant]);
   }
   return division;
 }
@@ -439,11 +439,12 @@ DnaFile read_dna(std::string_view bytes, double time_unit_ms) {
 
 std::string write_dna(const RuleTable& table, std::string_view metadata) {
   if (table.rules() != Rules::kAbsolute) {
-    throw InvalidTable("its rules are scale-free, which a .dna file cannot say; keep it as .json");
+    throw InvalidTable(
+        "its rules are scale-free, but a .dna file can hold only absolute rules; keep it as .json");
   }
   if (const Signal last = table.signals().back(); axis_of(last) >= dna::kAxes) {
     throw InvalidTable("it looks at " + std::string(signal_name(last, table.rules())) +
-                       ", which a .dna file cannot say; keep it as .json");
+                       ", but the .dna format does not have this signal; keep it as .json");
   }
   check_metadata(metadata);
   Region everything;
