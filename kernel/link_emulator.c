@@ -18,8 +18,8 @@
  * delay packets that have left the link.
  *
  * The program prints "ready" when the devices exist. When standard input ends, it prints one JSON
- * object with the counters of each flow (by the sender's port) and with its own lateness, and
- * exits.
+ * object with the counters of each flow (by the sender's port) and with how late the program
+ * delivered packets, and exits.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -56,7 +56,7 @@ struct pipe_state {
   struct packet* slots;
   uint64_t first;   /* the oldest packet that has not arrived */
   uint64_t waiting; /* the oldest packet still in the queue */
-  uint64_t end;
+  uint64_t end;     /* one behind the newest packet */
 };
 
 /* The semantics of a trace; kRate if the link has a rate. */
@@ -121,13 +121,13 @@ static double draw(void) {
 static int open_tun(const char* namespace) {
   char path[256];
   struct ifreq request;
-  int place, device;
+  int net_namespace, device;
   snprintf(path, sizeof path, "/run/netns/%s", namespace);
-  place = open(path, O_RDONLY | O_CLOEXEC);
-  if (place < 0 || setns(place, CLONE_NEWNET) < 0) {
+  net_namespace = open(path, O_RDONLY | O_CLOEXEC);
+  if (net_namespace < 0 || setns(net_namespace, CLONE_NEWNET) < 0) {
     fail(path);
   }
-  close(place);
+  close(net_namespace);
   device = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
   if (device < 0) {
     fail("/dev/net/tun");
@@ -159,7 +159,7 @@ static struct flow* flow_of(const unsigned char* data, int length, int offset) {
 }
 
 static void deliver(struct pipe_state* pipe, int device, int64_t now, int is_forward,
-                    int64_t back_ns) {
+                    int64_t backward_ns) {
   while (pipe->first < pipe->end) {
     struct packet* packet = &pipe->slots[pipe->first % kSlots];
     int64_t lateness_us;
@@ -178,7 +178,7 @@ static void deliver(struct pipe_state* pipe, int device, int64_t now, int is_for
       if (flow != NULL && packet->length > 100 && !flow->is_reset) {
         ++flow->packets;
         flow->bytes += (uint64_t)packet->length;
-        flow->rtt_us += (double)(packet->arrives_ns - packet->entered_ns + back_ns) / 1000;
+        flow->rtt_us += (double)(packet->arrives_ns - packet->entered_ns + backward_ns) / 1000;
       }
     }
     ++pipe->first;
@@ -259,10 +259,11 @@ static int64_t leaves_link(struct link_state* link, int64_t at_ns, int64_t bytes
 }
 
 /* Sets the arrival time of the newest packet of a pipe, which left the link at left_ns: it is
- * delayed by the hold, and then by there_ns. If it completes a batch, the whole batch arrives then.
+ * delayed by the hold, and then by forward_ns. If it completes a batch, the whole batch arrives
+ * then.
  */
 static void release(struct hold_state* hold, struct pipe_state* pipe, const struct link_state* link,
-                    int64_t left_ns, int64_t there_ns) {
+                    int64_t left_ns, int64_t forward_ns) {
   struct packet* packet = &pipe->slots[pipe->end % kSlots];
   int64_t at_ns = left_ns;
   if (left_ns >= kNever) {
@@ -290,12 +291,12 @@ static void release(struct hold_state* hold, struct pipe_state* pipe, const stru
     at_ns = hold->release_ns;
     if (++hold->held >= hold->packets) {
       for (at_ns = left_ns; hold->held > 1; --hold->held) {
-        pipe->slots[(pipe->end - hold->held + 1) % kSlots].arrives_ns = at_ns + there_ns;
+        pipe->slots[(pipe->end - hold->held + 1) % kSlots].arrives_ns = at_ns + forward_ns;
       }
       hold->held = 0;
     }
   }
-  packet->arrives_ns = at_ns + there_ns;
+  packet->arrives_ns = at_ns + forward_ns;
 }
 
 static void read_trace(struct link_state* link, const char* path) {
@@ -317,7 +318,8 @@ static void read_trace(struct link_state* link, const char* path) {
   }
   fclose(file);
   if (link->count == 0 || link->opportunities_ns[link->count - 1] == 0) {
-    fprintf(stderr, "link_emulator: %s has no delivery times, but a trace needs at least one\n", path);
+    fprintf(stderr, "link_emulator: %s has no delivery times, but a trace needs at least one\n",
+            path);
     exit(2);
   }
 }
@@ -325,43 +327,43 @@ static void read_trace(struct link_state* link, const char* path) {
 /* Parses the optional arguments. Returns 1 if they are valid. */
 static int read_options(int argc, char** argv, struct link_state* link, struct hold_state* hold) {
   static const char* const semantics[] = {"", "ns2", "mahimahi", "cellsim"};
-  int place = 9;
-  if (place + 3 < argc && strcmp(argv[place], "trace") == 0) {
+  int next = 9;
+  if (next + 3 < argc && strcmp(argv[next], "trace") == 0) {
     for (int kind = kNs2; kind <= kCellsim; ++kind) {
-      if (strcmp(argv[place + 1], semantics[kind]) == 0) {
+      if (strcmp(argv[next + 1], semantics[kind]) == 0) {
         link->semantics = (enum semantics)kind;
       }
     }
-    link->ends = strcmp(argv[place + 2], "ends") == 0;
-    read_trace(link, argv[place + 3]);
+    link->ends = strcmp(argv[next + 2], "ends") == 0;
+    read_trace(link, argv[next + 3]);
     if (link->semantics == kRate) {
       return 0;
     }
-    place += 4;
+    next += 4;
   }
-  if (place + 2 < argc && strcmp(argv[place], "hold") == 0) {
-    const char* kind = argv[place + 1];
+  if (next + 2 < argc && strcmp(argv[next], "hold") == 0) {
+    const char* kind = argv[next + 1];
     const int numbers = strcmp(kind, "periodic") == 0 ? 1 : 2;
-    if (place + 1 + numbers >= argc) {
+    if (next + 1 + numbers >= argc) {
       return 0;
     }
-    hold->time_ns = (int64_t)(atof(argv[place + 2]) * 1000);
+    hold->time_ns = (int64_t)(atof(argv[next + 2]) * 1000);
     if (strcmp(kind, "periodic") == 0) {
       hold->kind = kPeriodic;
     } else if (strcmp(kind, "batches") == 0) {
       hold->kind = kBatches;
-      hold->packets = strtoull(argv[place + 2], NULL, 10);
-      hold->time_ns = (int64_t)(atof(argv[place + 3]) * 1000);
+      hold->packets = strtoull(argv[next + 2], NULL, 10);
+      hold->time_ns = (int64_t)(atof(argv[next + 3]) * 1000);
     } else if (strcmp(kind, "random") == 0) {
       hold->kind = kRandom;
-      hold->probability = atof(argv[place + 3]);
+      hold->probability = atof(argv[next + 3]);
     }
     if (hold->kind == kNothing || hold->time_ns <= 0) {
       return 0;
     }
-    place += 2 + numbers;
+    next += 2 + numbers;
   }
-  return place == argc;
+  return next == argc;
 }
 
 static struct packet* new_packet(struct pipe_state* pipe) {
@@ -392,7 +394,7 @@ int main(int argc, char** argv) {
   struct link_state link = {0};
   struct hold_state hold = {0};
   int64_t last_back_ns = 0;
-  static unsigned char nowhere[kBytes];
+  static unsigned char discarded[kBytes];
   if (argc < 9 || !read_options(argc, argv, &link, &hold)) {
     fprintf(stderr,
             "link_emulator: invalid arguments; the comment at the top of link_emulator.c describes "
@@ -403,9 +405,9 @@ int main(int argc, char** argv) {
   const int64_t delay_ns = (int64_t)(atof(argv[4]) * 1000);
   const uint64_t queue_packets = strtoull(argv[5], NULL, 10);
   const double loss = atof(argv[6]), jitter_us = atof(argv[7]);
-  const int64_t there_ns = delay_ns / 2, back_ns = delay_ns - there_ns;
+  const int64_t forward_ns = delay_ns / 2, backward_ns = delay_ns - forward_ns;
   /* The forward delay before the queue; the rest comes after the link. */
-  const int64_t before_ns = link.semantics == kCellsim ? there_ns : 0;
+  const int64_t before_ns = link.semantics == kCellsim ? forward_ns : 0;
   /* Semantics that count bytes take a packet from the queue only when it can be transmitted. */
   const uint64_t in_service = link.semantics == kRate || link.semantics == kNs2 ? 1 : 0;
   random_state = strtoull(argv[8], NULL, 10);
@@ -446,11 +448,11 @@ int main(int argc, char** argv) {
       }
     }
     now = now_ns();
-    deliver(&forward, receivers, now, 1, back_ns);
+    deliver(&forward, receivers, now, 1, backward_ns);
     deliver(&back, senders, now, 0, 0);
     for (int i = 0; i < 64; ++i) {
       struct packet* packet = new_packet(&forward);
-      const ssize_t length = read(senders, packet ? packet->data : nowhere, kBytes);
+      const ssize_t length = read(senders, packet ? packet->data : discarded, kBytes);
       struct flow* flow;
       int64_t left_ns;
       if (length <= 0) {
@@ -464,8 +466,8 @@ int main(int argc, char** argv) {
              forward.slots[forward.waiting % kSlots].leaves_queue_ns <= now + before_ns) {
         ++forward.waiting;
       }
-      flow = flow_of(packet ? packet->data : nowhere, (int)length, 0);
-      if (flow != NULL && has_rst(packet ? packet->data : nowhere, (int)length)) {
+      flow = flow_of(packet ? packet->data : discarded, (int)length, 0);
+      if (flow != NULL && has_rst(packet ? packet->data : discarded, (int)length)) {
         flow->is_reset = 1;
       }
       if (packet == NULL || forward.end - forward.waiting >= queue_packets + in_service) {
@@ -484,12 +486,12 @@ int main(int argc, char** argv) {
         }
         continue;
       }
-      release(&hold, &forward, &link, left_ns, there_ns - before_ns);
+      release(&hold, &forward, &link, left_ns, forward_ns - before_ns);
       ++forward.end;
     }
     for (int i = 0; i < 64; ++i) {
       struct packet* packet = new_packet(&back);
-      const ssize_t length = read(receivers, packet ? packet->data : nowhere, kBytes);
+      const ssize_t length = read(receivers, packet ? packet->data : discarded, kBytes);
       if (length <= 0) {
         break;
       }
@@ -498,7 +500,7 @@ int main(int argc, char** argv) {
       }
       packet->length = (int)length;
       packet->entered_ns = now_ns();
-      packet->arrives_ns = packet->entered_ns + back_ns;
+      packet->arrives_ns = packet->entered_ns + backward_ns;
       if (jitter_us > 0) {
         packet->arrives_ns += (int64_t)(-log(draw()) * jitter_us * 1000);
       }

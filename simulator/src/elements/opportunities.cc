@@ -38,7 +38,7 @@ Trace::Trace(std::vector<double> opportunities_ms)
     }
     last_ms = time_ms;
   }
-  // Bounds the time for skipping opportunities.
+  // Many opportunities in a short trace would make skipping them too slow.
   require(last_ms * 1e6 >= static_cast<double>(opportunities_ms_.size()),
           "a trace's last opportunity", last_ms,
           "at least a millionth of a ms for each opportunity");
@@ -75,7 +75,7 @@ void Opportunities::refill(double time_ms) {
     return;
   }
   ++repetitions_;
-  // One repetition early, as the division may round up.
+  // Starts one repetition early, because the division may round up.
   const double repetition = std::floor(time_ms / times_ms.back()) - 1;
   if (repetition > static_cast<double>(repetitions_)) {
     repetitions_ = static_cast<std::uint64_t>(repetition);

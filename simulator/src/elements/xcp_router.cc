@@ -79,7 +79,7 @@ void XcpRouter::end_queue_interval(double now_ms) {
 }
 
 void XcpRouter::end_control_interval(double now_ms) {
-  // The mean RTT, weighted by the time for which each packet stands.
+  // The mean RTT of packets, each weighted by RTT x size / window (section 3.5.1).
   mean_rtt_ms_ = sum_rtt_by_cwnd_ > 0 ? sum_rtt_square_by_cwnd_ / sum_rtt_by_cwnd_
                                       : parameters_.initial_interval_ms;
   mean_rtt_ms_ = std::clamp(mean_rtt_ms_, kMinIntervalMs, kMaxIntervalMs);
@@ -132,7 +132,8 @@ void XcpRouter::write_feedback(Segment& segment) {
   if (header.feedback_packets >= feedback) {
     header.feedback_packets = feedback;
   } else {
-    // Another router or the sender's demand limits the feedback: the rest is left for others.
+    // Another router, or the sender's demand, limits the feedback. The rest is left for other
+    // flows.
     negative = std::min(negative + (feedback - header.feedback_packets), residue_neg_ * rtt_ms);
     positive = std::max(0.0, header.feedback_packets + negative);
   }

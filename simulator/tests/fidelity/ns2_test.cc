@@ -32,7 +32,7 @@ double deviation(const std::vector<double>& values) {
   return std::sqrt(sum / static_cast<double>(values.size() - 1));
 }
 
-// One forward and one return link, as in ns-2's dumbbells, with ACKs of 50 bytes.
+// A dumbbell of ns-2: one forward and one return link, with ACKs of 50 bytes.
 NetworkDescription dumbbell(double link_mbps, double rtt_ms, std::optional<std::uint32_t> buffer,
                             double packet_bytes, const Choice& queue) {
   NetworkDescription network;
@@ -164,8 +164,8 @@ struct Point {
   double delay_ms = 0;
 };
 
-// x and the other parameters in the file's name. A drop-tail queue of ns-2 drops the packet that
-// would reach its limit.
+// Sets the parameters of a point at x on the curve in `file`. Buffers are one packet smaller than
+// ns-2's limits, because its drop-tail queue drops the packet that would reach the limit.
 Point with_x(Point point, const std::string& file, double x) {
   if (file == "fig2-link-rate.csv") {
     point.link_mbps = x;
@@ -184,7 +184,7 @@ Point with_x(Point point, const std::string& file, double x) {
   return point;
 }
 
-// Every nth of the points with a RemyCC.
+// Every `step`th of the points with a RemyCC.
 std::vector<Point> points(const std::string& reference, const std::string& file, int step) {
   std::ifstream in(reference + "/learnability/" + file);
   std::vector<Point> points;
@@ -226,7 +226,7 @@ double measured_mbps(const Point& point, const CompiledTable& table, std::uint64
 // Includes points with overflowing buffers. Deviations above a tenth are at points with little
 // in-order delivery, and at two points of the table for 10 to 280 ms, whose thresholds distinguish
 // how sums of times are rounded.
-TEST(Learnability, RemyCCsInTheNs2BodyHaveTheCurvesOfFigures2To4) {
+TEST(Learnability, RemyCCsOnTheNs2TransportReproduceFigures2To4) {
   const char* const reference = reference_folder();
   if (reference == nullptr) {
     GTEST_SKIP() << kNoReference;
