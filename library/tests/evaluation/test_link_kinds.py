@@ -93,7 +93,7 @@ REFUSED = {
     ),
     "unsorted": (
         request(following(recording(3000, 2000)), recording(3000, 2000)),
-        "must not go back",
+        "times must not decrease",
     ),
     "empty": (request(following(recording()), recording()), "opportunit"),
     "semantics": (

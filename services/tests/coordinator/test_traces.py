@@ -171,7 +171,7 @@ def test_jobs_continue_with_their_traces_after_a_restart(
     [
         (b"", "opportunit"),
         (b"1234567", "must have 8 for each opportunity"),
-        ((3000).to_bytes(8, "little") + (2000).to_bytes(8, "little"), "must not go back"),
+        ((3000).to_bytes(8, "little") + (2000).to_bytes(8, "little"), "times must not decrease"),
         (bytes(MAX_RECORDING_BYTES + 8), f"longer than {MAX_RECORDING_BYTES} bytes"),
     ],
     ids=["empty", "cut", "unsorted", "long"],

@@ -34,7 +34,7 @@ Trace::Trace(std::vector<double> opportunities_ms)
   for (const double time_ms : opportunities_ms_) {
     if (!(time_ms >= last_ms && time_ms < kInfinity)) {
       refuse("a trace has an opportunity at " + std::to_string(time_ms) + " ms after one at " +
-             std::to_string(last_ms) + " ms but must not go back");
+             std::to_string(last_ms) + " ms, but times must not decrease");
     }
     last_ms = time_ms;
   }
