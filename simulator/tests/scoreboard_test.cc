@@ -33,31 +33,31 @@ class SlowScoreboard {
         ->first;
   }
   std::uint64_t acknowledge(std::uint64_t cumulative) {
-    std::uint64_t news = 0;
+    std::uint64_t newly_delivered = 0;
     while (!packets.empty() && packets.begin()->first < cumulative) {
-      news += packets.begin()->second == State::kReceived ? 0 : 1;
+      newly_delivered += packets.begin()->second == State::kReceived ? 0 : 1;
       packets.erase(packets.begin());
     }
-    return news;
+    return newly_delivered;
   }
   std::uint64_t acknowledge(const SackBlock& block) {
-    std::uint64_t news = 0;
+    std::uint64_t newly_delivered = 0;
     for (auto& [packet, state] : packets) {
       if (packet >= block.first && packet < block.end && state != State::kReceived) {
         state = State::kReceived;
-        ++news;
+        ++newly_delivered;
       }
     }
-    return news;
+    return newly_delivered;
   }
   std::vector<std::uint64_t> detect_losses(std::uint64_t threshold) {
     std::vector<std::uint64_t> found;
-    std::uint64_t received_beyond = 0;
+    std::uint64_t received_above = 0;
     for (auto& [packet, state] : packets | std::views::reverse) {
       if (state == State::kReceived) {
-        ++received_beyond;
+        ++received_above;
       } else if (state == State::kInFlight && !ever_lost.contains(packet) &&
-                 received_beyond >= threshold) {
+                 received_above >= threshold) {
         state = State::kLost;
         ever_lost.insert(packet);
         found.insert(found.begin(), packet);
@@ -78,23 +78,23 @@ TEST_P(AgainstTheSlowScoreboard, HasTheSameState) {
   };
   const double loss = unit_interval(random_bits(GetParam(), 1u << 30)) * 0.5;
   const std::uint64_t window = GetParam() % 3 == 0 ? 1000 : 30;
-  // No ACK is lost or late.
-  const bool hears_at_once = GetParam() % 4 == 1;
+  // Without losses and delays of ACKs, the sender processes them by on_received().
+  const bool acks_are_reliable = GetParam() % 4 == 1;
   Scoreboard fast;
   SlowScoreboard slow;
   Reassembly reassembly;
   std::set<std::uint64_t> received;
-  std::uint64_t serial = 0;
+  std::uint64_t transmission_number = 0;
   for (int step = 0; step < 1500; ++step) {
-    std::optional<std::uint64_t> leaving;
+    std::optional<std::uint64_t> sent;
     if (fast.has_lost() && chance(0.5)) {
-      leaving = fast.first_lost();
-      ASSERT_EQ(*leaving, slow.first_lost());
-      fast.retransmit(*leaving).transmission_number = serial++;
-      slow.retransmit(*leaving);
+      sent = fast.first_lost();
+      ASSERT_EQ(*sent, slow.first_lost());
+      fast.retransmit(*sent).transmission_number = transmission_number++;
+      slow.retransmit(*sent);
     } else if (fast.end() - fast.first() < window) {
-      leaving = fast.end();
-      fast.send().transmission_number = serial++;
+      sent = fast.end();
+      fast.send().transmission_number = transmission_number++;
       slow.send();
     } else {
       ASSERT_EQ(fast.mark_all_lost(), slow.count(SlowScoreboard::State::kInFlight));
@@ -103,10 +103,10 @@ TEST_P(AgainstTheSlowScoreboard, HasTheSameState) {
         state = state == SlowScoreboard::State::kReceived ? state : SlowScoreboard::State::kLost;
       }
     }
-    if (!leaving || chance(loss)) {
+    if (!sent || chance(loss)) {
       continue;
     }
-    ASSERT_EQ(reassembly.add(*leaving), received.insert(*leaving).second);
+    ASSERT_EQ(reassembly.add(*sent), received.insert(*sent).second);
     std::uint64_t in_order = 0;
     while (received.contains(in_order)) {
       ++in_order;
@@ -122,15 +122,17 @@ TEST_P(AgainstTheSlowScoreboard, HasTheSameState) {
       }
       ASSERT_FALSE(received.contains(first - 1));
       ASSERT_FALSE(received.contains(end));
-      ASSERT_TRUE(block > 0 || *leaving < in_order || (first <= *leaving && *leaving < end));
+      ASSERT_TRUE(block > 0 || *sent < in_order || (first <= *sent && *sent < end));
     }
-    if (!hears_at_once && chance(loss)) {
+    if (!acks_are_reliable && chance(loss)) {
       continue;
     }
-    std::uint64_t news = 0;
-    const auto delivered = [&news](const Scoreboard::Transmission&) { ++news; };
-    if (hears_at_once) {
-      news = fast.on_received(*leaving) ? 1 : 0;
+    std::uint64_t newly_delivered = 0;
+    const auto delivered = [&newly_delivered](const Scoreboard::Transmission&) {
+      ++newly_delivered;
+    };
+    if (acks_are_reliable) {
+      newly_delivered = fast.on_received(*sent) ? 1 : 0;
       ASSERT_EQ(fast.first(), in_order);
     } else {
       fast.acknowledge(in_order, delivered);
@@ -138,11 +140,11 @@ TEST_P(AgainstTheSlowScoreboard, HasTheSameState) {
         fast.acknowledge(ack.sacks[block], delivered);
       }
     }
-    std::uint64_t slow_news = slow.acknowledge(in_order);
+    std::uint64_t slow_newly_delivered = slow.acknowledge(in_order);
     for (std::uint32_t block = 0; block < ack.blocks; ++block) {
-      slow_news += slow.acknowledge(ack.sacks[block]);
+      slow_newly_delivered += slow.acknowledge(ack.sacks[block]);
     }
-    ASSERT_EQ(news, slow_news);
+    ASSERT_EQ(newly_delivered, slow_newly_delivered);
     std::vector<std::uint64_t> found;
     fast.detect_losses(3, found);
     ASSERT_EQ(found, slow.detect_losses(3));

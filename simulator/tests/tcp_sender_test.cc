@@ -40,7 +40,7 @@ class ConstantWindow : public CongestionController {
 };
 
 // Loses the first transmission of each of these packets.
-auto first_copies_of(std::set<std::uint64_t> packets) {
+auto first_transmissions_of(std::set<std::uint64_t> packets) {
   return [packets = std::move(packets)](const Segment& segment) mutable {
     return packets.erase(segment.sequence) > 0;
   };
@@ -83,7 +83,7 @@ TEST_F(TcpSenderTest, RetransmitsAfterThreePacketsBeyondAGap) {
     events = {};
     const auto endpoint = tcp(10, uses_sack ? TcpSettings{} : without_sack());
     EndpointOnPath path(*endpoint);
-    path.loses = first_copies_of({2});
+    path.loses = first_transmissions_of({2});
     path.switch_on(std::nullopt);
     path.run_until(100);
     // The ACKs of packets 0 and 1 let one packet each be sent. The third duplicate ACK retransmits
@@ -125,7 +125,7 @@ TEST_F(TcpSenderTest, TwoDuplicateAcksAreNoLoss) {
 TEST_F(TcpSenderTest, SackRecoversManyLossesInOneRtt) {
   const auto endpoint = tcp(40);
   EndpointOnPath path(*endpoint);
-  path.loses = first_copies_of({0, 3, 5, 6, 7, 11, 19, 20, 30});
+  path.loses = first_transmissions_of({0, 3, 5, 6, 7, 11, 19, 20, 30});
   path.switch_on(40);
   path.run_to_the_end(1e6);
   EXPECT_EQ(path.now_ms, 200);
@@ -146,7 +146,7 @@ TEST_F(TcpSenderTest, WithoutSackEachLossTakesAnRtt) {
     for (std::uint64_t i = 0; i < losses; ++i) {
       lost.insert(10 + 3 * i);
     }
-    path.loses = first_copies_of(lost);
+    path.loses = first_transmissions_of(lost);
     path.switch_on(std::nullopt);
     while (events.losses.empty() || endpoint->in_recovery()) {
       ASSERT_TRUE(path.step(1e5));
@@ -162,7 +162,7 @@ TEST_F(TcpSenderTest, WithoutSackEachLossTakesAnRtt) {
 TEST_F(TcpSenderTest, ImpatientRecoveryFromManyLossesEndsInATimeout) {
   const auto endpoint = tcp(40, without_sack());
   EndpointOnPath path(*endpoint);
-  path.loses = first_copies_of({10, 13, 16, 19, 22, 25, 28, 31});
+  path.loses = first_transmissions_of({10, 13, 16, 19, 22, 25, 28, 31});
   path.switch_on(std::nullopt);
   path.run_until(1000);
   EXPECT_EQ(endpoint->results().timeouts, 1U);
@@ -259,7 +259,7 @@ TEST_F(TcpSenderTest, TimeoutRetransmitsOnlyMissingPackets) {
   const auto endpoint = tcp(10);
   EndpointOnPath path(*endpoint);
   // Only two packets of the window are delivered, too few for three duplicate ACKs.
-  path.loses = first_copies_of({10, 11, 12, 13, 16, 17, 18, 19});
+  path.loses = first_transmissions_of({10, 11, 12, 13, 16, 17, 18, 19});
   path.switch_on(20);
   path.run_to_the_end(1e5);
   EXPECT_EQ(endpoint->results().timeouts, 1U);
@@ -299,7 +299,7 @@ TEST_F(TcpSenderTest, LatePacketEndsItsRecovery) {
 TEST_F(TcpSenderTest, PacingSpacesAllTransmissions) {
   const auto endpoint = tcp(1000, {}, 2.5);
   EndpointOnPath path(*endpoint);
-  path.loses = first_copies_of({7, 20});
+  path.loses = first_transmissions_of({7, 20});
   path.switch_on(80);
   path.run_to_the_end(1e5);
   for (std::size_t i = 1; i < path.sent_ms.size(); ++i) {
@@ -333,7 +333,7 @@ TEST_F(TcpSenderTest, DelayedAckAcknowledgesTwoPackets) {
   settings.delayed_ack_ms = 40;
   const auto endpoint = tcp(4, settings);
   EndpointOnPath path(*endpoint);
-  path.loses = first_copies_of({5});
+  path.loses = first_transmissions_of({5});
   path.switch_on(11);
   path.run_to_the_end(1e5);
   // Two ACKs for the first four packets. Packet 5 is lost: the ACK of 4 is delayed until 6 arrives.
