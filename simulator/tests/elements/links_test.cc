@@ -433,8 +433,8 @@ TEST(Trace, ErrorMessagesAreSentences) {
   const std::vector<std::pair<std::vector<double>, const char*>> refusals = {
       {{}, "a trace has no opportunities but must have at least one"},
       {{3, 2},
-       "a trace has an opportunity at 2.000000 ms after one at 3.000000 ms but must not go "
-       "back"},
+       "a trace has an opportunity at 2.000000 ms after one at 3.000000 ms, but times must "
+       "not decrease"},
       {{0, 0},
        "a trace's last opportunity is 0.000000 but must be at least a millionth of a ms for "
        "each opportunity"},
