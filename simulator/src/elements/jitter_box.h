@@ -51,8 +51,8 @@ class JitterBox {
   // Number of held segments whose release time is not known yet.
   std::size_t size() const { return held_.size(); }
 
-  // Takes a segment that leaves the link at departure_ms, and whose delay after its release is
-  // delay_ms. `name` identifies the segment for random draws. Calls `release(segment, release_ms,
+  // Takes a segment that leaves the link at departure_ms and is delayed by delay_ms after its
+  // release. `name` identifies the segment for random draws. Calls `release(segment, release_ms,
   // delay_ms)` for each segment whose release time is now known.
   template <class Release>
   void put(const Segment& segment, double departure_ms, double delay_ms, std::uint64_t name,

@@ -26,7 +26,7 @@ bool has_extended_signals(std::span<const CompiledTable> tables, const Specimen&
       [&](const SenderGroup& group) { return tables[group.table].has_extended_signals(); });
 }
 
-// Simulates a plain specimen. Senders of table 0 follow `table` instead.
+// Simulates a plain specimen. Senders of table 0 use `table` instead.
 template <class Observer>
 std::vector<SenderResults> run(std::span<const CompiledTable> tables, const CompiledTable& table,
                                const Specimen& specimen, double duration_ms, std::uint64_t seed,

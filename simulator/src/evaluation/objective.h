@@ -41,8 +41,8 @@ SenderScores normalized_scores(double minimum_on_ms, const Specimen& specimen,
                                const std::vector<SenderResults>& senders, double duration_ms,
                                std::span<const Tally> tallies = {});
 
-// Combines the scores of senders whose group has a weight, with correctly rounded sums. None if no
-// sender is scored. Infinity marks a score that is not finite (also minus infinity and NaN).
+// Combines the senders' scores by the weights of their groups, with correctly rounded sums. None if
+// no sender is scored. Infinity marks a score that is not finite (also minus infinity and NaN).
 std::optional<double> specimen_score(const Objective& objective, const Specimen& specimen,
                                      const std::vector<SenderResults>& senders, double duration_ms,
                                      std::span<const Tally> tallies = {});

@@ -69,11 +69,11 @@ class MemoryRecorder {
   std::vector<std::unique_ptr<MemoryCounts>> summaries_;
 };
 
-// Simulates one specimen with the simulator for its path, its clock, and senders whose rules are of
-// the controller's kind. Senders of table 0 follow `table` instead. Throws Interrupted.
+// Simulates one specimen with senders of one kind of controller. The specimen determines the kinds
+// of path and clock. Senders of table 0 use `table` instead. Throws Interrupted.
 //
-// Each kind of rules is compiled in its own file (composition.h), as there are many simulators of
-// each.
+// Each controller is compiled in its own file (composition.h), because there are many combinations
+// of path, clock and observer.
 template <class Controller, class Observer>
 std::vector<SenderResults> run_rules(std::span<const CompiledTable> tables,
                                      const CompiledTable& table, const Specimen& specimen,

@@ -12,7 +12,7 @@
 namespace remy {
 namespace {
 
-// An inner node on the path of a pre-order walk, some of whose children are still to come.
+// An inner node on the path of a pre-order walk that still has children to visit.
 struct OpenNode {
   const Node* node;
   Region region;
