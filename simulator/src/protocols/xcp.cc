@@ -28,6 +28,10 @@ class Xcp : public CongestionController {
   }
   void on_timeout(const TimeoutEvent&) override { cwnd_ = 1; }
 
+  // An idle time of one retransmission timeout is treated as a timeout, as in ns-2: its XCP agent
+  // is a TcpAgent, whose timer runs on and whose slow_start_restart_ is true unless it is changed.
+  void on_idle_timeout(double) override { cwnd_ = 1; }
+
   // Section 3.4: the demand is limited by the data to send, which is unlimited here.
   double xcp_demand_packets() const override { return kMaximumWindow; }
 

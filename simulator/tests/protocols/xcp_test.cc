@@ -4,8 +4,10 @@
 #include <memory>
 #include <vector>
 
+#include "endpoint_on_path.h"
 #include "network/network.h"
 #include "protocols/protocol.h"
+#include "transports/transport.h"
 
 namespace remy {
 namespace {
@@ -49,6 +51,37 @@ TEST(Xcp, RespondsToALossAsTcpDoes) {
   EXPECT_EQ(xcp->cwnd(), 20);
   xcp->on_timeout({});
   EXPECT_EQ(xcp->cwnd(), 1);
+}
+
+// The number of packets that leave at once when a flow starts, this long after the end of one that
+// was sent with a window of 40 packets. The RTT is 100 ms, so that the retransmission timeout is
+// 200 ms or a little more.
+std::size_t first_burst_packets(double off_ms) {
+  constexpr std::uint64_t kFlowPackets = 40;
+  const Transport& tcp = find_transport("tcp");
+  EndpointSetting setting;
+  setting.controller = started(kFlowPackets);
+  setting.asks_xcp_routers = true;
+  const auto sender =
+      tcp.make(ParameterValues("transport", tcp.variants, {"tcp", "ns-2", {}}), std::move(setting));
+  EndpointOnPath path(*sender);
+  for (int flow = 0; flow < 20; ++flow) {
+    path.switch_on(kFlowPackets);
+    path.run_to_the_end(1e6);
+    sender->switch_off(path.now_ms);
+  }
+  path.run_until(path.now_ms + off_ms);
+  const std::size_t before = path.sent.size();
+  path.switch_on(kFlowPackets);
+  return path.sent.size() - before;
+}
+
+// The studies of 2013 ran ns-2's XCP agent: its window outlasts an off period that is shorter than
+// the retransmission timeout, and is one packet after a longer one. Without this, eight senders of
+// 1 MB flows at 15 Mbit/s have 5 % more throughput and 9 ms more RTT than ns-2's.
+TEST(Xcp, WindowOutlastsOnlyOffPeriodsShorterThanATimeout) {
+  EXPECT_EQ(first_burst_packets(100), 40U);
+  EXPECT_EQ(first_burst_packets(1000), 1U);
 }
 
 // Records the longest queue after a given time.
