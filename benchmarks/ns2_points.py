@@ -1,4 +1,4 @@
-"""Compares published RemyCCs over the transport `ns2` with the learnability study's ns-2 points."""
+"""Compares RemyCCs on the transport `ns2` with the learnability study's results in ns-2."""
 
 from __future__ import annotations
 
@@ -168,9 +168,10 @@ def _row(name: str, points: Sequence[Point]) -> Row:
 
 BENCHMARK = Benchmark(
     name="ns2-points",
-    title="RemyCCs over the transport ns2 and the learnability study's ns-2 points",
+    title="RemyCCs on the transport ns2, and the learnability study's results in ns-2",
     method=(
-        "ns2-goldens.json has the points of Figures 2 to 4 where a published RemyCC ran. Our mean "
+        "ns2-goldens.json has ns-2's results at the points of Figures 2 to 4 where a published "
+        "RemyCC ran. A point is one network of a figure. Our mean "
         f"throughput over senders and {_RUNS} runs of {_SECONDS:.0f} s ({_RUNS_ABOVE_FASTEST} runs "
         f"above {FASTEST_MBPS:.0f} Mbit/s) is divided by ns-2's, a mean of 10 runs. The columns "
         "count the points within 3, 10 and 20 %, and those whose mean RTT is within 2 ms or 2 %, "
