@@ -68,8 +68,8 @@ def _now() -> Section:
             ),
             number(
                 "Fencing conflicts",
-                "Operations rejected in the last day because another coordinator holds the job's"
-                " lease.",
+                "Operations rejected in the last day because another coordinator has taken over"
+                " the job.",
                 "none",
                 Query(happened("remy_farm_fencing_conflicts_total", window="1d")),
                 thresholds=_OK_IF_ZERO,
