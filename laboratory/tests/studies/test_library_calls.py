@@ -47,7 +47,7 @@ def test_certificate_says_whether_a_table_meets_the_requirements(
         rf.load_table("general-purpose-delta1"),
         tmp_path / "out",
         requirements=tmp_path / "requirements",
-        on_done=shares.append,
+        on_progress=shares.append,
     )
     assert certificate.holds == holds
     assert certificate.sentence().startswith("general-purpose-delta1 ")
@@ -85,7 +85,7 @@ def test_league_has_a_row_per_entrant_and_network_and_a_page(tmp_path: Path) -> 
         alone=True,
         sets=sets,
         directory=tmp_path / "kept",
-        on_done=shares.append,
+        on_progress=shares.append,
     )
     assert shares[-1] == pytest.approx(1)
     assert league.entrants == league.contenders == [table.name, "newreno"]

@@ -67,7 +67,7 @@ def certify_table(
     with progress_meter(1.0, quiet=quiet) as progress:
         progress.start_task("robustness")
         return certify_entrant(
-            entrant, table, out, requirements, threads=threads, on_done=progress.set_done
+            entrant, table, out, requirements, threads=threads, on_progress=progress.set_done
         )
 
 

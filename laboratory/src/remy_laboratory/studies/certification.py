@@ -34,7 +34,7 @@ def certify_table(
     *,
     requirements: str | os.PathLike[str] = REQUIREMENTS,
     threads: int | None = None,
-    on_done: Callable[[float], None] = lambda _: None,
+    on_progress: Callable[[float], None] = lambda _: None,
 ) -> Certificate:
     """Tests a table against the robustness requirements.
 
@@ -44,13 +44,15 @@ def certify_table(
     Args:
         table: The table to certify.
         directory: Directory for the certificate (certificate.html and .json), the table, and the
-            simulated cells, which are not simulated again.
+            database of simulated cells (runs on one network). A later call simulates only the
+            cells that the database lacks.
         requirements: Directory with a file per set of networks; by default the installed ones.
         threads: Number of simulation threads; by default the CPUs allowed.
-        on_done: Called with the fraction of the work that is done.
+        on_progress: Called with the fraction of the work that is done.
 
     Returns:
-        The certificate, with `holds` and `sentence()`.
+        The certificate. Its `holds` says whether the table meets all requirements, and its
+        `sentence()` names those that it does not meet.
 
     Raises:
         FileError: There are no requirements, or the directory cannot be written.
@@ -62,7 +64,7 @@ def certify_table(
     table.save(path)
     entrant = Entrant(table.name, parse_sender(f"{REMYCC}{path}=1"))
     return certify_entrant(
-        entrant, table, target, Path(requirements), threads=threads, on_done=on_done
+        entrant, table, target, Path(requirements), threads=threads, on_progress=on_progress
     )
 
 
@@ -73,9 +75,9 @@ def certify_entrant(
     requirements: Path,
     *,
     threads: int | None,
-    on_done: Callable[[float], None],
+    on_progress: Callable[[float], None],
 ) -> Certificate:
-    """Certifies the table of the entrant's file; see `certify_table`."""
+    """Tests `table`, which the entrant's senders run, as `certify_table` does."""
     required = read_requirements(requirements)
     if not required:
         raise FileError(f"{requirements} has no requirements, which are files that end in .yaml")
@@ -85,7 +87,7 @@ def certify_entrant(
         closing(CellStore(directory / CELL_DATABASE)) as store,
     ):
         runner = CellRunner(evaluator.evaluate, store)
-        certificate = certify(required, entrant, table.remycc.to_message(), runner, on_done)
+        certificate = certify(required, entrant, table.remycc.to_message(), runner, on_progress)
     for name, text in certificate_files(certificate).items():
         make_folder((directory / name).parent)
         write_file(directory / name, text)

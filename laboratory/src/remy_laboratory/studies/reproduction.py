@@ -112,8 +112,8 @@ def reproduce(
     Args:
         name: The figure, e.g. "sigcomm2013/figure-4"; `remy-farm reproduce --list` lists all.
         quick: Use fewer runs and points.
-        directory: Directory that keeps simulated cells, which are not simulated again; None keeps
-            none.
+        directory: Directory that keeps the database of simulated cells (runs on one network). A
+            later call simulates only the cells that the database lacks. None keeps nothing.
         studies: Directory of studies; by default the installed ones.
         threads: Number of simulation threads; by default the CPUs allowed.
 

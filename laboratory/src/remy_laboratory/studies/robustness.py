@@ -119,13 +119,13 @@ def certify(
     entrant: Entrant,
     table: rule_table_pb2.RuleTable,
     runner: CellRunner,
-    on_done: Callable[[float], None],
+    on_progress: Callable[[float], None],
 ) -> Certificate:
-    """Simulates missing cells and certifies. `on_done` gets the fraction of the work done."""
+    """Simulates missing cells and certifies. `on_progress` gets the fraction of the work done."""
     plans = [plan_set(each.league, [entrant], quick=False) for each in requirements]
     total = sum(runner.weight(plan.batches) for plan in plans) or 1.0
     results = [
-        (requirement, run_set(plan, runner, lambda done: on_done(done / total)))
+        (requirement, run_set(plan, runner, lambda done: on_progress(done / total)))
         for requirement, plan in zip(requirements, plans, strict=True)
     ]
     message = table.SerializeToString(deterministic=True)

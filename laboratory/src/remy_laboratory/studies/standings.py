@@ -288,7 +288,7 @@ def league(
     directory: str | os.PathLike[str] | None = None,
     sets: str | os.PathLike[str] = SETS,
     threads: int | None = None,
-    on_done: Callable[[float], None] = lambda _: None,
+    on_progress: Callable[[float], None] = lambda _: None,
 ) -> League:
     """Compares tables and protocols on sets of networks.
 
@@ -297,11 +297,12 @@ def league(
         quick: Use fewer networks and runs.
         alone: Leave out the rivals Cubic, NewReno, BBR, Copa, Vivace and a published table.
         only: Names of sets; by default all.
-        directory: Directory that keeps tables and simulated cells, which are not simulated again;
-            None keeps none.
+        directory: Directory that keeps the tables and the database of simulated cells (runs on one
+            network). A later call simulates only the cells that the database lacks. None keeps
+            nothing.
         sets: Directory with a file per set; by default the installed sets.
         threads: Number of simulation threads; by default the CPUs allowed.
-        on_done: Called with the fraction of the work that is done.
+        on_progress: Called with the fraction of the work that is done.
 
     Returns:
         The scores and winning rates.
@@ -325,7 +326,7 @@ def league(
         runner = CellRunner(evaluator.evaluate, store)
         run = LeagueRun(leagues, entrants, [] if alone else rivals(), runner, quick=quick)
         total = run.weight or 1.0
-        return run.run(lambda _: None, lambda done: on_done(done / total))
+        return run.run(lambda _: None, lambda done: on_progress(done / total))
 
 
 def _entrant(contender: Table | Design | str, folder: Path) -> Entrant:
