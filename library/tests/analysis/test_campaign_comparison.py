@@ -48,7 +48,7 @@ def test_records_round_trip(tmp_path: Path) -> None:
 
     again = CampaignRecord.read(path)
 
-    assert again.of(["other", "missing", RECORD.name]) == [unscored, RECORD]
+    assert again.records_of(["other", "missing", RECORD.name]) == [unscored, RECORD]
     assert again.finished(RECORD.name, "abc") == RECORD
     assert again.finished(RECORD.name, "another") is None
     assert again.finished("missing", "abc") is None

@@ -16,7 +16,6 @@ import msgspec
 import remy_simulator
 from remy_farm.analysis import wording
 from remy_farm.analysis.wording import duration, format_estimate, plural
-from remy_farm.analysis.wording import number as figure
 from remy_farm.evaluation.measures import Estimate, Evaluate, estimate, evaluate_table
 from remy_farm.files import FileError, read_file, write_file
 from remy_farm.specification import (
@@ -113,7 +112,9 @@ def members_of(
     source: str = "the specification",
     folder: Path | None = None,
 ) -> list[Member]:
-    """Returns the members of a campaign: the Cartesian product of the sweeps, the last one fastest.
+    """Returns the members of a campaign: the Cartesian product of the sweeps.
+
+    The last sweep varies fastest.
 
     Relative file names in the specification are resolved against `folder`. All specifications are
     checked. Raises SpecError, which names `source` and the member's settings.
@@ -231,7 +232,7 @@ class MemberRecord:
     name: str
     #: Swept values by path.
     settings: dict[str, Any]
-    #: Digest of the specification with all budgets; the record is valid only for it.
+    #: Digest of the member's specification, budgets included; another digest makes the record void.
     spec_digest: str
     #: Reason why the design finished, such as "schedule_complete".
     reason: str
@@ -282,8 +283,8 @@ class CampaignRecord:
         """Returns all records."""
         return [*self._records.values()]
 
-    def of(self, names: list[str]) -> list[MemberRecord]:
-        """Returns the records of those named members that are finished."""
+    def records_of(self, names: list[str]) -> list[MemberRecord]:
+        """Returns the records of these members; a member without a record is left out."""
         return [self._records[name] for name in names if name in self._records]
 
 
@@ -320,8 +321,8 @@ def member_cells(number: int, record: MemberRecord) -> tuple[str, ...]:
         record.name,
         format_estimate(comparison.score),
         format_estimate(comparison.normalized_score),
-        figure(comparison.throughput_over_link_rate),
-        figure(comparison.delay_over_rtt),
+        wording.number(comparison.throughput_over_link_rate),
+        wording.number(comparison.delay_over_rtt),
         str(record.rules),
         duration(record.cpu_seconds),
     )

@@ -82,7 +82,7 @@ def run_campaign(
         except KeyboardInterrupt:
             return None
         campaign.write(path)
-    records = campaign.of([member.name for member in members])
+    records = campaign.records_of([member.name for member in members])
     _write_page(members[0].spec.name, records, out)
     return records
 
