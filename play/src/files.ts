@@ -29,7 +29,7 @@ export async function readFile(file: File): Promise<Action> {
     if (/\.(trace|txt|up|down|pps)$/.test(name)) {
       const trace = readTrace(name, text, PACKET_BITS);
       const seconds = (trace.rates_mbps.length * BIN_MS) / 1000;
-      return { type: "begin", change: { trace }, notice: `The link's rate follows ${name}: ${seconds} s, then from its beginning.` };
+      return { type: "begin", change: { trace }, notice: `The link's rate follows ${name}, which lasts ${seconds} s and then repeats.` };
     }
     const table = text ? fromJson(text) : fromDna(bytes);
     return { type: "open table", name: name.replace(/\.(json|dna)$/, ""), numbers: toNumbers(table) };
