@@ -22,7 +22,10 @@ from remy_proto.v1 import spec_pb2
 def resolve_budget(
     spec: spec_pb2.DesignSpec, interrupt: Interrupt | None = None
 ) -> spec_pb2.DesignSpec | None:
-    """Returns the specification with steps in place of a budget, as a run does."""
+    """Returns the specification with steps in place of a budget, as a run does.
+
+    A rehearsal, a short search, measures what a step costs. None: the interrupt ended it.
+    """
 
     async def rehearse() -> spec_pb2.DesignSpec | None:
         control, evaluator = interrupt or Interrupt(), ThreadPoolEvaluator(2)
@@ -65,7 +68,7 @@ def test_a_design_within_a_budget_of_packets_sends_about_as_many() -> None:
     resolved = resolved_spec(spec)
     check_spec(resolved)
     assert resolved == with_steps(spec, resolved.search.joint.steps)
-    # A second rehearsal has the same result, because no clock is involved.
+    # A second rehearsal gives as many steps, because it counts packets and reads no clock.
     assert resolved_spec(spec) == resolved
 
     designer = Designer(resolved)

@@ -2,8 +2,8 @@
 
 Start-time fair queueing (Goyal, Vin, Cheng 1996): the virtual time of a job grows by the cost of
 each assigned task divided by the job's weight, and the job with the smallest virtual time is next.
-A job that returns from a pause takes over the virtual time of the others, so that it gains no
-credit by pausing.
+When a job has tasks again after a time without any, its virtual time rises to that of the others,
+so that it saves up no CPU time while it is idle.
 """
 
 from __future__ import annotations
