@@ -63,8 +63,8 @@ class RayNode:
     @property
     def processes(self) -> list[int]:
         """The PIDs of all processes of the node."""
-        own = [pid for group in self._pids.values() for pid in group]
-        return own + [pid for parent in own for pid, _ in _children(parent)]
+        started = [pid for group in self._pids.values() for pid in group]
+        return started + [pid for parent in started for pid, _ in _children(parent)]
 
     def kill(self) -> None:
         """Kills all processes at once, as if the machine were switched off."""

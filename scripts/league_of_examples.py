@@ -50,7 +50,7 @@ class League:
         self._runner = runner
         self.protocols = [self._play(league, rival_protocols()) for league in leagues]
 
-    def of(self, table: Path) -> list[SetResult]:
+    def results_of(self, table: Path) -> list[SetResult]:
         """Returns a table's result per set, among those of the protocols, as the last entrant."""
         return [self._with(protocols, parse_entrant(str(table))) for protocols in self.protocols]
 
@@ -59,10 +59,10 @@ class League:
         return run_set(plan, self._runner, lambda _: None)
 
     def _with(self, protocols: SetResult, entrant: Entrant) -> SetResult:
-        own = self._play(protocols.league, [entrant])
+        alone = self._play(protocols.league, [entrant])
         networks = [
-            replace(network, scores={**network.scores, **mine.scores})
-            for network, mine in zip(protocols.networks, own.networks, strict=True)
+            replace(network, scores={**network.scores, **added.scores})
+            for network, added in zip(protocols.networks, alone.networks, strict=True)
         ]
         return replace(protocols, entrants=[*protocols.entrants, entrant], networks=networks)
 
@@ -153,7 +153,7 @@ def main() -> None:
         league = League(CellRunner(evaluator.evaluate, store), sets())
         results = {}
         for table in tables():
-            results[table] = league.of(table)
+            results[table] = league.results_of(table)
             print(row_of(table, results[table]), flush=True)
     write_file(PAGE, page(results, league.protocols))
 

@@ -21,21 +21,22 @@ _MAY_STAY_0: Final = re.compile(r"(?<=A signal that may be 0 for ever \()[^)]*")
 def rows() -> Iterator[str]:
     """Yields a row per axis, and one for `age`, which replaces `rec_ewma` in scale-free rules."""
     for axis in signals.AXES:
-        own, ratio = axis.form(is_scale_free=False), axis.form(is_scale_free=True)
+        absolute, ratio = axis.form(is_scale_free=False), axis.form(is_scale_free=True)
         described = f"`{ratio.name}`: {ratio.formula}"
         is_replaced = ratio.number == rule_table_pb2.SIGNAL_AGE
         last = "none: it is the unit" if is_replaced else described
         if axis.has_one_form:
             last = "the same"
-        yield f"| `{own.name}` | {own.formula} | {own.unit} | {axis.source} | {last} |\n"
+        columns = f"`{absolute.name}`", absolute.formula, absolute.unit, axis.source, last
+        yield f"| {' | '.join(columns)} |\n"
         if is_replaced:
             yield f"| | | | | {described} |\n"
 
 
 def updated(page: str) -> str:
     """Returns the page with its first table and its list of signals that may stay 0 regenerated."""
-    own = (axis.form(is_scale_free=False) for axis in signals.AXES)
-    named = ", ".join(f"`{form.name}`" for form in own if form.may_stay_0)
+    forms = (axis.form(is_scale_free=False) for axis in signals.AXES)
+    named = ", ".join(f"`{form.name}`" for form in forms if form.may_stay_0)
     return _MAY_STAY_0.sub(named, _TABLE.sub(lambda _: "".join(rows()), page, count=1))
 
 

@@ -44,13 +44,13 @@ def test_row_names_every_file_that_mentions_the_example(addition: str, example: 
         for path in (ROOT / folder).rglob("*")
         if path.suffix in SUFFIXES and re.search(example, path.read_text())
     }
-    own = (
+    files_of_example = (
         "simulator/src/protocols/vegas.cc",
         "simulator/src/elements/codel.cc",
         "library/src/remy_farm/designer/pattern/",
     )
     assert mentions
-    assert {name for name in mentions if not name.startswith(own)} <= _rows()[addition]
+    assert {name for name in mentions if not name.startswith(files_of_example)} <= _rows()[addition]
 
 
 def test_files_in_rows_exist() -> None:

@@ -204,8 +204,8 @@ class TestClusterRules:
 
     def test_container_security_context_can_be_set(self) -> None:
         for name, pod in render({}, "--values", str(EVERYTHING)).pods().items():
-            own = [each for each in pod["containers"] if each["name"] != "beside"]
-            for container in own:
+            containers = [each for each in pod["containers"] if each["name"] != "beside"]
+            for container in containers:
                 assert container["securityContext"]["readOnlyRootFilesystem"] is False, name
 
     @pytest.mark.parametrize("values", variants(), ids=BACKENDS)
@@ -494,10 +494,10 @@ class TestNetwork:
         ingress = rendered.one("NetworkPolicy", "-coordinator")["spec"]["ingress"]
         opened = {"port": port, "protocol": "TCP"}
         (rule,) = (each for each in ingress if opened in each["ports"])
-        own, others = rule["from"]
+        ray_pods, others = rule["from"]
         for kind in ("head", "workers"):
             pod = rendered.one("Deployment", f"-ray-{kind}")["spec"]["template"]["metadata"]
-            assert own["podSelector"]["matchLabels"].items() <= pod["labels"].items()
+            assert ray_pods["podSelector"]["matchLabels"].items() <= pod["labels"].items()
         assert others == nodes
         assert "ray" not in str(render().one("NetworkPolicy", "-coordinator"))
 

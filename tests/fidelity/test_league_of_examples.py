@@ -57,7 +57,7 @@ def league(tmp_path_factory: pytest.TempPathFactory) -> Iterator[League]:
 def test_page_has_the_measured_winning_rates(table: Path, league: League) -> None:
     rates = _rows("Winning rates")
     columns = [rates["table"].index(name) for name in _SETS]
-    name, _, *measured = row_of(table, league.of(table)).strip("| ").split(" | ")
+    name, _, *measured = row_of(table, league.results_of(table)).strip("| ").split(" | ")
     assert [rates[name][column] for column in columns] == measured
 
 

@@ -277,12 +277,12 @@ def test_unfinished_record_is_removed_only_if_its_process_has_ended(
     states = tmp_path / "states"
     states.mkdir()
     started = Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19]
-    own = states / f".remy.{os.getpid()}.{started}.tmp"
+    in_use = states / f".remy.{os.getpid()}.{started}.tmp"
     orphaned = states / f".remy.{os.getpid()}.1.tmp"
-    for path in (own, orphaned):
+    for path in (in_use, orphaned):
         path.write_text("{")
     _call(environment, "status")
-    assert list(states.iterdir()) == [own]
+    assert list(states.iterdir()) == [in_use]
 
 
 def test_second_run_with_the_same_name_is_refused(

@@ -284,9 +284,9 @@ def test_table_of_any_epoch_is_played(seen: Farm, running: job_pb2.Job, tmp_path
     expect(network.get_by_label("Sender A runs")).to_have_value("table:endless, epoch 1")
     frame = page.frames[-1]
     frame.wait_for_function(throughput(0))
-    own = tmp_path / "ten.json"
-    write_remycc(own, RemyCC(RuleTable([0], [([], (0, 10, 0.1))])))
-    frame.evaluate(DROP, own.read_text(encoding="utf-8"))
+    table_file = tmp_path / "ten.json"
+    write_remycc(table_file, RemyCC(RuleTable([0], [([], (0, 10, 0.1))])))
+    frame.evaluate(DROP, table_file.read_text(encoding="utf-8"))
     expect(network.get_by_label("Sender A runs")).to_have_value("table:ten")
     frame.wait_for_function(throughput(0))
 

@@ -16,7 +16,7 @@ if importlib.util.find_spec("ray") is None:
 
 from remy_workers.ray import ClusterLost, ClusterWatch, Sizing
 
-_OURS = frozenset({"a-1", "a-2"})
+_RUNNING = frozenset({"a-1", "a-2"})
 
 
 def _nodes(*cpus: float, **resources: float) -> list[dict[str, float]]:
@@ -24,7 +24,7 @@ def _nodes(*cpus: float, **resources: float) -> list[dict[str, float]]:
 
 
 def _answer(watch: ClusterWatch, known: frozenset[str], now: float = 0.0) -> None:
-    watch.record_poll(own_node_is_alive=True, known=known, running=_OURS, now=now)
+    watch.record_poll(own_node_is_alive=True, known=known, running=_RUNNING, now=now)
 
 
 def test_one_actor_per_cpu_is_started() -> None:
@@ -98,7 +98,7 @@ def test_known_actor_resets_the_count_of_misses() -> None:
     for _ in range(5):
         _answer(watch, frozenset())
         _answer(watch, frozenset())
-        _answer(watch, _OURS)
+        _answer(watch, _RUNNING)
 
 
 def test_cluster_without_actors_is_kept() -> None:
@@ -109,13 +109,15 @@ def test_cluster_without_actors_is_kept() -> None:
 
 def test_cluster_is_lost_with_the_drivers_own_node() -> None:
     with pytest.raises(ClusterLost, match="the node of this driver has left the cluster"):
-        ClusterWatch(60, 0).record_poll(own_node_is_alive=False, known=_OURS, running=_OURS, now=1)
+        ClusterWatch(60, 0).record_poll(
+            own_node_is_alive=False, known=_RUNNING, running=_RUNNING, now=1
+        )
 
 
 def test_cluster_is_lost_after_a_time_without_response() -> None:
     watch = ClusterWatch(60, 0)
     watch.record_timeout(59)
-    _answer(watch, _OURS, now=59.5)
+    _answer(watch, _RUNNING, now=59.5)
     watch.record_timeout(119)
     with pytest.raises(ClusterLost, match="the cluster has not responded for 60 s"):
         watch.record_timeout(119.5)

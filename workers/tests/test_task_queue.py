@@ -171,10 +171,10 @@ def test_running_tasks_of_a_lost_coordinator_can_be_interrupted() -> None:
     # Tasks of the next coordinator are not interrupted.
     queue.attach(SendQueue(), 1)
     queue.put(_task(2))
-    own = queue.get()
+    of_next_coordinator = queue.get()
     interrupt(begun)
     assert running.cancellation.cancelled
-    assert not own.cancellation.cancelled
+    assert not of_next_coordinator.cancellation.cancelled
 
 
 def test_cancelled_running_task_is_returned_when_it_ends() -> None:

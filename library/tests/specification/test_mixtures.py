@@ -107,9 +107,9 @@ def test_stratified_networks_are_divided_among_models_by_weight(
 def test_each_model_is_stratified_over_its_own_networks() -> None:
     drawn = draw_specimens(_mixture(1, 2, 1), seed=3, count=64, stratified=True)
     for rate in (1, 2, 3):
-        own = [each for each in drawn if each.link_rate_packets_per_ms == rate]
-        strata = sorted(int((specimen.rtt_ms - 1) * len(own)) for specimen in own)
-        assert strata == list(range(len(own)))
+        of_model = [each for each in drawn if each.link_rate_packets_per_ms == rate]
+        strata = sorted(int((specimen.rtt_ms - 1) * len(of_model)) for specimen in of_model)
+        assert strata == list(range(len(of_model)))
 
 
 def test_an_unstratified_network_depends_only_on_its_index() -> None:

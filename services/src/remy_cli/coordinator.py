@@ -81,8 +81,8 @@ _SERVICE_LINK = re.compile(r"_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT(_[0-9]+_(
 
 def check_environment(environment: Mapping[str, str]) -> None:
     """Raises SettingsError for an unknown REMY_FARM_ variable, which would be ignored silently."""
-    own = {f"{VARIABLE_PREFIX}_{each.name}".upper() for each in command.params}
-    known = _OTHER_VARIABLES | own
+    of_options = {f"{VARIABLE_PREFIX}_{each.name}".upper() for each in command.params}
+    known = _OTHER_VARIABLES | of_options
     for name in sorted(environment):
         if (
             name.startswith("REMY_FARM_")

@@ -106,7 +106,7 @@ def doctor_command(
 
 
 def _findings(given: SettingsSource, timeout_seconds: float) -> Iterator[Finding]:
-    own = messages.GetServerInfoResponse(
+    client = messages.GetServerInfoResponse(
         version=version("remy-farm"),
         simulator_version=version("remy-simulator"),
         simulator_digest=fingerprint(),
@@ -118,7 +118,7 @@ def _findings(given: SettingsSource, timeout_seconds: float) -> Iterator[Finding
     except SettingsError as error:
         yield Finding(Check.SETTINGS, Verdict.PROBLEM, str(error), "correct this setting")
         return
-    yield from diagnose(settings, own, timeout_seconds=timeout_seconds)
+    yield from diagnose(settings, client, timeout_seconds=timeout_seconds)
 
 
 def _exit_code(problems: Sequence[Finding]) -> int:

@@ -11,7 +11,10 @@ from remy_services.client.doctor import Check, Finding, Verdict, diagnose
 from remy_services.client.settings import ConnectionSettings
 from services.tests.client.scripted_service import Failure, ScriptedService, retry_later
 
-OWN = messages.GetServerInfoResponse(version="1.2", simulator_version="3.4", simulator_digest="d")
+# The versions of the client and of its simulator, as `diagnose` takes them.
+CLIENT = messages.GetServerInfoResponse(
+    version="1.2", simulator_version="3.4", simulator_digest="d"
+)
 
 
 def info() -> messages.GetServerInfoResponse:
@@ -32,7 +35,7 @@ def findings(
     address: Address, token: Token | None = None, timeout_seconds: float = 60.0
 ) -> list[Finding]:
     settings = ConnectionSettings(address, None, token)
-    return list(diagnose(settings, OWN, timeout_seconds=timeout_seconds))
+    return list(diagnose(settings, CLIENT, timeout_seconds=timeout_seconds))
 
 
 def verdicts(results: list[Finding]) -> dict[Check, Verdict]:

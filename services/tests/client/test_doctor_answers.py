@@ -7,12 +7,17 @@ Info = messages.GetServerInfoResponse
 
 
 def check_finding(
-    check: Check, info: Info, own: Info | None = None, *, sent: float = 0.0, received: float = 0.0
+    check: Check,
+    info: Info,
+    client: Info | None = None,
+    *,
+    sent: float = 0.0,
+    received: float = 0.0,
 ) -> tuple[Verdict, str]:
     findings = {
         finding.check: finding
         for finding in check_answer(
-            info, own or Info(), sent_unix_seconds=sent, received_unix_seconds=received
+            info, client or Info(), sent_unix_seconds=sent, received_unix_seconds=received
         )
     }
     assert list(findings) == list(Check)[4:]
@@ -101,8 +106,8 @@ def test_versions(
         )
 
     info = answered(version, simulator, digests)
-    own = answered("1.2", "3.4", ("d", "s", "p"))
-    assert check_finding(Check.VERSIONS, info, own)[0] == verdict
+    client = answered("1.2", "3.4", ("d", "s", "p"))
+    assert check_finding(Check.VERSIONS, info, client)[0] == verdict
 
 
 @pytest.mark.parametrize(

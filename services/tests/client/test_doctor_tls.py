@@ -132,7 +132,7 @@ def test_a_certificate_of_an_untrusted_ca(
 
 def test_mutual_tls(serve: Serve, authority: Authority, other_authority: Authority) -> None:
     address = serve(authority.issue("127.0.0.1"), client_ca=authority.path)
-    own, foreign = authority.issue("ann"), other_authority.issue("ann")
+    client_files, foreign = authority.issue("ann"), other_authority.issue("ann")
 
     verdict, text = check(address, tls_files(authority))
     assert verdict == Verdict.PROBLEM
@@ -145,18 +145,18 @@ def test_mutual_tls(serve: Serve, authority: Authority, other_authority: Authori
     assert f"rejects the certificate in {foreign.cert}" in text
     assert not can_connect(address, tls)
 
-    tls = tls_files(authority, cert=own.cert, key=own.key)
+    tls = tls_files(authority, cert=client_files.cert, key=client_files.key)
     assert check(address, tls)[0] == Verdict.OK
     assert can_connect(address, tls)
 
 
 def test_an_expired_client_certificate(serve: Serve, authority: Authority) -> None:
     address = serve(authority.issue("127.0.0.1"), client_ca=authority.path)
-    own = authority.issue("ann", begins=timedelta(days=-9), ends=timedelta(days=-1))
-    tls = tls_files(authority, cert=own.cert, key=own.key)
+    client_files = authority.issue("ann", begins=timedelta(days=-9), ends=timedelta(days=-1))
+    tls = tls_files(authority, cert=client_files.cert, key=client_files.key)
     verdict, text = check(address, tls)
     assert verdict == Verdict.PROBLEM
-    assert f"rejects the certificate in {own.cert}" in text
+    assert f"rejects the certificate in {client_files.cert}" in text
     yesterday = datetime.now(UTC) - timedelta(days=1)
     assert f"which is valid until {yesterday:%Y-%m-%d}" in text
     assert not can_connect(address, tls)
@@ -174,8 +174,8 @@ def test_a_pipe_is_refused(serve: Serve, authority: Authority, tmp_path: Path) -
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     address = serve(authority.issue("127.0.0.1"))
-    own = authority.issue("ann")
-    for tls in (TlsFiles(ca=pipe), tls_files(authority, cert=pipe, key=own.key)):
+    client_files = authority.issue("ann")
+    for tls in (TlsFiles(ca=pipe), tls_files(authority, cert=pipe, key=client_files.key)):
         verdict, text = check(address, tls)
         assert verdict == Verdict.PROBLEM
         assert f"{pipe} is a pipe" in text

@@ -21,7 +21,7 @@ from services.tests.coordinator.hostile import DESIGN_METHODS, call_with_bytes
 from services.tests.coordinator.role_tokens import TOKENS, bearer, tokens_file
 from services.tests.coordinator.running_server import RunningServer, refusal, settings_for
 
-_OWN = version("remy-farm-services")
+_VERSION = version("remy-farm-services")
 _JOBS = messages.ListJobsResponse()
 
 
@@ -32,9 +32,9 @@ def test_a_client_without_version_is_refused_with_advice(
     code, sentence = call_with_bytes(server.channel(metadata=()), method, [b""])
     assert code == grpc.StatusCode.FAILED_PRECONDITION
     assert sentence == (
-        f"this farm (remy-farm-services {_OWN}) uses wire format {WIRE_FORMAT}, but the client "
-        f"uses an older, unnamed one; install remy-farm-services {_OWN} or newer, or finish the "
-        "work with the older version"
+        f"this farm (remy-farm-services {_VERSION}) uses wire format {WIRE_FORMAT}, but the client "
+        f"uses an older, unnamed one; install remy-farm-services {_VERSION} or newer, or finish "
+        "the work with the older version"
     )
 
 
@@ -61,7 +61,7 @@ def test_unauthenticated_calls_reveal_no_versions(tmp_path: Path) -> None:
         channel = server.channel(metadata=())
         code, sentence = call_with_bytes(channel, DESIGN_METHODS[0], [b""])
         assert code == grpc.StatusCode.UNAUTHENTICATED
-        assert _OWN not in sentence
+        assert _VERSION not in sentence
         code, _ = call_with_bytes(
             channel, DESIGN_METHODS[0], [b""], bearer(next(iter(TOKENS.values())))
         )
@@ -106,7 +106,7 @@ def test_a_client_reports_an_older_farm(metadata: Sequence[tuple[str, str]]) -> 
         _list_jobs(service)
     assert str(caught.value) == (
         f"the coordinator at {service.address} is older than this client (remy-farm-services "
-        f"{_OWN}), which uses wire format {WIRE_FORMAT}, and may have executed the request; "
+        f"{_VERSION}), which uses wire format {WIRE_FORMAT}, and may have executed the request; "
         "update the farm, or use a client of the farm's version"
     )
     assert len(service.requests) == 1, "it does not ask again"

@@ -55,13 +55,13 @@ class JobMachine(RuleBasedStateMachine):
         return self.record.job.state
 
     @rule(operation=_OPERATIONS)
-    def ask(self, operation: Operation) -> None:
+    def request_operation(self, operation: Operation) -> None:
         draft = self._draft()
         try:
             following = state_after(operation, self.state)
         except WrongState:
             return
-        if following == CANCELLED != self.state:
+        if following == CANCELLED and self.state != CANCELLED:
             draft.cancel(by="ada")
         elif following != self.state:
             draft.move(following, by="ada")

@@ -211,7 +211,7 @@ class Attack:
             FoundNetwork(
                 name,
                 spec.network,
-                score=estimate([own for own, _ in pairs]),
+                score=estimate([of_table for of_table, _ in pairs]),
                 rival_score=estimate([rival for _, rival in pairs]),
                 loss=_loss(pairs),
             )
@@ -261,9 +261,9 @@ class Attack:
             for spec in specs
             for specimen in columns.unpack_specimens(Networks(spec).draw(seed=seed, count=runs))
         ]
-        own = self._scores(specimens, seed, self._senders)
-        rivals = self._scores(specimens, seed, self._rival)
-        pairs = list(zip(own, rivals, strict=True))
+        table_scores = self._scores(specimens, seed, self._senders)
+        rival_scores = self._scores(specimens, seed, self._rival)
+        pairs = list(zip(table_scores, rival_scores, strict=True))
         return [pairs[start : start + runs] for start in range(0, len(pairs), runs)]
 
     def _scores(
@@ -298,7 +298,7 @@ _Pairs = Sequence[tuple[float | None, float | None]]
 def _loss(pairs: _Pairs) -> Estimate | None:
     """Estimates the rival's score minus the table's over the runs that are scored for both."""
     return estimate(
-        present(None if own is None or rival is None else rival - own for own, rival in pairs)
+        present(None if table is None or rival is None else rival - table for table, rival in pairs)
     )
 
 

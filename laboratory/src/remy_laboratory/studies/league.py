@@ -202,10 +202,10 @@ class Entrant:
 
     def row(self, league: LeagueSet) -> StudyRow:
         """Returns the entrant's senders on a set, after its rival if there is one."""
-        own = replace(self.sender, count=league.senders)
+        senders = replace(self.sender, count=league.senders)
         return StudyRow(
             name=self.name,
-            senders=(own,) if league.rival is None else (league.rival, own),
+            senders=(senders,) if league.rival is None else (league.rival, senders),
             network={},
             time_unit_ms=self.time_unit_ms,
             design_range=None,
@@ -248,9 +248,10 @@ class SetResult:
 
 def cell_score(league: LeagueSet, cell: CellSamples) -> float:
     """Returns the score over all runs on one network; 0 if nothing was received."""
-    own = None if league.rival is None else 1
-    rates = cell.values(Measure.THROUGHPUT_MBPS, own)
-    rtts_ms = cell.values(Measure.RTT_MS, own)
+    # The kind of senders that is the entrant's; None means all senders.
+    kind = None if league.rival is None else 1
+    rates = cell.values(Measure.THROUGHPUT_MBPS, kind)
+    rtts_ms = cell.values(Measure.RTT_MS, kind)
     if not rates or not rtts_ms:
         return 0.0
     rate, rtt_ms = _mean(rates), _mean(rtts_ms)
@@ -267,11 +268,11 @@ def cell_score(league: LeagueSet, cell: CellSamples) -> float:
             both = rate + _mean(cell.values(Measure.THROUGHPUT_MBPS, 0))
             return 2 * rate / both if both > 0 else 0.0
         case Score.UTILIZATION:
-            return _mean(cell.values(Measure.UTILIZATION, own))
+            return _mean(cell.values(Measure.UTILIZATION, kind))
         case Score.EQUALITY:
-            return _mean(cell.values(Measure.SMALLEST_OVER_LARGEST, own))
+            return _mean(cell.values(Measure.SMALLEST_OVER_LARGEST, kind))
         case Score.SHORT_COMPLETION:
-            times = sorted(cell.values(Measure.COMPLETION_MS, own))
+            times = sorted(cell.values(Measure.COMPLETION_MS, kind))
             return 1.0 / times[len(times) // 2] if times else 0.0
 
 

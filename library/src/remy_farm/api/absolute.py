@@ -83,10 +83,10 @@ def absolute_table(
 ) -> AbsoluteTable:
     """Converts a scale-free table to absolute rules; see `Table.absolute`."""
     check_single_table(spec.message, source=spec.source)
-    own = table.rule_table
+    scale_free = table.rule_table
     with local_evaluator(threads) as evaluator:
         absolute = best_export(
-            own,
+            scale_free,
             spec.message,
             cells,
             seed=seed ^ 1,
@@ -96,7 +96,7 @@ def absolute_table(
         )
         loss = measure_loss(
             spec.message,
-            own,
+            scale_free,
             absolute,
             seed=seed,
             specimens=networks,

@@ -235,10 +235,10 @@ def with_companions(request: Request, turn: int, tables: Sequence[RuleTable]) ->
     fixed tables. The indices of senders' tables, which count in the specification's order, are
     changed accordingly. Changes `request` in place and returns it.
     """
-    own, *fixed = request.tables
+    searched, *fixed = request.tables
     others = [from_native(each) for number, each in enumerate(tables) if number != turn]
     del request.tables[:]
-    request.tables.extend([own, *others, *fixed])
+    request.tables.extend([searched, *others, *fixed])
     for kind in request.specimen_columns.kinds:
         for group in kind.senders:
             if not group.HasField("protocol") and group.table < len(tables):

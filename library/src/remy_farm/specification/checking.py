@@ -199,11 +199,11 @@ def _network_rule(network: spec_pb2.NetworkModel, path: str, bounds: Bounds) -> 
         yield from network_violations(network, path, bounds)
 
 
-def _traffic_rule(load: spec_pb2.TrafficModel, path: str, bounds: Bounds) -> Iterator[Violation]:
+def _traffic_rule(traffic: spec_pb2.TrafficModel, path: str, bounds: Bounds) -> Iterator[Violation]:
     """Skips the costly check for traffic that has nothing it could object to."""
-    given = {field.name for field, _ in load.ListFields()}
-    if not given <= _SIMPLE_TRAFFIC:
-        yield from traffic_violations(load, path, bounds)
+    present = {field.name for field, _ in traffic.ListFields()}
+    if not present <= _SIMPLE_TRAFFIC:
+        yield from traffic_violations(traffic, path, bounds)
 
 
 def _needs_mixture_check(spec: spec_pb2.DesignSpec) -> bool:
@@ -236,10 +236,10 @@ def _name_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation
 
 def _rules_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
     scale_free = is_scale_free(spec.rules)
-    own = _SIGNALS.get(spec.rules, [])
+    allowed = _SIGNALS.get(spec.rules, [])
     names = rule_table_pb2.Signal.DESCRIPTOR.values_by_number
     for index, signal in enumerate(spec.signals):
-        if signal and own and signal not in own:
+        if signal and allowed and signal not in allowed:
             reason = (
                 "because scale-free rules use ratios only"
                 if scale_free
@@ -248,11 +248,11 @@ def _rules_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violatio
             yield Violation(
                 f"{child_path(path, 'signals')}[{index}]",
                 f"is {short_name(names[signal])}, but must be one of "
-                f"{', '.join(short_name(names[each]) for each in own)}, {reason}",
+                f"{', '.join(short_name(names[each]) for each in allowed)}, {reason}",
             )
     sure = signals_zero_until_measured(spec.rules)
-    given = set(spec.signals)
-    if own and given and given <= set(own) and not given.intersection(sure):
+    named = set(spec.signals)
+    if allowed and named and named <= set(allowed) and not named.intersection(sure):
         yield Violation(
             child_path(path, "signals"),
             "must include a signal that tells a sender that has measured something from a new one: "

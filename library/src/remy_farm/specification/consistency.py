@@ -85,13 +85,13 @@ def network_violations(
 
 def _link_list_violations(network: spec_pb2.NetworkModel, path: str) -> Iterator[Violation]:
     """Checks that names of links are distinct, and that no key describes a second bottleneck."""
-    own = {
+    is_given_by_key = {
         "rate_mbps": network.HasField("rate_mbps"),
         "buffer": buffer_size(network.buffer) is not None,
         "loss_probability": extent(network.loss_probability)[1] > 0,
         "queue": bool(network.queue),
     }
-    if given := [name for name, is_given in own.items() if is_given]:
+    if given := [name for name, is_given in is_given_by_key.items() if is_given]:
         keys = " and ".join(given)
         yield Violation(path, f"has links and {keys}, but must give {keys} per link")
     names = link_names(network.links)
@@ -197,26 +197,26 @@ def _simulator_problem(
     return None
 
 
-def traffic_violations(load: spec_pb2.TrafficModel, path: str, _: Bounds) -> Iterator[Violation]:
+def traffic_violations(traffic: spec_pb2.TrafficModel, path: str, _: Bounds) -> Iterator[Violation]:
     """Checks that traffic has one kind of on and off times, and that the simulator accepts it."""
-    kinds = [name for name in ("poisson", "periodic", "barrier") if load.HasField(name)]
+    kinds = [name for name in ("poisson", "periodic", "barrier") if traffic.HasField(name)]
     if len(kinds) > 1:
         yield Violation(path, f"has {' and '.join(kinds)}, but must have one of them")
-    on = load.WhichOneof("on")
+    on = traffic.WhichOneof("on")
     if kinds and on in _BY_TIME:
         yield Violation(path, f"has {kinds[0]} and {on}, but must have flows by bytes")
-    other = arrivals_of(load) or (on if on in ("always", "intervals") else None)
-    if load.HasField("load") and on != "exponential_bytes":
+    other = arrivals_of(traffic) or (on if on in ("always", "intervals") else None)
+    if traffic.HasField("load") and on != "exponential_bytes":
         yield Violation(path, f"has load and {on}, but load needs exponential_bytes")
-    if load.HasField("load") and load.HasField("mean_off_ms"):
+    if traffic.HasField("load") and traffic.HasField("mean_off_ms"):
         yield Violation(path, "has mean_off_ms and load, but must have one of them")
     for name in ("mean_off_ms", "load", "first_off_factor"):
-        if other and load.HasField(name):
+        if other and traffic.HasField(name):
             yield Violation(path, f"has {name} and {other}, but must have one of them")
     if on in ("intervals", "empirical_bytes"):
-        traffic = evaluation_pb2.Traffic(mean_off_ms=1.0)
-        set_when_on(traffic, load)
-        problem, name = _simulator_problem(traffic), traffic.empirical_bytes.name
+        message = evaluation_pb2.Traffic(mean_off_ms=1.0)
+        set_when_on(message, traffic)
+        problem, name = _simulator_problem(message), message.empirical_bytes.name
         if problem and name:
             yield Violation(f"{path}.empirical_bytes.name", f"is {show(name)}: {problem}")
         elif problem:

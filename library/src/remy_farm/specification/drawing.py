@@ -105,8 +105,8 @@ class Networks:
         draws = _Draws(seed, first_index, count, stratified)
         columns = evaluation_pb2.SpecimenColumns(keys=draws.keys())
         mixture = [
-            (_ModelSamples(self, number, own), own.indices)
-            for number, own in enumerate(draws.by_model(self.models))
+            (_ModelSamples(self, number, of_model), of_model.indices)
+            for number, of_model in enumerate(draws.by_model(self.models))
         ]
 
         def column(values_of: Callable[[_ModelSamples], Numbers]) -> Numbers:
@@ -243,7 +243,7 @@ class _Draws:
 
 
 #: Identifies a kind of specimens: the model's number, the values of `measurement_quantities`, of
-#: `traffic_quantities` for each load, of links and of RTTs, and which groups have senders.
+#: `traffic_quantities` for each traffic, of links and of RTTs, and which groups have senders.
 _Kind = tuple[float, ...]
 
 
@@ -328,8 +328,8 @@ class _ModelSamples:
             ).astype(np.int64)
             for index, group in enumerate(self._groups)
         ]
-        # The loads of groups that have their own, each with the offset of its quantities' numbers.
-        own = [
+        # The traffic of groups that have their own, and the offset of its quantities' numbers.
+        own_traffic = [
             (group.traffic, _GROUP_OFFSET + _GROUP_STRIDE * index)
             for index, group in enumerate(self._groups)
             if group.HasField("traffic")
@@ -342,9 +342,9 @@ class _ModelSamples:
         counts = {
             _GROUP_OFFSET + _GROUP_STRIDE * index: count for index, count in enumerate(self.counts)
         }
-        for load, offset in ((network.traffic, 0), *own):
+        for traffic, offset in ((network.traffic, 0), *own_traffic):
             self._quantities += traffic_quantities(
-                load,
+                traffic,
                 lambda each, quantity: draws.values(each, offset + quantity),  # noqa: B023
                 counts.get(offset, shared),
                 self.rates_mbps,
@@ -414,7 +414,7 @@ class _ModelSamples:
     ) -> None:
         """Fills in the kind of specimens that have these quantities. Groups with a count of 0 are
         left out."""
-        measured, loads = (
+        measured, traffic_values = (
             quantities[:MEASUREMENT_QUANTITIES],
             quantities[MEASUREMENT_QUANTITIES : self._first_link],
         )
@@ -436,15 +436,17 @@ class _ModelSamples:
             exact = with_values(with_buffer_in_packets(link), [next(values) for _ in drawn])
             message.links.add().CopyFrom(link_message(exact, lambda mbps: mbps / self._kilobits))
         size = TRAFFIC_QUANTITIES
-        of_model, *own = (loads[start : start + size] for start in range(0, len(loads), size))
+        of_network, *of_groups = (
+            traffic_values[start : start + size] for start in range(0, len(traffic_values), size)
+        )
         groups = zip(self._groups, counts, self._paths, self._routed, strict=True)
         for group, count, path, is_routed in groups:
-            load = own.pop(0) if group.HasField("traffic") else of_model
+            traffic = of_groups.pop(0) if group.HasField("traffic") else of_network
             rtt_ms = next(values) if is_routed else None
             if count > 0:
                 senders = message.senders.add()
                 self._set_group(senders, group)
-                set_traffic(senders.traffic, self._model.traffic_of(group), *load)
+                set_traffic(senders.traffic, self._model.traffic_of(group), *traffic)
                 if rtt_ms is not None:
                     set_route(senders.route, path, rtt_ms)
 

@@ -68,12 +68,12 @@ def distributions(message: Message, number: int = 0) -> Iterator[tuple[int, spec
     for field in fields_of(message):
         if field.is_repeated or not is_submessage(field) or not message.HasField(field.name):
             continue
-        inner, own = getattr(message, field.name), number * _FIELDS + field.number
-        own = _KEPT_NUMBERS.get(field.full_name, own)
+        inner, inner_number = getattr(message, field.name), number * _FIELDS + field.number
+        inner_number = _KEPT_NUMBERS.get(field.full_name, inner_number)
         if descriptor_of(inner).full_name == _DISTRIBUTION:
-            yield own, inner
+            yield inner_number, inner
         else:
-            yield from distributions(inner, own)
+            yield from distributions(inner, inner_number)
 
 
 def with_values(link: spec_pb2.LinkModel, values: Iterable[float]) -> spec_pb2.LinkModel:
@@ -165,8 +165,8 @@ def buffer_size_number(link: spec_pb2.LinkModel) -> int:
     """The number that `distributions` gives to the size of a link's buffer."""
     kind = link.buffer.WhichOneof("kind") or ""
     size = descriptor_of(link.buffer).fields_by_name[kind]
-    own = spec_pb2.LinkModel.BUFFER_FIELD_NUMBER * _FIELDS + size.number
-    return _KEPT_NUMBERS.get(size.full_name, own)
+    number = spec_pb2.LinkModel.BUFFER_FIELD_NUMBER * _FIELDS + size.number
+    return _KEPT_NUMBERS.get(size.full_name, number)
 
 
 def buffer_packets(

@@ -294,9 +294,10 @@ def _add_senders(
         senders = specimen.senders.add(count=spec.count)
         senders.MergeFrom(spec.sender_group(None))
         has_own = group.HasField("traffic")
-        load = group.traffic if has_own else network.traffic
+        traffic = group.traffic if has_own else network.traffic
         count = group.count.exact if has_own else shared
-        set_traffic(senders.traffic, load, *traffic_quantities(load, _exactly, count, rate_mbps))
+        quantities = traffic_quantities(traffic, _exactly, count, rate_mbps)
+        set_traffic(senders.traffic, traffic, *quantities)
         set_sender_group(senders, group)
 
 

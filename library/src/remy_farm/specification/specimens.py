@@ -19,27 +19,28 @@ MEASUREMENT_QUANTITIES: Final = 8
 
 
 def measurement_quantities(
-    model: spec_pb2.MeasurementModel, values: Callable[..., Any], packet_ms: Any
+    model: spec_pb2.MeasurementModel, value_of: Callable[..., Any], packet_ms: Any
 ) -> Any:
     """Draws the quantities of measurement noise, in the order that `set_measurement` expects.
 
     These are jitter, 99th percentile of log-normal jitter, timestamp resolution and ACK delay, in
     ms; packets per bunch; largest RTT offset in ms; probability and delay (ms) of reordering.
-    `values(distribution, quantity)` draws a value; `packet_ms` is the bottleneck's time per packet.
+    `value_of(distribution, quantity)` draws a value. `packet_ms` is the bottleneck's time per
+    packet.
     """
     jitter, kind = model.jitter, model.jitter.WhichOneof("kind")
     log_normal = jitter.log_normal
     size = log_normal.median_ms if kind == "log_normal" else getattr(jitter, kind or "", _NOTHING)
     unit_ms = packet_ms if kind == "exponential_mean_packets" else 1.0
     return [
-        values(size, Quantity.JITTER) * unit_ms,
-        values(log_normal.percentile_99_ms, Quantity.JITTER_PERCENTILE_99),
-        values(model.timestamp_resolution_ms, Quantity.TIMESTAMP_RESOLUTION),
-        values(model.delayed_ack_ms, Quantity.DELAYED_ACK),
-        values(model.bunch_packets, Quantity.BUNCH),
-        values(model.rtt_offset_maximum_ms, Quantity.RTT_OFFSET),
-        values(model.reordering.probability, Quantity.REORDERING),
-        values(model.reordering.delay_ms, Quantity.REORDERING_DELAY),
+        value_of(size, Quantity.JITTER) * unit_ms,
+        value_of(log_normal.percentile_99_ms, Quantity.JITTER_PERCENTILE_99),
+        value_of(model.timestamp_resolution_ms, Quantity.TIMESTAMP_RESOLUTION),
+        value_of(model.delayed_ack_ms, Quantity.DELAYED_ACK),
+        value_of(model.bunch_packets, Quantity.BUNCH),
+        value_of(model.rtt_offset_maximum_ms, Quantity.RTT_OFFSET),
+        value_of(model.reordering.probability, Quantity.REORDERING),
+        value_of(model.reordering.delay_ms, Quantity.REORDERING_DELAY),
     ]
 
 
@@ -64,7 +65,10 @@ def set_measurement(
 
 
 def typical_measurement(model: spec_pb2.MeasurementModel) -> evaluation_pb2.Measurement:
-    """A Measurement with the median of each quantity. The model must not use packet times."""
+    """Returns a Measurement with the median of each quantity.
+
+    The model's jitter must be in ms, not in multiples of the time that a packet takes.
+    """
     message = evaluation_pb2.Measurement()
     set_measurement(
         message, model, measurement_quantities(model, lambda each, _: quantile(each, 0.5), 1.0)
@@ -77,47 +81,50 @@ TRAFFIC_QUANTITIES: Final = 3
 
 
 def traffic_quantities(
-    load: spec_pb2.TrafficModel, values: Callable[..., Any], senders: Any, rate_mbps: Any
+    traffic: spec_pb2.TrafficModel,
+    value_of: Callable[..., Any],
+    senders: Any,
+    rate_mbps: Any,
 ) -> list[Any]:
     """Draws the mean length of on periods (ms or bytes), mean off time (ms), and flow interval
     (ms).
 
-    `senders` is the number of senders that share `load.load`, and `rate_mbps` the bottleneck's
-    rate.
+    `value_of(distribution, quantity)` draws a value. `senders` is the number of senders that
+    together offer the load `traffic.load`, and `rate_mbps` is the bottleneck's rate.
     """
     on = {
-        "exponential_time": load.exponential_time.mean_ms,
-        "exponential_bytes": load.exponential_bytes.mean_bytes,
-        "constant_bytes": load.constant_bytes.bytes,
-    }.get(load.WhichOneof("on") or "", _NOTHING)
+        "exponential_time": traffic.exponential_time.mean_ms,
+        "exponential_bytes": traffic.exponential_bytes.mean_bytes,
+        "constant_bytes": traffic.constant_bytes.bytes,
+    }.get(traffic.WhichOneof("on") or "", _NOTHING)
     arrival = {
-        "poisson": load.poisson.mean_interval_ms,
-        "periodic": load.periodic.interval_ms,
-        "barrier": load.barrier.pause_ms,
-    }.get(arrivals_of(load) or "", _NOTHING)
-    drawn_on, drawn_arrival = values(on, Quantity.ON), values(arrival, Quantity.ARRIVAL)
-    if not load.HasField("load"):
-        return [drawn_on, values(load.mean_off_ms, Quantity.OFF), drawn_arrival]
-    share = values(load.load, Quantity.LOAD)
-    return [drawn_on, off_ms_of_load(share, senders, drawn_on, rate_mbps), drawn_arrival]
+        "poisson": traffic.poisson.mean_interval_ms,
+        "periodic": traffic.periodic.interval_ms,
+        "barrier": traffic.barrier.pause_ms,
+    }.get(arrivals_of(traffic) or "", _NOTHING)
+    drawn_on, drawn_arrival = value_of(on, Quantity.ON), value_of(arrival, Quantity.ARRIVAL)
+    if not traffic.HasField("load"):
+        return [drawn_on, value_of(traffic.mean_off_ms, Quantity.OFF), drawn_arrival]
+    offered = value_of(traffic.load, Quantity.LOAD)
+    return [drawn_on, off_ms_of_load(offered, senders, drawn_on, rate_mbps), drawn_arrival]
 
 
-def arrivals_of(load: spec_pb2.TrafficModel) -> str | None:
-    """The field that schedules flows instead of an off time; None if flows follow an off time."""
-    given = (name for name in ("poisson", "periodic", "barrier") if load.HasField(name))
-    return next(given, None)
+def arrivals_of(traffic: spec_pb2.TrafficModel) -> str | None:
+    """The name of the field that sets when flows arrive; None if there is no such field."""
+    names = (name for name in ("poisson", "periodic", "barrier") if traffic.HasField(name))
+    return next(names, None)
 
 
 def set_traffic(
     message: evaluation_pb2.Traffic,
-    load: spec_pb2.TrafficModel,
+    traffic: spec_pb2.TrafficModel,
     on: float,
     mean_off_ms: float,
     arrival_ms: float,
 ) -> None:
     """Fills in a Traffic with the values of `traffic_quantities`."""
-    set_when_on(message, load, on)
-    match arrivals_of(load):
+    set_when_on(message, traffic, on)
+    match arrivals_of(traffic):
         case "poisson":
             message.poisson.mean_interval_ms = arrival_ms
         case "periodic":
@@ -125,18 +132,18 @@ def set_traffic(
         case "barrier":
             message.barrier.pause_ms = arrival_ms
     message.mean_off_ms = mean_off_ms
-    if load.HasField("first_off_factor") and load.first_off_factor != 1:
-        message.first_off_factor = load.first_off_factor
+    if traffic.HasField("first_off_factor") and traffic.first_off_factor != 1:
+        message.first_off_factor = traffic.first_off_factor
 
 
 def set_when_on(
-    message: evaluation_pb2.Traffic, load: spec_pb2.TrafficModel, drawn: float = 0.0
+    message: evaluation_pb2.Traffic, traffic: spec_pb2.TrafficModel, drawn: float = 0.0
 ) -> None:
     """Fills in how long senders are on.
 
     `drawn` is the mean or constant length; kinds of on periods without one ignore it.
     """
-    match load.WhichOneof("on"):
+    match traffic.WhichOneof("on"):
         case "exponential_time":
             message.exponential_time.mean_ms = drawn
         case "exponential_bytes":
@@ -144,7 +151,7 @@ def set_when_on(
         case "constant_bytes":
             message.constant_bytes.bytes = drawn
         case "empirical_bytes":
-            lengths = load.empirical_bytes
+            lengths = traffic.empirical_bytes
             # Quantiles in the specification replace those of the named distribution.
             if not lengths.probabilities and not lengths.bytes:
                 message.empirical_bytes.name = lengths.name
@@ -154,10 +161,10 @@ def set_when_on(
         case "always":
             message.always.SetInParent()
         case "intervals":
-            message.intervals.begin_ms.extend(load.intervals.begin_ms)
-            message.intervals.end_ms.extend(load.intervals.end_ms)
+            message.intervals.begin_ms.extend(traffic.intervals.begin_ms)
+            message.intervals.end_ms.extend(traffic.intervals.end_ms)
         case _:
-            flows = load.flow_lengths
+            flows = traffic.flow_lengths
             for name in ("scale_bytes", "shape", "shift_bytes", "extra_bytes", "maximum_bytes"):
                 setattr(message.pareto_bytes, name, getattr(flows, name))
 

@@ -64,14 +64,14 @@ class Finding:
 
 
 def diagnose(
-    settings: ConnectionSettings, own: GetServerInfoResponse, *, timeout_seconds: float = 10.0
+    settings: ConnectionSettings, client: GetServerInfoResponse, *, timeout_seconds: float = 10.0
 ) -> Iterator[Finding]:
     """Yields findings as the checks complete; checks that depend on a failed one are skipped.
 
-    `own` describes this client's version and simulator.
+    `client` has the versions of this client and of its simulator.
     """
     done = {Check.SETTINGS}
-    for finding in _run_checks(settings, own, timeout_seconds):
+    for finding in _run_checks(settings, client, timeout_seconds):
         done.add(finding.check)
         yield finding
     for check in Check:
@@ -80,7 +80,7 @@ def diagnose(
 
 
 def _run_checks(
-    settings: ConnectionSettings, own: GetServerInfoResponse, timeout_seconds: float
+    settings: ConnectionSettings, client: GetServerInfoResponse, timeout_seconds: float
 ) -> Iterator[Finding]:
     yield (finding := check_address(settings.address, timeout_seconds=timeout_seconds))
     if finding.verdict == Verdict.PROBLEM:
@@ -111,7 +111,7 @@ def _run_checks(
     else:
         yield _finding(Check.COORDINATOR, f"{info.coordinator or 'a coordinator'} answers")
         yield from check_answer(
-            info, own, sent_unix_seconds=sent, received_unix_seconds=time.time()
+            info, client, sent_unix_seconds=sent, received_unix_seconds=time.time()
         )
 
 
@@ -205,13 +205,13 @@ def check_tls(settings: ConnectionSettings, now: datetime, *, timeout_seconds: f
         return _finding(Check.TLS, text, advice)
     except OSError as error:
         rejection = _reason(error)
-    own = tls.cert
-    if rejection and not isinstance(own, Path):
+    client_certificate = tls.cert
+    if rejection and not isinstance(client_certificate, Path):
         text = f"the coordinator requires a client certificate ({rejection})"
         return _finding(Check.TLS, text, "pass one with --tls-cert and --tls-key")
-    if rejection and isinstance(own, Path):
-        until = x509.load_pem_x509_certificate(own.read_bytes()).not_valid_after_utc
-        text = f"the coordinator rejects the certificate in {own} ({rejection}), "
+    if rejection and isinstance(client_certificate, Path):
+        until = x509.load_pem_x509_certificate(client_certificate.read_bytes()).not_valid_after_utc
+        text = f"the coordinator rejects the certificate in {client_certificate} ({rejection}), "
         text += f"which is valid until {until:%Y-%m-%d %H:%M UTC}"
         advice = "renew it, or have it signed by a CA that the coordinator trusts"
         return _finding(Check.TLS, text, advice)
@@ -229,7 +229,7 @@ def _reason(error: Exception) -> str:
 
 def check_answer(
     info: GetServerInfoResponse,
-    own: GetServerInfoResponse,
+    client: GetServerInfoResponse,
     *,
     sent_unix_seconds: float,
     received_unix_seconds: float,
@@ -271,10 +271,10 @@ def check_answer(
         busy = f"connected: {fleet.workers}, busy: {fleet.busy_workers}"
         yield _finding(Check.WORKERS, f"{busy}, total threads: {fleet.threads}")
 
-    theirs, ours = info.simulator_version or "unknown", own.simulator_version
+    theirs, ours = info.simulator_version or "unknown", client.simulator_version
     same = "install the same version of remy-farm on both sides"
     digests = ("simulator_digest", "scale_free_digest", "protocols_digest")
-    if any(getattr(info, name) not in ("", getattr(own, name)) for name in digests):
+    if any(getattr(info, name) not in ("", getattr(client, name)) for name in digests):
         text = (
             f"the coordinator's simulator ({theirs}) gives different results than this one ({ours})"
         )
@@ -282,11 +282,11 @@ def check_answer(
     elif theirs != ours:
         text = f"the coordinator's simulator is {theirs}, this one is {ours}"
         yield _finding(Check.VERSIONS, text, same, Verdict.WARNING)
-    elif info.version != own.version:
-        text = f"the coordinator is {info.version or 'unknown'}, this client is {own.version}"
+    elif info.version != client.version:
+        text = f"the coordinator is {info.version or 'unknown'}, this client is {client.version}"
         yield _finding(Check.VERSIONS, text, same, Verdict.WARNING)
     else:
-        text = f"remy-farm {own.version} and simulator {ours} on both sides"
+        text = f"remy-farm {client.version} and simulator {ours} on both sides"
         yield _finding(Check.VERSIONS, text)
 
     uncertain = (received_unix_seconds - sent_unix_seconds) / 2

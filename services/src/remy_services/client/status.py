@@ -95,10 +95,10 @@ def older_coordinator_error(address: Address, *, is_done: bool) -> ServiceError:
 
     `is_done` means that the coordinator answered, so the request may have taken effect.
     """
-    own = version("remy-farm-services")
+    client_version = version("remy-farm-services")
     return Refused(
-        f"the coordinator at {address} is older than this client (remy-farm-services {own}), which "
-        f"uses wire format {WIRE_FORMAT}"
+        f"the coordinator at {address} is older than this client (remy-farm-services "
+        f"{client_version}), which uses wire format {WIRE_FORMAT}"
         + (", and may have executed the request" if is_done else ""),
         grpc.StatusCode.FAILED_PRECONDITION,
         advice="update the farm, or use a client of the farm's version",

@@ -83,18 +83,19 @@ def failed_precondition(kind: str, subject: str, message: str) -> CallRefused:
 
 def wire_format_mismatch(peer_version: str | None) -> CallRefused:
     """Builds the refusal of a client with another wire format; None if it sent no version."""
-    own = version("remy-farm-services")
-    theirs = "an older, unnamed one" if peer_version is None else f"version {peer_version[:20]!r}"
+    farm_version = version("remy-farm-services")
+    peer = "an older, unnamed one" if peer_version is None else f"version {peer_version[:20]!r}"
     advice = (
         "update the farm, or use a client of its version"
         if is_newer(peer_version)
-        else f"install remy-farm-services {own} or newer, or finish the work with the older version"
+        else f"install remy-farm-services {farm_version} or newer, or finish the work with the "
+        "older version"
     )
     return failed_precondition(
         "WIRE_FORMAT",
         "client",
-        f"this farm (remy-farm-services {own}) uses wire format {WIRE_FORMAT}, but the client uses "
-        f"{theirs}; {advice}",
+        f"this farm (remy-farm-services {farm_version}) uses wire format {WIRE_FORMAT}, but the "
+        f"client uses {peer}; {advice}",
     )
 
 

@@ -368,8 +368,8 @@ def _run(view: _View, past: Past) -> tuple[list[Action], str, PodPhaseCounts]:
 
 def _is_held_back(job: ObservedJob, pods: Sequence[ObservedPod], waits: float) -> bool:
     """Returns whether recreating the Job costs less worker time than waiting for its controller."""
-    own = [pod for pod in pods if pod.job_uid == job.uid]
-    present = sum(pod.phase not in ("Succeeded", "Failed") for pod in own)
+    pods_of_job = [pod for pod in pods if pod.job_uid == job.uid]
+    present = sum(pod.phase not in ("Succeeded", "Failed") for pod in pods_of_job)
     missing = job.parallelism - present
     return waits > _PATIENCE_SECONDS and missing * waits > present * _RESTART_SECONDS
 

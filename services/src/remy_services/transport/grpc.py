@@ -102,7 +102,7 @@ class WorkerRejected(Exception):
         self.code = code
 
 
-def check_hello(hello: worker_service_pb2.Hello, own: SimulatorIdentity) -> WorkerFacts:
+def check_hello(hello: worker_service_pb2.Hello, expected: SimulatorIdentity) -> WorkerFacts:
     """Validates a worker's Hello and returns its facts. Raises WorkerRejected."""
     for name, value in (("worker_id", hello.worker_id), ("job_id", hello.job_id)):
         if len(value) > _LONGEST_NAME or not value.isprintable():
@@ -114,17 +114,17 @@ def check_hello(hello: worker_service_pb2.Hello, own: SimulatorIdentity) -> Work
     if not 1 <= hello.threads <= _MOST_THREADS:
         raise _protocol_error(f"threads is {hello.threads}; it must be 1 to {_MOST_THREADS}")
     rules = hello.simulator_digest, hello.scale_free_digest, hello.signals_digest
-    theirs = SimulatorIdentity(hello.simulator_version, *rules, hello.protocols_digest)
-    if theirs != own:
+    actual = SimulatorIdentity(hello.simulator_version, *rules, hello.protocols_digest)
+    if actual != expected:
         raise WorkerRejected(
             # UNIMPLEMENTED, because unlike a quarantine this applies to every worker of that
             # version.
             grpc.StatusCode.UNIMPLEMENTED,
-            f"worker {hello.worker_id} has simulator {_describe(theirs)}, but this coordinator has "
-            f"{_describe(own)}, so results would differ; install the coordinator's version of "
+            f"worker {hello.worker_id} has simulator {_describe(actual)}, but this coordinator has "
+            f"{_describe(expected)}, so results would differ; install the coordinator's version of "
             "remy-farm-worker",
         )
-    version, host = _describe(theirs), hello.host[:_LONGEST_NAME]
+    version, host = _describe(actual), hello.host[:_LONGEST_NAME]
     return WorkerFacts(hello.worker_id, hello.threads, hello.job_id, version, host)
 
 

@@ -334,7 +334,7 @@ async def _move(farm: Farm, name: str, operation: Operation) -> job_pb2.Job:
 
     def move(draft: Draft) -> None:
         following = _following(operation, draft.job)
-        if following == CANCELLED != draft.job.state:
+        if following == CANCELLED and draft.job.state != CANCELLED:
             draft.cancel(by=by)
         elif following != draft.job.state:
             draft.move(following, by=by)

@@ -46,14 +46,14 @@ async def submit_evaluation(
             problem = f"exceeds the limit of {most} bytes or {_MOST_PARTS} requests per job"
             raise invalid_field("request", problem)
     complete(head)
-    own = SimulatorIdentity.own()
-    if head.simulator_sha256 != own.sha256:
+    simulator = SimulatorIdentity.own()
+    if head.simulator_sha256 != simulator.sha256:
         problem = (
-            f"differs from this coordinator's simulator (version {own.version}), so results would "
-            "differ; install the same version on both sides"
+            f"differs from this coordinator's simulator (version {simulator.version}), so results "
+            "would differ; install the same version on both sides"
         )
         raise invalid_field("simulator_sha256", problem)
-    work = await farm.environment.threads.compute(_work_of, contents, own.sha256)
+    work = await farm.environment.threads.compute(_work_of, contents, simulator.sha256)
     # The hash leaves out name, priority and weight: they do not change the outcome.
     sha256 = hashlib.sha256(b"".join(part.sha256 for part in work.parts)).digest()
     earlier = find_earlier_request(farm, head.client_request_id, sha256)
