@@ -15,12 +15,14 @@
 namespace remy {
 namespace {
 
-class Uses : public RuleObserver {
+class RuleUseCounter : public RuleObserver {
  public:
-  explicit Uses(std::size_t rules) : uses(rules) {}
-  void used(std::uint32_t, const BasicController&, std::uint32_t rule) override { ++uses[rule]; }
+  explicit RuleUseCounter(std::size_t rules) : uses_by_rule(rules) {}
+  void used(std::uint32_t, const BasicController&, std::uint32_t rule) override {
+    ++uses_by_rule[rule];
+  }
 
-  std::vector<std::uint64_t> uses;
+  std::vector<std::uint64_t> uses_by_rule;
 };
 
 class AgainstTheDumbbell : public testing::TestWithParam<std::tuple<Rules, std::uint64_t>> {};
@@ -35,8 +37,8 @@ TEST_P(AgainstTheDumbbell, SameBits) {
       evaluate({{table}, {Unchanged{}}, {specimen}, duration_ms, seed, Recording::kUses}, 1)
           .front();
   const CompiledTable compiled(table);
-  // With the limit in packets departures are computed ahead; with the limit in bytes they are
-  // events.
+  // A queue limited in packets computes each departure when the packet arrives; one limited in
+  // bytes makes each departure an event.
   NetworkDescription network = as_network(specimen);
   for (const char* const variant : {"packets", "bytes"}) {
     network.links[0].queue = {"drop-tail", variant, {}};
@@ -44,9 +46,9 @@ TEST_P(AgainstTheDumbbell, SameBits) {
       network.links[0].queue.parameters = {{"limit_bytes", 1e12}};
     }
     SCOPED_TRACE(variant);
-    Uses uses(table.rule_count());
+    RuleUseCounter counter(table.rule_count());
     NetworkOptions options;
-    options.observer = &uses;
+    options.observer = &counter;
     const NetworkResults general = run_network(network, {&compiled, 1}, duration_ms, seed, options);
     ASSERT_EQ(general.senders.size(), dumbbell.senders.size());
     for (std::size_t i = 0; i < dumbbell.senders.size(); ++i) {
@@ -63,7 +65,7 @@ TEST_P(AgainstTheDumbbell, SameBits) {
       EXPECT_EQ(general.senders[i].endpoint.packets_received, expected.packets_received);
       EXPECT_EQ(general.senders[i].throughput_packets, expected.packets_received);
     }
-    EXPECT_EQ(uses.uses, dumbbell.rule_uses);
+    EXPECT_EQ(counter.uses_by_rule, dumbbell.rule_uses);
   }
 }
 
@@ -112,7 +114,7 @@ TEST(Omniscient, SharesTheLinkEquallyAtAllTimes) {
   }
 }
 
-TEST(Omniscient, FlowOfPacketsTakesItsShareOfTheLinkAndOneRtt) {
+TEST(Omniscient, FlowCompletionTimeIsTransmissionTimePlusOneRtt) {
   NetworkDescription network = one_link(2, 50);
   network.senders.assign(1, sender_of("omniscient", {ExponentialBytes{1e5}, 100}));
   const NetworkResults results = run_network(network, {}, 1e5, 1);
@@ -147,9 +149,9 @@ TEST(Network, RefusesNetworksThatCannotBeSimulated) {
   EXPECT_EQ(with([](N& n) { n.senders[1].route.links = {}; }),
             "senders[1].route.links is empty but must have a link");
   EXPECT_EQ(with([](N& n) { n.senders[1].route.links = {0, 1}; }),
-            "senders[1].route.links has link 1 but there are 1, from 0");
+            "senders[1].route.links has link 1 but link numbers are from 0 to 0");
   EXPECT_EQ(with([](N& n) { n.senders[0].route.return_links = {7}; }),
-            "senders[0].route.return_links has link 7 but there are 1, from 0");
+            "senders[0].route.return_links has link 7 but link numbers are from 0 to 0");
   EXPECT_EQ(with([](N& n) { n.packet_bytes = 1260.5; }),
             "packet_bytes is 1260.500000 but must be a whole number from 1 to 1000000");
   EXPECT_EQ(with([](N& n) { n.ack_bytes = -1; }),
@@ -177,12 +179,12 @@ TEST(Network, RefusesNetworksThatCannotBeSimulated) {
                 n.senders[0].transport.name = "no-such";
               }).starts_with("there is no transport \"no-such\"; there are: "));
   EXPECT_EQ(with([](N& n) { n.senders[0].transport.name = "datagram"; }),
-            "senders[0] is a protocol but the transport \"datagram\" carries none");
+            "senders[0] runs a protocol but the transport \"datagram\" runs RemyCCs only");
   EXPECT_EQ(with([](N& n) { n.senders[0].table = 0; }),
-            "senders[0] runs table 0 but there are 0, from 0");
+            "senders[0] runs table 0 but there are no tables");
   EXPECT_EQ(
       with([](N& n) { n.measurement.timestamp_resolution_ms = 1; }),
-      "senders[0] has the transport \"tcp\", which knows no measurement noise but offsets of RTTs "
+      "senders[0] has the transport \"tcp\", for which measurement noise may have only RTT offsets "
       "and reordering");
   EXPECT_EQ(with([](N& n) { n.measurement.reordering_probability = 1.5; }),
             "measurement.reordering_probability is 1.500000 but must be from 0 to 1");
@@ -203,14 +205,14 @@ TEST(Network, RefusesNetworksThatCannotBeSimulated) {
                 n.senders[1].route.delay_ms = -1;
               }).starts_with("senders[1].route.delay_ms is "));
   EXPECT_EQ(with([](N& n) { n.senders[1].protocol.name = "omniscient"; }),
-            "senders[0] is not omniscient but others are, which is computed for all or none");
+            "senders[0] is not omniscient but others are; all senders must be, or none");
   EXPECT_EQ(with([](N& n) { n.senders[1].protocol.name = "xcp"; }),
             "senders[1] runs xcp, which needs an XCP router at every link of its route, but link 0 "
             "has the queue \"drop-tail\"");
   EXPECT_TRUE(with([](N& n) {
                 n.senders.assign(1, sender_of("omniscient", kAlwaysOn));
                 n.links[0].loss_probability = 0.1;
-              }).starts_with("senders[0] is omniscient, which is computed for a network of one "));
+              }).starts_with("senders[0] is omniscient, so the network must be one link "));
 }
 
 TEST(Network, TcpRetransmitsReorderedPacketsSpuriously) {

@@ -78,7 +78,7 @@ def test_different_runs_have_different_digests() -> None:
     [
         ([1, 0, *LINK[1:], *TRAFFIC, 1, -1], "links[0].rate_packets_per_ms is 0.000000 but must"),
         ([1, *LINK, *TRAFFIC, 0], "the number of senders is 0.000000 but must be from 1"),
-        ([1, *LINK, *TRAFFIC, 1, 3], "senders[0] runs table 3 but there are 0, from 0"),
+        ([1, *LINK, *TRAFFIC, 1, 3], "senders[0] runs table 3 but there are no tables"),
         ([1, *LINK[:4], 99, *TRAFFIC, 1, -1], "the queue is 99.000000 but must be"),
         ([1, *LINK, *TRAFFIC, 2, -1], "the input buffer ends before the last number"),
     ],

@@ -11,21 +11,23 @@ namespace {
 
 constexpr double kLowest = 0x1p-30;
 constexpr double kHighest = 0x1p18;
-constexpr std::uint64_t kFirstBits = std::bit_cast<std::uint64_t>(kLowest) >> (52 - kOctaveBits);
+// A double's exponent and the first kOctaveBits of its fraction number the logarithmic buckets;
+// this is the number of the smallest one.
+constexpr std::uint64_t kLowestBits = std::bit_cast<std::uint64_t>(kLowest) >> (52 - kOctaveBits);
 
-// The signal that is measured from 1; all others are measured from 0. A comparison takes fewer
-// instructions than a table look-up for every recorded packet.
-constexpr Signal kMeasuredFrom1 =
+// The only signal whose smallest value is 1; that of all others is 0. origin() runs for every
+// recorded packet, and comparing with one signal is faster than looking up the smallest value.
+constexpr Signal kSignalFrom1 =
     std::ranges::find(kSignalAxes, 1.0, &SignalAxis::smallest_value)->signal;
 static_assert(std::ranges::count(kSignalAxes, 0.0, &SignalAxis::smallest_value) == kSignals - 1);
 
-double origin(Signal signal) { return signal == kMeasuredFrom1 ? 1.0 : 0.0; }
+double origin(Signal signal) { return signal == kSignalFrom1 ? 1.0 : 0.0; }
 
 }  // namespace
 
 std::uint32_t bucket(Signal signal, double value) {
   const double excess = value - origin(signal);
-  if (signal == kMeasuredFrom1 ? excess < 0 : excess <= 0) {
+  if (signal == kSignalFrom1 ? excess < 0 : excess <= 0) {
     return 0;
   }
   if (excess < kLowest) {
@@ -35,7 +37,7 @@ std::uint32_t bucket(Signal signal, double value) {
     return kBuckets - 1;
   }
   return static_cast<std::uint32_t>(
-      2 + (std::bit_cast<std::uint64_t>(excess) >> (52 - kOctaveBits)) - kFirstBits);
+      2 + (std::bit_cast<std::uint64_t>(excess) >> (52 - kOctaveBits)) - kLowestBits);
 }
 
 double lower_edge(Signal signal, std::uint32_t bucket) {
@@ -45,12 +47,13 @@ double lower_edge(Signal signal, std::uint32_t bucket) {
   if (bucket == 1) {
     return origin(signal);
   }
-  return origin(signal) + std::bit_cast<double>((bucket - 2 + kFirstBits) << (52 - kOctaveBits));
+  return origin(signal) + std::bit_cast<double>((bucket - 2 + kLowestBits) << (52 - kOctaveBits));
 }
 
 double upper_edge(Signal signal, std::uint32_t bucket) {
-  // Values above those of an empty memory start at the smallest value of the logarithmic scale.
-  return bucket == 0 ? origin(signal) + (signal == kMeasuredFrom1 ? 0 : kLowest)
+  // Bucket 0 of a signal from 0 holds 0 alone. Its edge is not 0 but kLowest, so that 0 is below
+  // it.
+  return bucket == 0 ? origin(signal) + (signal == kSignalFrom1 ? 0 : kLowest)
                      : lower_edge(signal, bucket + 1);
 }
 

@@ -12,25 +12,26 @@
 
 namespace remy {
 
-// The packets, delay samples and flows counted for each sender of a general network. Empty for the
-// dumbbell.
+// Returns the packets, delay samples and flows that the general network counted for each sender.
 std::vector<Tally> tallies(std::span<const NetworkSenderResults> senders);
 
 // Computes a sender's throughput and delay.
 //
-// Returns none, and so no score, for a sender that was never on, was on for less than
-// minimum_on_ms, or went on for the first time less than one unloaded RTT before the end, when it
-// could not have received anything. A sender that could have received a packet but did not is
-// treated as if its first packet arrived at the end: one packet, with the delay since the sender
-// was first on.
+// Returns none, and so no score, for a sender that was never on, that was on for less than
+// minimum_on_ms, or whose first packet could not have arrived, because it was first on less than
+// one unloaded RTT before the end. A sender whose packets could have arrived but did not is treated
+// as if its first packet arrived at the end: one packet, with the delay since the sender was first
+// on.
 std::optional<Performance> performance(const SenderResults& sender, const Tally& tally,
                                        const Specimen& specimen, double duration_ms,
                                        const ThroughputMeasure& measure, double minimum_on_ms);
 
-// One entry per sender. A group's own objective takes precedence. Without tallies all senders are
-// those of a dumbbell.
+// The score of each sender; none for a sender that is not scored.
 using SenderScores = std::vector<std::optional<double>>;
 
+// Scores each sender by its group's objective, or by `objective` if the group has none. In this and
+// the following functions `tallies` is empty for results of the dumbbell, where a sender's tally
+// follows from the packets that it received.
 SenderScores objective_scores(const Objective& objective, const Specimen& specimen,
                               const std::vector<SenderResults>& senders, double duration_ms,
                               std::span<const Tally> tallies = {});

@@ -130,7 +130,8 @@ void validate(const Specimen& specimen, std::size_t tables) {
   }
   for (const SenderGroup& group : specimen.senders) {
     if (!group.protocol.has_value()) {
-      require(group.table < tables, "senders.table", group.table, "the number of a table");
+      require(group.table < tables, "senders.table", group.table,
+              "below the number of tables, " + std::to_string(tables));
     }
     validate(group.traffic, "specimen.traffic");
     require(is_not_negative(group.weight), "senders.weight", group.weight, kNotNegative);

@@ -19,8 +19,9 @@ Performance packet_performance(const SenderResults& sender, const Tally& tally, 
           sender.delay_sum_ms / static_cast<double>(tally.delay_samples)};
 }
 
-// The time of unfinished flows counts, too. If no flow is complete, the first counts as completed
-// at the end of the simulation.
+// Divides the number of completed flows by the sender's whole time on, which includes that of
+// unfinished flows. If no flow is complete, the first counts as completed at the end of the
+// simulation.
 Performance flow_performance(const SenderResults& sender, const Tally& tally, double time_ms,
                              double duration_ms) {
   const auto flows = static_cast<double>(std::max<std::uint64_t>(tally.flows, 1));
@@ -31,7 +32,7 @@ Performance flow_performance(const SenderResults& sender, const Tally& tally, do
 }
 
 constexpr std::array kMeasures = {
-    // On time in which each instant is divided by the number of senders that are on.
+    // share_ms is the sender's time on, each instant of it divided by the number of senders on.
     ThroughputMeasure{1, "equal_share", false, &SenderResults::share_ms, &packet_performance},
     ThroughputMeasure{2, "on_time", false, &SenderResults::on_ms, &packet_performance},
     ThroughputMeasure{3, "completion", true, &SenderResults::on_ms, &flow_performance},

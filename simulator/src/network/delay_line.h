@@ -24,9 +24,9 @@ struct DelayLine {
   Link* link = nullptr;     // the link that the line is before or behind
   std::uint32_t index = 0;  // position in the order of simultaneous arrivals
 
-  // Adds a segment that will have crossed `hop` links when it arrives. It arrives at arrives_ms, or
-  // with the last segment of the line if that is later and it may not overtake. Returns true if it
-  // is the next segment to arrive.
+  // Adds a segment that will have crossed `hop` links when it arrives, at arrives_ms. A segment
+  // that may not overtake arrives no earlier than the last one in the line. Returns true if the
+  // added segment is the next to arrive.
   bool add(const Segment& segment, std::uint32_t hop, double arrives_ms, bool may_overtake) {
     if (!may_overtake && !in_flight.empty()) {
       arrives_ms = std::max(arrives_ms, in_flight.back().arrives_ms);

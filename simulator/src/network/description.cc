@@ -20,6 +20,17 @@ constexpr std::size_t kMostLinks = 100'000;
 
 bool is_whole(double value) { return value == std::floor(value); }
 
+// Throws unless `number` is the number of one of `count` links or tables.
+void validate_number(std::uint32_t number, std::size_t count, const std::string& field_and_verb,
+                     const std::string& noun) {
+  if (number < count) {
+    return;
+  }
+  refuse(field_and_verb + " " + noun + " " + std::to_string(number) +
+         (count == 0 ? " but there are no " + noun + "s"
+                     : " but " + noun + " numbers are from 0 to " + std::to_string(count - 1)));
+}
+
 void validate_route(const std::vector<std::uint32_t>& links, std::size_t count,
                     const std::string& field) {
   if (links.size() > kLongestRoute) {
@@ -27,32 +38,25 @@ void validate_route(const std::vector<std::uint32_t>& links, std::size_t count,
            std::to_string(kLongestRoute));
   }
   for (const std::uint32_t link : links) {
-    if (link >= count) {
-      refuse(field + " has link " + std::to_string(link) + " but there are " +
-             std::to_string(count) + ", from 0");
-    }
+    validate_number(link, count, field + " has", "link");
   }
 }
 
-// Everything but its route.
+// Checks the sender's transport, and its table or protocol.
 void validate_kind(const SenderDescription& sender, const NetworkDescription& network,
                    std::size_t tables, const std::string& field) {
   const Transport& transport = find_transport(sender.transport.name);
   ParameterValues("transport", transport.variants, sender.transport);
-  const std::string carried = sender.table ? "RemyCC" : "protocol";
   if (!(sender.table ? transport.runs_tables : transport.runs_controllers)) {
-    refuse(field + " is a " + carried + " but the transport \"" + sender.transport.name +
-           "\" carries none");
+    refuse(field + " runs a " + (sender.table ? "RemyCC" : "protocol") + " but the transport \"" +
+           sender.transport.name + "\" runs " + (sender.table ? "protocols" : "RemyCCs") + " only");
   }
   if (network.measurement.needs_datagrams() && !transport.takes_noise) {
     refuse(field + " has the transport \"" + sender.transport.name +
-           "\", which knows no measurement noise but offsets of RTTs and reordering");
+           "\", for which measurement noise may have only RTT offsets and reordering");
   }
   if (sender.table) {
-    if (*sender.table >= tables) {
-      refuse(field + " runs table " + std::to_string(*sender.table) + " but there are " +
-             std::to_string(tables) + ", from 0");
-    }
+    validate_number(*sender.table, tables, field + " runs", "table");
     return;
   }
   const Protocol& protocol = find_protocol(sender.protocol.name);
@@ -77,19 +81,18 @@ void validate_omniscient(const NetworkDescription& network) {
     const SenderDescription& sender = network.senders[i];
     if (sender.table || !find_protocol(sender.protocol.name).is_omniscient) {
       refuse("senders[" + std::to_string(i) +
-             "] is not omniscient but others are, which is computed for all "
-             "or none");
+             "] is not omniscient but others are; all senders must be, or none");
     }
     if (sender.route.links.size() != 1 || !sender.route.return_links.empty() ||
         network.links.size() != 1 || network.links.front().loss_probability > 0 ||
         !is_constant(network.links.front()) || network.measurement.reorders()) {
       refuse("senders[" + std::to_string(i) +
-             "] is omniscient, which is computed for a network of one link of constant rate "
-             "without loss or reordering, and none on the way back");
+             "] is omniscient, so the network must be one link of constant rate without loss or "
+             "reordering, and its route must have no return links");
     }
     if (std::holds_alternative<Barrier>(sender.traffic.arrivals)) {
       refuse("senders[" + std::to_string(i) +
-             "] is omniscient, which is not computed for a barrier");
+             "] is omniscient, so its traffic must not have a barrier");
     }
   }
 }

@@ -19,15 +19,15 @@ TEST(Dctcp, ReducesTheWindowByHalfOfAlpha) {
   while (clock.window() < 100) {
     clock.acknowledge();
   }
-  // Slow start from 10 has taken three windows and started the fourth. The first ACK ends an
-  // observation window of only itself.
-  const double share = std::pow(15 / 16.0, 4);
+  // Slow start from 10 to 100 has ended three observation windows, and the very first ACK ended one
+  // of its own. None had a mark, so alpha, which starts at 1, has decayed four times.
+  const double alpha = std::pow(15 / 16.0, 4);
   clock.acknowledge(1, 1);
-  EXPECT_NEAR(clock.window(), 100 * (1 - share / 2), 0.5);
+  EXPECT_NEAR(clock.window(), 100 * (1 - alpha / 2), 0.5);
 }
 
 TEST(Dctcp, AveragesTheFractionOfMarksOverWindows) {
-  // Gain 1: alpha is the fraction of the last window.
+  // With a gain of 1, alpha is the fraction of marked packets in the last window.
   AckClock clock({"dctcp", "", {{"gain", 1}}}, 100);
   while (clock.window() < 64) {
     clock.acknowledge();

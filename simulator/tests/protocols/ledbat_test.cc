@@ -49,7 +49,7 @@ TEST(Ledbat, HalvesAfterALossToAtLeastTwoPackets) {
   EXPECT_EQ(clock.window(), 1);
 }
 
-// Section 2.4.2: the base delay is the minimum of the last ten minutes.
+// RFC 6817, section 2.4.2: the base delay is the minimum of the last ten minutes.
 TEST(Ledbat, ForgetsItsBaseDelayAfterTenMinutes) {
   AckClock clock(kLedbat, 100);
   clock.set_one_way_ms(50);
@@ -78,7 +78,7 @@ TEST(Ledbat, OneFlowHoldsTheQueueAtItsTarget) {
   }
 }
 
-// It mistakes the first flow's queue for propagation delay.
+// The second flow mistakes the first flow's queue for propagation delay.
 TEST(Ledbat, LatecomerGetsMore) {
   OneLinkRun run({.rate_packets_per_ms = 1, .rtt_ms = 100});
   run.add(kLedbat);
