@@ -70,8 +70,8 @@ NetworkRecording record(const std::vector<CompiledTable>& tables, const Specimen
   OutcomeColumns& outcome = recording.outcome;
   outcome.packets_sent.push_back(0);
   for (const NetworkSenderResults& sender : results.senders) {
-    outcome.packets_sent.front() += sender.traffic.packets_sent;
-    outcome.senders.push_back(sender.traffic);
+    outcome.packets_sent.front() += sender.totals.packets_sent;
+    outcome.senders.push_back(sender.totals);
   }
   if (!is_plain(specimen)) {
     outcome.network = std::move(results.senders);

@@ -48,7 +48,7 @@ TEST_P(LiveNetworks, ResultsDoNotDependOnSteps) {
     live->run_until(now_ms);
   }
   for (std::uint32_t i = 0; i < network.senders.size(); ++i) {
-    const SenderResults& expected = whole.senders[i].traffic;
+    const SenderResults& expected = whole.senders[i].totals;
     const LiveSender found = live->sender(i);
     EXPECT_EQ(found.received, expected.packets_received) << "sender " << i;
     EXPECT_EQ(found.lost, expected.packets_lost) << "sender " << i;

@@ -60,25 +60,25 @@ TEST_P(AnyNetwork, AccountsForEveryPacket) {
   std::uint64_t ended = 0;
   for (std::size_t i = 0; i < results.senders.size(); ++i) {
     const NetworkSenderResults& sender = results.senders[i];
-    const SenderResults& traffic = sender.traffic;
-    EXPECT_EQ(sender.endpoint.packets_sent, traffic.packets_sent) << i;
-    EXPECT_EQ(sender.endpoint.packets_received, traffic.packets_received) << i;
-    EXPECT_LE(traffic.packets_received + traffic.packets_lost, traffic.packets_sent) << i;
-    EXPECT_LE(sender.endpoint.packets_in_order, traffic.packets_received) << i;
-    EXPECT_LE(sender.endpoint.packets_retransmitted, traffic.packets_sent) << i;
-    EXPECT_LE(sender.endpoint.packets_marked, traffic.packets_received) << i;
-    EXPECT_LE(sender.throughput_packets, traffic.packets_received) << i;
-    EXPECT_LE(traffic.share_ms, traffic.on_ms + 1e-9) << i;
-    EXPECT_LE(traffic.on_ms, 3000 + 1e-9) << i;
+    const SenderResults& totals = sender.totals;
+    EXPECT_EQ(sender.endpoint.packets_sent, totals.packets_sent) << i;
+    EXPECT_EQ(sender.endpoint.packets_received, totals.packets_received) << i;
+    EXPECT_LE(totals.packets_received + totals.packets_lost, totals.packets_sent) << i;
+    EXPECT_LE(sender.endpoint.packets_in_order, totals.packets_received) << i;
+    EXPECT_LE(sender.endpoint.packets_retransmitted, totals.packets_sent) << i;
+    EXPECT_LE(sender.endpoint.packets_marked, totals.packets_received) << i;
+    EXPECT_LE(sender.throughput_packets, totals.packets_received) << i;
+    EXPECT_LE(totals.share_ms, totals.on_ms + 1e-9) << i;
+    EXPECT_LE(totals.on_ms, 3000 + 1e-9) << i;
     const bool is_over_links = !network.senders[i].route.return_links.empty();
-    EXPECT_LE(sender.delay_samples, is_over_links ? sender.acks_sent : traffic.packets_received)
+    EXPECT_LE(sender.delay_samples, is_over_links ? sender.acks_sent : totals.packets_received)
         << i;
     for (const FlowCompletion& flow : sender.flows) {
       EXPECT_GE(flow.packets, 1U);
       EXPECT_GE(flow.time_ms, 0);
     }
-    left += traffic.packets_sent + sender.acks_sent;
-    ended += traffic.packets_received + (is_over_links ? sender.delay_samples : 0);
+    left += totals.packets_sent + sender.acks_sent;
+    ended += totals.packets_received + (is_over_links ? sender.delay_samples : 0);
   }
   for (const LinkResults& link : results.links) {
     ended += link.dropped + link.lost + link.waiting + link.under_way;
@@ -93,8 +93,8 @@ TEST_P(AnyNetwork, IsDeterministic) {
   const NetworkResults once = run_network(network, {&table, 1}, 1000, GetParam());
   const NetworkResults again = run_network(network, {&table, 1}, 1000, GetParam());
   for (std::size_t i = 0; i < once.senders.size(); ++i) {
-    EXPECT_EQ(once.senders[i].traffic.packets_sent, again.senders[i].traffic.packets_sent);
-    EXPECT_EQ(once.senders[i].traffic.delay_sum_ms, again.senders[i].traffic.delay_sum_ms);
+    EXPECT_EQ(once.senders[i].totals.packets_sent, again.senders[i].totals.packets_sent);
+    EXPECT_EQ(once.senders[i].totals.delay_sum_ms, again.senders[i].totals.delay_sum_ms);
   }
 }
 
@@ -150,7 +150,7 @@ TEST_P(AnyNetwork, CompletesEveryFlow) {
     ASSERT_EQ(sender.flows.size(), 1U) << i;
     // Each packet is delivered exactly once.
     EXPECT_EQ(sender.endpoint.packets_in_order, sender.flows[0].packets) << i;
-    EXPECT_NEAR(sender.traffic.on_ms, sender.flows[0].time_ms, 1e-6) << i;
+    EXPECT_NEAR(sender.totals.on_ms, sender.flows[0].time_ms, 1e-6) << i;
   }
 }
 

@@ -53,7 +53,7 @@ TEST_P(AgainstTheDumbbell, SameBits) {
     ASSERT_EQ(general.senders.size(), dumbbell.senders.size());
     for (std::size_t i = 0; i < dumbbell.senders.size(); ++i) {
       const SenderResults& expected = dumbbell.senders[i];
-      const SenderResults& found = general.senders[i].traffic;
+      const SenderResults& found = general.senders[i].totals;
       EXPECT_EQ(found.packets_received, expected.packets_received) << "sender " << i;
       EXPECT_EQ(found.packets_sent, expected.packets_sent) << "sender " << i;
       EXPECT_EQ(found.packets_lost, expected.packets_lost) << "sender " << i;
@@ -105,8 +105,8 @@ TEST(Omniscient, SharesTheLinkEquallyAtAllTimes) {
     double on_ms = 0;
     for (const NetworkSenderResults& sender : results.senders) {
       packets += static_cast<double>(sender.throughput_packets);
-      on_ms += sender.traffic.on_ms;
-      EXPECT_NEAR(sender.traffic.delay_sum_ms / static_cast<double>(sender.delay_samples),
+      on_ms += sender.totals.on_ms;
+      EXPECT_NEAR(sender.totals.delay_sum_ms / static_cast<double>(sender.delay_samples),
                   150 + 1 / 1.5, 1e-9);
     }
     const double expected = 1.5 * (2 - std::ldexp(2, -static_cast<int>(count))) / count;
@@ -227,7 +227,7 @@ TEST(Network, TcpRetransmitsReorderedPacketsSpuriously) {
   EXPECT_EQ(nearly.senders[0].endpoint.packets_retransmitted, 0U);
   network.measurement.reordering_delay_ms = 10;
   const NetworkResults overtaken = run_network(network, {}, 20'000, 1);
-  EXPECT_EQ(overtaken.senders[0].traffic.packets_lost, 0U);
+  EXPECT_EQ(overtaken.senders[0].totals.packets_lost, 0U);
   EXPECT_EQ(overtaken.links[0].lost, 0U);
   EXPECT_GT(overtaken.senders[0].endpoint.packets_retransmitted, 20U);
   EXPECT_LT(overtaken.senders[0].throughput_packets,
@@ -241,10 +241,10 @@ TEST(Network, ReorderedDatagramsCountWhenTheyArrive) {
   sender.table = 0;
   sender.transport.name = "datagram";
   network.senders = {sender};
-  const SenderResults in_order = run_network(network, {&table, 1}, 20'000, 1).senders[0].traffic;
+  const SenderResults in_order = run_network(network, {&table, 1}, 20'000, 1).senders[0].totals;
   network.measurement.reordering_probability = 0.1;
   network.measurement.reordering_delay_ms = 30;
-  const SenderResults late = run_network(network, {&table, 1}, 20'000, 1).senders[0].traffic;
+  const SenderResults late = run_network(network, {&table, 1}, 20'000, 1).senders[0].totals;
   EXPECT_EQ(late.packets_lost, 0U);
   // Reordering hardly reduces throughput, because the window follows the latest acknowledged
   // packet.
@@ -306,13 +306,13 @@ TEST(Network, RecordsItsStateAtEqualIntervals) {
   EXPECT_EQ(recorder.last_senders[0].pace.window_packets, 60);
   EXPECT_GE(recorder.last_senders[0].rtt_ms, 51);
   EXPECT_LE(recorder.last_senders[0].rtt_ms, 56);
-  EXPECT_EQ(recorder.last_senders[0].counts.packets_sent, recorded.senders[0].traffic.packets_sent);
+  EXPECT_EQ(recorder.last_senders[0].counts.packets_sent, recorded.senders[0].totals.packets_sent);
   EXPECT_EQ(recorder.last_links[0].dropped, recorded.links[0].dropped);
   EXPECT_GT(recorded.links[0].dropped, 0U);
   // Recording does not affect results.
   const NetworkResults alone = run_network(network, {&table, 1}, 10'000, 1);
-  EXPECT_EQ(alone.senders[0].traffic.delay_sum_ms, recorded.senders[0].traffic.delay_sum_ms);
-  EXPECT_EQ(alone.senders[0].traffic.packets_sent, recorded.senders[0].traffic.packets_sent);
+  EXPECT_EQ(alone.senders[0].totals.delay_sum_ms, recorded.senders[0].totals.delay_sum_ms);
+  EXPECT_EQ(alone.senders[0].totals.packets_sent, recorded.senders[0].totals.packets_sent);
 }
 
 // With a window of one packet there is no queueing.
@@ -334,7 +334,7 @@ TEST(Network, RttIsTheSumOfTheRoutesDelaysAndTransmissions) {
     const NetworkSenderResults result =
         run_network(network, {&table, 1}, 10'000, 1).senders.front();
     EXPECT_GT(result.delay_samples, 100U);
-    return result.traffic.delay_sum_ms / static_cast<double>(result.delay_samples);
+    return result.totals.delay_sum_ms / static_cast<double>(result.delay_samples);
   };
   EXPECT_NEAR(mean_rtt_ms(), 1 + 10 + 2 + 20 + 5 + 7, 1e-9);
   // An ACK of a tenth of a packet's size takes a tenth of its transmission time.
@@ -359,15 +359,15 @@ TEST(Network, LossOnEachLinkIsIndependent) {
   sender.route.return_links = {2};
   network.senders = {sender};
   const NetworkResults results = run_network(network, {&table, 1}, 100'000, 1);
-  const SenderResults& traffic = results.senders[0].traffic;
-  const auto sent = static_cast<double>(traffic.packets_sent);
+  const SenderResults& totals = results.senders[0].totals;
+  const auto sent = static_cast<double>(totals.packets_sent);
   ASSERT_GT(sent, 1e5);
   // Five standard deviations.
-  const auto received = static_cast<double>(traffic.packets_received);
+  const auto received = static_cast<double>(totals.packets_received);
   EXPECT_NEAR(received / sent, 0.9 * 0.8, 5 * std::sqrt(0.72 * 0.28 / sent));
   EXPECT_NEAR(static_cast<double>(results.senders[0].delay_samples) / received, 0.7,
               5 * std::sqrt(0.7 * 0.3 / received));
-  EXPECT_EQ(results.links[0].lost + results.links[1].lost, traffic.packets_lost);
+  EXPECT_EQ(results.links[0].lost + results.links[1].lost, totals.packets_lost);
 }
 
 TEST(Network, SummarizesCompletionTimes) {

@@ -72,7 +72,7 @@ SlowNetwork::SlowNetwork(const NetworkDescription& network, std::span<const Comp
 
 NetworkResults SlowNetwork::run() {
   for (SlowSender& sender : senders_) {
-    sender.results.traffic.first_on_ms = duration_ms_;
+    sender.results.totals.first_on_ms = duration_ms_;
   }
   for (;;) {
     const Event event = next_event();
@@ -92,7 +92,7 @@ NetworkResults SlowNetwork::run() {
       if (!segment.is_ack) {
         sender_ = segment.sender;
         SlowSender& sender = senders_[sender_];
-        ++sender.results.traffic.packets_lost;
+        ++sender.results.totals.packets_lost;
         sender.endpoint->on_packet_lost(segment, event.now_ms);
         end_if_done(sender, event.now_ms);
       }
@@ -104,17 +104,17 @@ NetworkResults SlowNetwork::run() {
     results.links[i].transmitted = links_[i].transmitted();
   }
   for (SlowSender& sender : senders_) {
-    SenderResults& traffic = sender.results.traffic;
+    SenderResults& totals = sender.results.totals;
     if (sender.is_on) {
-      traffic.on_ms += duration_ms_ - sender.on_since_ms;
-      traffic.share_ms += share_ms_ - sender.share_at_on_ms;
+      totals.on_ms += duration_ms_ - sender.on_since_ms;
+      totals.share_ms += share_ms_ - sender.share_at_on_ms;
     }
     sender.results.endpoint = sender.endpoint->results();
     if (is_constant_return(sender)) {
-      sender.results.delay_samples = traffic.packets_received;
+      sender.results.delay_samples = totals.packets_received;
     }
     sender.results.throughput_packets = sender.description->transport.name == "datagram"
-                                            ? traffic.packets_received
+                                            ? totals.packets_received
                                             : sender.results.endpoint.packets_in_order;
     results.senders.push_back(sender.results);
   }
@@ -252,7 +252,7 @@ void SlowNetwork::send(const Segment& segment, double now_ms) {
       network_.measurement.reordering_delay_ms > 0 &&
       unit_interval(random_bits(late_key, name)) < network_.measurement.reordering_probability;
   ++sender.sent_in_period;
-  ++sender.results.traffic.packets_sent;
+  ++sender.results.totals.packets_sent;
   enqueue(leaving, false, now_ms);
 }
 
@@ -334,19 +334,19 @@ void SlowNetwork::arrive(const Segment& segment, double now_ms) {
     data_arrived(sender, segment, now_ms);
     return;
   }
-  sender.results.traffic.delay_sum_ms += now_ms - segment.sent_ms;
+  sender.results.totals.delay_sum_ms += now_ms - segment.sent_ms;
   ++sender.results.delay_samples;
   sender.endpoint->on_ack(segment, acks_.at(segment.ack_slot), now_ms, *this);
   end_if_done(sender, now_ms);
 }
 
 void SlowNetwork::data_arrived(SlowSender& sender, const Segment& segment, double now_ms) {
-  ++sender.results.traffic.packets_received;
+  ++sender.results.totals.packets_received;
   double received_ms = now_ms;
   if (is_constant_return(sender)) {
     // Without return links the event is the ACK's arrival. The packet was received earlier.
     received_ms = now_ms - sender.description->route.return_delay_ms;
-    sender.results.traffic.delay_sum_ms += now_ms - segment.sent_ms;
+    sender.results.totals.delay_sum_ms += now_ms - segment.sent_ms;
   }
   const auto content = sender.endpoint->on_data(segment, received_ms);
   if (is_constant_return(sender)) {
@@ -381,7 +381,7 @@ void SlowNetwork::switch_on(SlowSender& sender, double now_ms) {
   sender.is_on = true;
   sender.on_since_ms = now_ms;
   sender.share_at_on_ms = share_ms_;
-  double& first_on_ms = sender.results.traffic.first_on_ms;
+  double& first_on_ms = sender.results.totals.first_on_ms;
   first_on_ms = std::min(first_on_ms, now_ms);
   sender.switch_ms = kNever;
   sender.flow_packets.reset();
@@ -400,8 +400,8 @@ void SlowNetwork::switch_off(SlowSender& sender, double now_ms) {
     sender.results.flows.push_back(
         {*sender.flow_packets, now_ms - sender.schedule.arrival_ms(sender.on_since_ms)});
   }
-  sender.results.traffic.on_ms += now_ms - sender.on_since_ms;
-  sender.results.traffic.share_ms += share_ms_ - sender.share_at_on_ms;
+  sender.results.totals.on_ms += now_ms - sender.on_since_ms;
+  sender.results.totals.share_ms += share_ms_ - sender.share_at_on_ms;
   sender.is_on = false;
   sender.endpoint->switch_off(now_ms);
   sender.switch_ms = sender.schedule.begins_ms(sender.period, now_ms);

@@ -94,14 +94,14 @@ void bound_windows(NetworkDescription& network, RandomCase& random) {
 }
 
 void expect_same(const NetworkSenderResults& fast, const NetworkSenderResults& slow) {
-  EXPECT_EQ(fast.traffic.packets_sent, slow.traffic.packets_sent);
-  EXPECT_EQ(fast.traffic.packets_received, slow.traffic.packets_received);
-  EXPECT_EQ(fast.traffic.packets_lost, slow.traffic.packets_lost);
-  EXPECT_EQ(fast.traffic.delay_sum_ms, slow.traffic.delay_sum_ms);
-  EXPECT_EQ(fast.traffic.on_ms, slow.traffic.on_ms);
-  EXPECT_EQ(fast.traffic.first_on_ms, slow.traffic.first_on_ms);
+  EXPECT_EQ(fast.totals.packets_sent, slow.totals.packets_sent);
+  EXPECT_EQ(fast.totals.packets_received, slow.totals.packets_received);
+  EXPECT_EQ(fast.totals.packets_lost, slow.totals.packets_lost);
+  EXPECT_EQ(fast.totals.delay_sum_ms, slow.totals.delay_sum_ms);
+  EXPECT_EQ(fast.totals.on_ms, slow.totals.on_ms);
+  EXPECT_EQ(fast.totals.first_on_ms, slow.totals.first_on_ms);
   // The slow simulator sums this integral over different intervals.
-  EXPECT_NEAR(fast.traffic.share_ms, slow.traffic.share_ms, 1e-6);
+  EXPECT_NEAR(fast.totals.share_ms, slow.totals.share_ms, 1e-6);
   EXPECT_EQ(fast.endpoint.packets_sent, slow.endpoint.packets_sent);
   EXPECT_EQ(fast.endpoint.packets_received, slow.endpoint.packets_received);
   EXPECT_EQ(fast.endpoint.packets_in_order, slow.endpoint.packets_in_order);

@@ -191,7 +191,7 @@ TEST(Barriers, HoldEverySenderUntilTheLastHasEnded) {
   }
   // The simulation may end within a round, which some senders have completed.
   for (const NetworkSenderResults& sender : results.senders) {
-    EXPECT_EQ(sender.traffic.first_on_ms, 0);
+    EXPECT_EQ(sender.totals.first_on_ms, 0);
     EXPECT_LE(sender.flows.size() - rounds, 1U);
   }
 }
@@ -207,7 +207,7 @@ TEST(Flows, ThatWaitForEarlierFlowsTakeLonger) {
     EXPECT_GT(flows[i].time_ms, flows[i - 1].time_ms);
   }
   // As flows queue up, the sender is always on.
-  EXPECT_EQ(results.senders.front().traffic.on_ms, 1000);
+  EXPECT_EQ(results.senders.front().totals.on_ms, 1000);
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ SpecimenOutcome simulate(std::span<const CompiledTable> tables, const Candidate&
     outcome.network = run_general(changed, specimen, duration_ms, seed, observer, interruption);
     std::vector<SenderResults> senders;
     for (const NetworkSenderResults& sender : outcome.network) {
-      senders.push_back(sender.traffic);
+      senders.push_back(sender.totals);
     }
     return senders;
   };
@@ -390,7 +390,7 @@ OutcomeColumns evaluate_columns(const EvaluationRequest& request,
 
 NetworkSenderResults as_network_results(const SenderResults& sender) {
   NetworkSenderResults results;
-  results.traffic = sender;
+  results.totals = sender;
   results.endpoint.packets_sent = sender.packets_sent;
   results.endpoint.packets_received = sender.packets_received;
   results.delay_samples = sender.packets_received;

@@ -35,7 +35,7 @@ NetworkSimulation::NetworkSimulation(const NetworkDescription& description,
 
 NetworkResults NetworkSimulation::run() {
   for (NetworkSender& sender : topology_.senders()) {
-    sender.results.traffic.first_on_ms = duration_ms_;
+    sender.results.totals.first_on_ms = duration_ms_;
   }
   run_until(duration_ms_);
   return collect_results();
@@ -133,7 +133,7 @@ inline double NetworkSimulation::transmission_ms(const Link& link, const Segment
                                                                    const Segment& segment,
                                                                    double now_ms) {
   --packets_in_network_;
-  ++sender.results.traffic.packets_received;
+  ++sender.results.totals.packets_received;
   active_ = &sender;
   if (!sender.has_constant_return) {
     const auto content = sender.endpoint->on_data(segment, now_ms);
@@ -147,7 +147,7 @@ inline double NetworkSimulation::transmission_ms(const Link& link, const Segment
     return;
   }
   sender.rtt_ms = now_ms - segment.sent_ms;
-  sender.results.traffic.delay_sum_ms += sender.rtt_ms;
+  sender.results.totals.delay_sum_ms += sender.rtt_ms;
   const double received_ms = now_ms - sender.return_delay_ms;
   const double act_ms = sender.endpoint->on_round_trip(segment, received_ms, now_ms, *this);
   if (act_ms < sender.act_timer_ms || sender.mode == NetworkSender::Mode::kOnForPackets)
@@ -297,7 +297,7 @@ void NetworkSimulation::release_jitter_box(std::uint32_t link) {
 // Called by the endpoint of the active sender.
 void NetworkSimulation::send(const Segment& segment, double now_ms) {
   NetworkSender& sender = *active_;
-  ++sender.results.traffic.packets_sent;
+  ++sender.results.totals.packets_sent;
   if (++packets_in_network_ > sender.lossless_packets) [[unlikely]] {
     send_lossy(segment, now_ms);
   } else {
@@ -308,7 +308,7 @@ void NetworkSimulation::send(const Segment& segment, double now_ms) {
 // The slow path of send(): the packet may be lost behind a link, or be one too many.
 [[gnu::noinline]] void NetworkSimulation::send_lossy(const Segment& sent, double now_ms) {
   const NetworkSender& sender = *active_;
-  const std::uint32_t number = static_cast<std::uint32_t>(sender.results.traffic.packets_sent - 1) -
+  const std::uint32_t number = static_cast<std::uint32_t>(sender.results.totals.packets_sent - 1) -
                                sender.sent_before_period;
   Segment segment = sent;
   sender.route.draw_loss(std::uint64_t{sender.flow.word()} << 32 | number, segment);
@@ -500,7 +500,7 @@ void NetworkSimulation::send_ack(NetworkSender& sender, const Segment& echo,
 void NetworkSimulation::receive_ack(NetworkSender& sender, const Segment& ack, double now_ms) {
   active_ = &sender;
   sender.rtt_ms = now_ms - ack.sent_ms;
-  sender.results.traffic.delay_sum_ms += sender.rtt_ms;
+  sender.results.totals.delay_sum_ms += sender.rtt_ms;
   ++sender.results.delay_samples;
   sender.endpoint->on_ack(ack, acks_.take(ack.ack_slot), now_ms, *this);
   update(sender, now_ms);
@@ -535,7 +535,7 @@ void NetworkSimulation::report_losses(double now_ms) {
     }
     --packets_in_network_;
     NetworkSender& sender = topology_.senders()[segment.sender];
-    ++sender.results.traffic.packets_lost;
+    ++sender.results.totals.packets_lost;
     active_ = &sender;
     sender.endpoint->on_packet_lost(segment, now_ms);
     update(sender, now_ms);
@@ -567,7 +567,7 @@ void NetworkSimulation::poll_interruption() {
   if (options_.interruption != nullptr) {
     std::uint64_t packets = 0;
     for (const NetworkSender& sender : topology_.senders()) {
-      packets += sender.results.traffic.packets_received + sender.results.traffic.packets_lost;
+      packets += sender.results.totals.packets_received + sender.results.totals.packets_lost;
     }
     options_.interruption->check(packets - std::exchange(packets_at_poll_, packets));
   }
@@ -625,10 +625,10 @@ NetworkResults NetworkSimulation::collect_results() {
     }
     sender.results.endpoint = sender.endpoint->results();
     if (sender.has_constant_return) {
-      sender.results.delay_samples = sender.results.traffic.packets_received;
+      sender.results.delay_samples = sender.results.totals.packets_received;
     }
     sender.results.throughput_packets = sender.counts_every_packet
-                                            ? sender.results.traffic.packets_received
+                                            ? sender.results.totals.packets_received
                                             : sender.results.endpoint.packets_in_order;
     results.senders.push_back(std::move(sender.results));
   }

@@ -33,7 +33,7 @@ class Fluid {
 
   NetworkResults run(double duration_ms, Interruption* interruption) {
     for (Sender& sender : senders_) {
-      sender.results.traffic.first_on_ms = duration_ms;
+      sender.results.totals.first_on_ms = duration_ms;
     }
     for (;;) {
       const double completion_ms = next_completion_ms();
@@ -128,7 +128,7 @@ class Fluid {
     sender.share_at_on_ms = share_ms_;
     sender.served_at_start = served_;
     sender.served_at_end = kNever;
-    SenderResults& results = sender.results.traffic;
+    SenderResults& results = sender.results.totals;
     results.first_on_ms = std::min(results.first_on_ms, now_ms_);
     if (sender.schedule.by_time()) {
       switches_.set(index, sender.schedule.ends_ms(sender.period, now_ms_));
@@ -154,8 +154,8 @@ class Fluid {
   }
 
   void stop_counting(Sender& sender) {
-    sender.results.traffic.on_ms += now_ms_ - sender.on_since_ms;
-    sender.results.traffic.share_ms += share_ms_ - sender.share_at_on_ms;
+    sender.results.totals.on_ms += now_ms_ - sender.on_since_ms;
+    sender.results.totals.share_ms += share_ms_ - sender.share_at_on_ms;
   }
 
   NetworkResults finish(double duration_ms) {
@@ -170,9 +170,9 @@ class Fluid {
         stop_sharing(sender);
       }
       const auto packets = static_cast<std::uint64_t>(sender.packets);
-      sender.results.traffic.packets_sent = packets;
-      sender.results.traffic.packets_received = packets;
-      sender.results.traffic.delay_sum_ms = static_cast<double>(packets) * sender.rtt_ms;
+      sender.results.totals.packets_sent = packets;
+      sender.results.totals.packets_received = packets;
+      sender.results.totals.delay_sum_ms = static_cast<double>(packets) * sender.rtt_ms;
       sender.results.delay_samples = packets;
       sender.results.throughput_packets = packets;
       sender.results.endpoint.packets_sent = packets;

@@ -27,8 +27,8 @@ CompletionSummary summarize(std::span<const FlowCompletion> flows);
 
 // The results of one sender.
 struct NetworkSenderResults {
-  // delay_sum_ms is over received packets, or over ACKs that arrived if these cross links.
-  SenderResults traffic;
+  // Its delay_sum_ms sums over received packets or, if ACKs cross links, over ACKs that arrived.
+  SenderResults totals;
   EndpointResults endpoint;
   std::uint64_t delay_samples = 0;  // terms of delay_sum_ms
   std::uint64_t acks_sent = 0;      // over links

@@ -20,7 +20,7 @@ void TrafficSwitch::switch_on(NetworkSender& sender, double now_ms, PacketSink& 
   sender.share_at_on_ms = share_.integral_ms(now_ms);
   share_.sender_on();
   sender.on_since_ms = now_ms;
-  SenderResults& results = sender.results.traffic;
+  SenderResults& results = sender.results.totals;
   results.first_on_ms = std::min(results.first_on_ms, now_ms);
   sender.flow.next_period();
   sender.sent_before_period = static_cast<std::uint32_t>(results.packets_sent);
@@ -55,7 +55,7 @@ void TrafficSwitch::switch_off(NetworkSender& sender, double now_ms) {
 }
 
 void TrafficSwitch::count_on_time(NetworkSender& sender, double now_ms) {
-  SenderResults& results = sender.results.traffic;
+  SenderResults& results = sender.results.totals;
   results.on_ms += now_ms - sender.on_since_ms;
   results.share_ms += share_.integral_ms(now_ms) - sender.share_at_on_ms;
 }

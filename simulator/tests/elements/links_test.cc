@@ -305,8 +305,8 @@ CompiledTable growing_table() {
 void expect_same_bits(const NetworkResults& one, const NetworkResults& other) {
   ASSERT_EQ(one.senders.size(), other.senders.size());
   for (std::size_t i = 0; i < one.senders.size(); ++i) {
-    const SenderResults& first = one.senders[i].traffic;
-    const SenderResults& second = other.senders[i].traffic;
+    const SenderResults& first = one.senders[i].totals;
+    const SenderResults& second = other.senders[i].totals;
     EXPECT_GT(first.packets_received, 500U);
     EXPECT_EQ(first.packets_sent, second.packets_sent);
     EXPECT_EQ(first.packets_received, second.packets_received);
@@ -373,8 +373,8 @@ TEST(FallingDelay, DoesNotReorder) {
   NetworkDescription network = window_network({});
   network.links[0].changes = LinkSchedule{{{0, {}, 200, {}}, {500, {}, 1, {}}}, {}};
   const NetworkResults results = run_network(network, {&table, 1}, 2000, 1);
-  EXPECT_EQ(results.senders[0].traffic.packets_lost, 0U);
-  EXPECT_GT(results.senders[0].traffic.packets_received, 500U);
+  EXPECT_EQ(results.senders[0].totals.packets_lost, 0U);
+  EXPECT_GT(results.senders[0].totals.packets_received, 500U);
 }
 
 struct InvalidCase {

@@ -101,7 +101,7 @@ TEST_P(Sigcomm2013, MatchesThroughputAndDelayOfNs2) {
     }
     for (const NetworkSenderResults& each : run_network(network, {}, kSimulatedMs, 1).senders) {
       mbps.push_back(static_cast<double>(each.endpoint.packets_in_order) * kWireBytes * 8 /
-                     each.traffic.on_ms / 1000);
+                     each.totals.on_ms / 1000);
       rtt_ms.push_back(each.endpoint.rtt.mean_ms());
       rtt_over_time_ms.push_back(each.endpoint.rtt.mean_over_time_ms());
     }
@@ -217,7 +217,7 @@ double measured_mbps(const Point& point, const CompiledTable& table, std::uint64
     }
     for (const NetworkSenderResults& each :
          run_network(network, std::span(&table, 1), kSimulatedMs, 2).senders) {
-      mbps.push_back(static_cast<double>(each.endpoint.packets_in_order) * 10 / each.traffic.on_ms);
+      mbps.push_back(static_cast<double>(each.endpoint.packets_in_order) * 10 / each.totals.on_ms);
     }
   }
   return mean(mbps);

@@ -278,8 +278,8 @@ TEST_P(BbrV1InTheKernel, MatchesTheKernel) {
   double rtts_ms = 0;
   double rtts = 0;
   for (const NetworkSenderResults& sender : run_network(network, {}, kDurationMs, 1).senders) {
-    packets += static_cast<double>(sender.traffic.packets_received);
-    rtts_ms += sender.traffic.delay_sum_ms;
+    packets += static_cast<double>(sender.totals.packets_received);
+    rtts_ms += sender.totals.delay_sum_ms;
     rtts += static_cast<double>(sender.delay_samples);
   }
   const double mbit_per_s = packets * 1500 * 8 / 1e3 / kDurationMs;

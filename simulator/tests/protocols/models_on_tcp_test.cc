@@ -45,7 +45,7 @@ TEST_P(RateBasedOnTcp, FillsItsPathButNotTheBuffer) {
   const NetworkSenderResults results = run_network(network, {}, kDurationMs, 1).senders.front();
   const double rate = static_cast<double>(results.endpoint.packets_in_order) / kDurationMs;
   EXPECT_GT(rate, expected.min_share * (1 - expected.loss) * expected.rate_packets_per_ms);
-  EXPECT_LT(results.traffic.delay_sum_ms / static_cast<double>(results.delay_samples),
+  EXPECT_LT(results.totals.delay_sum_ms / static_cast<double>(results.delay_samples),
             expected.max_mean_rtt_ms);
 }
 

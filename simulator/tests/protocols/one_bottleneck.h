@@ -69,7 +69,7 @@ inline double mean_rtt_ms(const NetworkResults& results) {
   double sum_ms = 0;
   double samples = 0;
   for (const NetworkSenderResults& sender : results.senders) {
-    sum_ms += sender.traffic.delay_sum_ms;
+    sum_ms += sender.totals.delay_sum_ms;
     samples += static_cast<double>(sender.delay_samples);
   }
   return sum_ms / samples;

@@ -131,7 +131,7 @@ std::vector<double> rates(const NetworkDescription& network, double from_ms, dou
   std::vector<double> rates;
   for (std::size_t i = 0; i < network.senders.size(); ++i) {
     const auto packets =
-        after.senders[i].traffic.packets_received - before.senders[i].traffic.packets_received;
+        after.senders[i].totals.packets_received - before.senders[i].totals.packets_received;
     rates.push_back(static_cast<double>(packets) / (to_ms - from_ms));
   }
   return rates;
