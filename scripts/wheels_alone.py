@@ -157,8 +157,8 @@ def main() -> int:
             began = time.monotonic()
             failed = check(member, folder, constraints, arguments.imports)
             failures += [f"{member} ({failed})"] if failed else []
-            said = f"FAILED: {failed}" if failed else "passed"
-            print(f"    {said}, {time.monotonic() - began:.0f} s", flush=True)
+            outcome = f"FAILED: {failed}" if failed else "passed"
+            print(f"    {outcome}, {time.monotonic() - began:.0f} s", flush=True)
     print(f"Failed: {', '.join(failures)}" if failures else "Each wheel stands alone.")
     return 1 if failures else 0
 

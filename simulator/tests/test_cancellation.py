@@ -111,4 +111,5 @@ def test_ctrl_c_ends_a_simulation_and_its_threads(what: str, threads: int) -> No
         os.kill(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=20)
     assert errors.rstrip().endswith("KeyboardInterrupt")
+    # nanobind reports objects of the simulator that leak at the process's end.
     assert "nanobind" not in errors

@@ -410,9 +410,9 @@ def test_a_choice_has_one_canonical_message() -> None:
             parameters=[{"name": name, "value": value} for name, value in parameters.items()],
         )
 
-    def one(said: evaluation_pb2.Choice) -> evaluation_pb2.Choice:
-        return registry.canonical(registry.Registry.PROTOCOL, said)
+    def canonical(message: evaluation_pb2.Choice) -> evaluation_pb2.Choice:
+        return registry.canonical(registry.Registry.PROTOCOL, message)
 
-    assert one(choice("rfc9438", beta=0.7)) == evaluation_pb2.Choice(name="cubic")
-    assert one(choice("", beta=0.8, c=0.5)) == one(choice("rfc9438", c=0.5, beta=0.8))
-    assert one(choice("linux")).variant == "linux"
+    assert canonical(choice("rfc9438", beta=0.7)) == evaluation_pb2.Choice(name="cubic")
+    assert canonical(choice("", beta=0.8, c=0.5)) == canonical(choice("rfc9438", c=0.5, beta=0.8))
+    assert canonical(choice("linux")).variant == "linux"

@@ -93,12 +93,12 @@ def refusal(values: Mapping[str, Any]) -> str:
 @functools.cache
 def template(values: str, *flags: str) -> subprocess.CompletedProcess[str]:
     options = ["--namespace", "research", *flags, "--values", "-"]
-    return helm("template", "farm", str(CHART), *options, given=values)
+    return helm("template", "farm", str(CHART), *options, stdin=values)
 
 
-def helm(*arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+def helm(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
     """Runs Helm and captures its output."""
     assert HELM is not None
     return subprocess.run(
-        [HELM, *arguments], input=given, capture_output=True, text=True, check=False
+        [HELM, *arguments], input=stdin, capture_output=True, text=True, check=False
     )

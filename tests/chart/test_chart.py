@@ -690,7 +690,7 @@ class TestSecrets:
             "mirror": {"url": "s3://bucket/farm", "environmentSecret": "farm-bucket"},
         }
         first, second = (
-            helm("template", "farm", str(CHART), "--values=-", given=json.dumps(values)).stdout
+            helm("template", "farm", str(CHART), "--values=-", stdin=json.dumps(values)).stdout
             for _ in range(2)
         )
         assert first == second

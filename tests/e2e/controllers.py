@@ -77,7 +77,7 @@ def _running(name: str, namespace: str, objects: list[dict[str, Any]]) -> Iterat
         space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         objects = [space, *objects]
     try:
-        run(_APPLY, given=_text(objects))
+        run(_APPLY, stdin=_text(objects))
         what = f"deployment/{deployment['metadata']['name']}"
         run(["kubectl", "-n", namespace, "rollout", "status", what, "--timeout=300s"], seconds=320)
         yield
@@ -89,7 +89,7 @@ def _running(name: str, namespace: str, objects: list[dict[str, Any]]) -> Iterat
 
 def _accepted(objects: Sequence[dict[str, Any]]) -> bool:
     try:
-        run(_APPLY, given=_text(objects))
+        run(_APPLY, stdin=_text(objects))
     except AssertionError:
         return False
     return True
@@ -97,7 +97,7 @@ def _accepted(objects: Sequence[dict[str, Any]]) -> bool:
 
 def _delete(objects: Sequence[dict[str, Any]]) -> None:
     command = ["kubectl", "delete", "--ignore-not-found", "--timeout=120s", "-f", "-"]
-    run(command, given=_text(objects))
+    run(command, stdin=_text(objects))
 
 
 def _text(objects: Sequence[dict[str, Any]]) -> str:

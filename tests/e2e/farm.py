@@ -29,8 +29,8 @@ COORDINATOR = f"app.kubernetes.io/instance={FULL_NAME},app.kubernetes.io/compone
 REDIS = f"app.kubernetes.io/instance={FULL_NAME},app.kubernetes.io/component=redis"
 WORKERS = f"app.kubernetes.io/instance={FULL_NAME},remy-farm/worker=true"
 UNREACHABLE = 3
-#: The time between two polls. Each poll is a process, which takes CPU time from the workers.
-_LOOK_SECONDS = 1.0
+#: The time between two polls. Each poll starts a process, which takes CPU time from the workers.
+_POLL_SECONDS = 1.0
 #: A design that makes no step for this long is considered stuck, even on a busy machine.
 _STANDSTILL_SECONDS = 600.0
 FINAL = ("SUCCEEDED", "CANCELLED", "FAILED")
@@ -54,7 +54,7 @@ class Farm:
         """Installs or upgrades the release and waits until it is ready."""
         command = ["helm", "upgrade", "--install", RELEASE, str(chart), "-n", self.namespace]
         command += ["--create-namespace", "-f", str(values_file()), "-f", "-"]
-        run([*command, "--wait", "--timeout", "5m"], given=json.dumps(values or {}), seconds=400)
+        run([*command, "--wait", "--timeout", "5m"], stdin=json.dumps(values or {}), seconds=400)
         self.close()
 
     def uninstall(self) -> None:
@@ -71,10 +71,10 @@ class Farm:
     def test(self) -> str:
         """Runs `helm test` and returns its output."""
         command = ["helm", "test", RELEASE, "-n", self.namespace, "--logs", "--timeout", "5m"]
-        said = run(command, seconds=400)
+        output = run(command, seconds=400)
         # The test pod is not removed with the release, because its log is read after the test.
         self.kubectl("delete", "pod", f"{FULL_NAME}-test")
-        return said
+        return output
 
     def secret(self, name: str, key: str) -> str:
         found = self.kubectl("get", "secret", f"{FULL_NAME}-{name}", "-o", "json")
@@ -83,17 +83,17 @@ class Farm:
     def cli(self, *arguments: str, role: str = "submitter") -> str:
         """Runs `remy-farm` with a token of this role, which must succeed; returns its output."""
         done = self.try_cli(*arguments, role=role)
-        said = f"remy-farm {' '.join(arguments)}\n{done.stderr}"
+        failure = f"remy-farm {' '.join(arguments)}\n{done.stderr}"
         if done.returncode == UNREACHABLE:
-            raise Unreachable(said)
-        assert done.returncode == 0, said
+            raise Unreachable(failure)
+        assert done.returncode == 0, failure
         return done.stdout
 
     def try_cli(
         self, *arguments: str, role: str | None = "submitter"
     ) -> subprocess.CompletedProcess[str]:
         """Runs `remy-farm` with a token of this role, or without one; the command may fail."""
-        environment = os.environ | self._reachable()
+        environment = os.environ | self._forwarded_environment()
         if role is not None:
             environment["REMY_FARM_TOKEN"] = self.secret("tokens", role)
         done = subprocess.run(
@@ -132,7 +132,7 @@ class Farm:
     def wait_for_step(self, job_id: str, step: int) -> None:
         """Waits until the job has made this many steps; fails if the job makes no progress."""
         state, made = self._follow(job_id, lambda state, made: state in FINAL or made >= step)
-        assert made >= step, f"{job_id} is {state} after {made} steps, and not after {step}"
+        assert made >= step, f"{job_id} ended as {state} after {made} steps, before step {step}"
 
     def wait_for_more_steps(self, job_id: str, steps: int) -> None:
         """Waits for this many more steps once the coordinator answers; the job must not end."""
@@ -141,8 +141,8 @@ class Farm:
             job_id, lambda state, made: state in FINAL or made >= before + steps
         )
         assert state not in FINAL, (
-            f"{job_id} ended after {made} steps, {state}, while it was to lose something: "
-            "if it succeeded, give it more"
+            f"{job_id} ended as {state} after {made} steps, but the test needs a running job: "
+            "if it succeeded, give it more steps"
         )
 
     def fetch(self, job_id: str) -> bytes:
@@ -157,10 +157,10 @@ class Farm:
     @contextmanager
     def forwarded(self, component: str, port: int) -> Iterator[int]:
         """Forwards a local port to a port of the component's Service; yields the local port."""
-        forward, here = self._begin_forward(component, port)
+        forward, local_port = self._begin_forward(component, port)
         try:
-            assert here is not None, f"no port-forward to the Service of {component}"
-            yield here
+            assert local_port is not None, f"no port-forward to the Service of {component}"
+            yield local_port
         finally:
             forward.terminate()
             forward.communicate()
@@ -177,27 +177,29 @@ class Farm:
 
         There is no time limit while the job makes progress.
         """
-        place: tuple[str, int] | None = None
-        while place is None or not is_enough(*place):
-            place = wait_until(
-                lambda last=place: self._changed_progress(job_id, last),  # type: ignore[misc]
-                f"{job_id} to go on from {place}",
+        progress: tuple[str, int] | None = None
+        while progress is None or not is_enough(*progress):
+            described = "to be reported" if progress is None else f"to change from {progress}"
+            progress = wait_until(
+                lambda last=progress: self._changed_progress(job_id, last),  # type: ignore[misc]
+                f"the progress of {job_id} {described}",
                 seconds=_STANDSTILL_SECONDS,
-                every_seconds=_LOOK_SECONDS,
+                every_seconds=_POLL_SECONDS,
             )
-        return place
+        return progress
 
     def _changed_progress(
         self, job_id: str, last: tuple[str, int] | None
     ) -> tuple[str, int] | None:
         """Returns the job's state and step if they differ from `last`, else None."""
         try:
-            place = _progress_of(self.job(job_id))
+            progress = _progress_of(self.job(job_id))
         except Unreachable:
             return None
-        return place if place != last else None
+        return progress if progress != last else None
 
-    def _reachable(self) -> dict[str, str]:
+    def _forwarded_environment(self) -> dict[str, str]:
+        """Returns the variables by which a client finds the port-forward; starts it if needed."""
         if self._forward is None or self._forward.poll() is not None:
             self.close()
             try:
@@ -211,11 +213,11 @@ class Farm:
         if port is None:
             return False
         self._forward = forward
-        authority = self._folder / "ca.crt"
-        authority.write_text(self.secret("tls", "ca.crt"))
+        ca_certificate = self._folder / "ca.crt"
+        ca_certificate.write_text(self.secret("tls", "ca.crt"))
         self._environment = {
             "REMY_FARM_COORDINATOR": f"localhost:{port}",
-            "REMY_FARM_TLS_CA": str(authority),
+            "REMY_FARM_TLS_CA": str(ca_certificate),
             "REMY_FARM_PATIENCE": "10",
         }
         return True

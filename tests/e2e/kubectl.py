@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 
-def run(command: Sequence[str], *, given: str | None = None, seconds: float = 300.0) -> str:
+def run(command: Sequence[str], *, stdin: str | None = None, seconds: float = 300.0) -> str:
     """Runs a command and returns its output. If it fails, so does the test, with the output."""
     done = subprocess.run(
-        command, input=given, capture_output=True, text=True, check=False, timeout=seconds
+        command, input=stdin, capture_output=True, text=True, check=False, timeout=seconds
     )
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
     return done.stdout
@@ -24,8 +24,8 @@ class Kubectl:
 
     namespace: str
 
-    def __call__(self, *arguments: str, given: str | None = None) -> str:
-        return run(["kubectl", "-n", self.namespace, *arguments], given=given)
+    def __call__(self, *arguments: str, stdin: str | None = None) -> str:
+        return run(["kubectl", "-n", self.namespace, *arguments], stdin=stdin)
 
     def objects(self, kind: str, selector: str = "") -> list[dict[str, Any]]:
         """Returns the objects of a kind that match the selector."""

@@ -119,7 +119,7 @@ def _apply(farm: Farm, name: str, spec: Path) -> None:
         "metadata": {"name": name},
         "spec": {"design": tree_of(load_spec(spec))},
     }
-    farm.kubectl("apply", "-f", "-", given=json.dumps(body))
+    farm.kubectl("apply", "-f", "-", stdin=json.dumps(body))
 
 
 def _patch(farm: Farm, name: str, spec: Any) -> None:

@@ -41,7 +41,7 @@ def _reaches(farm: Farm, name: str, labels: dict[str, str], host: str, port: int
             ],
         },
     }
-    farm.kubectl("apply", "-f", "-", given=json.dumps(pod))
+    farm.kubectl("apply", "-f", "-", stdin=json.dumps(pod))
     try:
         phase = wait_until(lambda: _end_of(farm, name), "the probe to end")
         return phase == "Succeeded"

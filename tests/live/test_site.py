@@ -27,13 +27,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def phone(browser: Browser) -> Iterator[Page]:
-    """A page as wide as a phone that fails the test if it asks for anything from elsewhere."""
+    """A page as wide as a phone's screen. A request to the network fails the test."""
     page = browser.new_page(viewport={"width": 390, "height": 844})
-    elsewhere: list[str] = []
-    page.on("request", lambda request: elsewhere.append(request.url))
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
     yield page
     page.close()
-    assert [url for url in elsewhere if not url.startswith(("file:", "data:"))] == []
+    assert [url for url in requested if not url.startswith(("file:", "data:"))] == []
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,12 @@ def huge(tmp_path: Path) -> Path:
     return path
 
 
-def _is_simulating(pid: int, since: float = 0.0) -> bool:
-    """Whether threads other than the main one have used more CPU time than a start needs."""
-    return _cpu_seconds_of_threads(pid) - since >= 0.5
+def _is_simulating(pid: int, cpu_seconds_before: float = 0.0) -> bool:
+    """Whether threads other than the main one have used half a second more CPU time than before.
+
+    Starting a program or a simulation takes less.
+    """
+    return _cpu_seconds_of_threads(pid) - cpu_seconds_before >= 0.5
 
 
 def _cpu_seconds_of_threads(pid: int) -> float:
@@ -111,6 +114,7 @@ def test_coordinator_answers_cancels_and_ends_in_the_middle_of_a_simulation(
     before = _cpu_seconds_of_threads(coordinator.pid)
     wait_until(lambda: _is_simulating(coordinator.pid, before), "another simulation")
     coordinator.stop()
+    # nanobind reports objects of the simulator that leak at the process's end.
     assert "nanobind" not in coordinator.log()
 
 

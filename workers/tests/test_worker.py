@@ -139,13 +139,13 @@ def test_coordinator_sets_the_heartbeat_and_ends_an_idle_worker() -> None:
 def test_hello_has_a_unique_id_and_the_simulators_fingerprint() -> None:
     names = [unique_worker_id() for _ in range(2)]
     assert names[0] != names[1]
-    said = hello(WorkerSettings(Address(), names[0], 3, job_id="j1", exit_when_idle=True)).hello
-    assert said.worker_id == names[0]
-    assert said.simulator_digest == remy_simulator.fingerprint()
-    assert said.scale_free_digest == remy_simulator.fingerprint(rule_table_pb2.RULES_SCALE_FREE)
-    assert said.signals_digest == remy_simulator.signals_fingerprint()
-    assert said.protocols_digest == remy_simulator.protocols_fingerprint()
-    assert (said.threads, said.job_id, said.exit_when_idle) == (3, "j1", True)
+    greeting = hello(WorkerSettings(Address(), names[0], 3, job_id="j1", exit_when_idle=True)).hello
+    assert greeting.worker_id == names[0]
+    assert greeting.simulator_digest == remy_simulator.fingerprint()
+    assert greeting.scale_free_digest == remy_simulator.fingerprint(rule_table_pb2.RULES_SCALE_FREE)
+    assert greeting.signals_digest == remy_simulator.signals_fingerprint()
+    assert greeting.protocols_digest == remy_simulator.protocols_fingerprint()
+    assert (greeting.threads, greeting.job_id, greeting.exit_when_idle) == (3, "j1", True)
 
 
 def _following_a_trace(seed: int) -> tuple[evaluation_pb2.EvaluationRequest, bytes]:

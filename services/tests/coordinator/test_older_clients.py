@@ -225,9 +225,9 @@ def _lasting(response: Any) -> Any:
             messages.SubmitJobResponse() | messages.ForkJobResponse() | messages.ExtendJobResponse()
         ):
             job = response.job
-            said = (job.name, job.owner, job.priority, job.weight, job.campaign, job.queue_name)
+            settings = (job.name, job.owner, job.priority, job.weight, job.campaign, job.queue_name)
             return (
-                *said,
+                *settings,
                 job.fork.job_id,
                 job.spec.SerializeToString(deterministic=True),
                 bool(job.id),

@@ -90,8 +90,8 @@ def test_a_clean_shutdown_loses_no_steps(settings: ServerSettings, tmp_path: Pat
         history = client.history(job)
         _check_history(history, list(events))
         assert _states(history)[3:] == [PENDING, job_pb2.JOB_STATE_SCHEDULING, RUNNING, SUCCEEDED]
-        said = [each.state_changed.message for each in history]
-        assert "the coordinator is shutting down" in said
+        reasons = [each.state_changed.message for each in history]
+        assert "the coordinator is shutting down" in reasons
         assert client.remycc(job) == table
         assert client.get(job).progress.recoveries == 0
 

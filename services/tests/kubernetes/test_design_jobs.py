@@ -49,10 +49,10 @@ def applied(**spec: Any) -> Model:
     return model
 
 
-def called(state: job_pb2.JobState = RUNNING) -> Model:
-    """Returns a model with a job submitted by a call."""
+def submitted_by_grpc(state: job_pb2.JobState = RUNNING) -> Model:
+    """Returns a model with a job submitted by gRPC."""
     model = Model()
-    job = job_pb2.Job(id="6b02a4e7c087b7c672", name="By_call", owner="ada", weight=0.5, state=state)
+    job = job_pb2.Job(id="6b02a4e7c087b7c672", name="By_gRPC", owner="ada", weight=0.5, state=state)
     job.spec.CopyFrom(small_joint_spec(stop={"epochs": 7}))
     model.jobs[job.id] = job
     model.settle()
@@ -215,8 +215,8 @@ def test_deleting_an_object_cancels_its_job() -> None:
 
 
 def test_a_submitted_job_gets_a_mirror() -> None:
-    model = called()
-    name = "by-call-6b02a4e7c087b7c672"
+    model = submitted_by_grpc()
+    name = "by-grpc-6b02a4e7c087b7c672"
     spec = model.objects[name]["spec"]
     assert (spec["weight"], spec["paused"], spec["priority"]) == ("0.5", False, 0)
     assert status(model, name)["owner"] == "ada"
@@ -230,7 +230,7 @@ def test_a_submitted_job_gets_a_mirror() -> None:
 
 def test_a_final_job_gets_no_mirror() -> None:
     for state in FINAL:
-        assert not called(state).objects
+        assert not submitted_by_grpc(state).objects
 
 
 def test_an_object_without_job_reports_it() -> None:
@@ -361,7 +361,7 @@ OPERATIONS = list(Operation)
 def test_objects_and_jobs_converge_after_random_events(
     data: st.DataObject,
 ) -> None:
-    model = called(data.draw(st.sampled_from([PENDING, RUNNING, PAUSED, SUCCEEDED])))
+    model = submitted_by_grpc(data.draw(st.sampled_from([PENDING, RUNNING, PAUSED, SUCCEEDED])))
     for _ in range(data.draw(st.integers(1, 12), "rounds")):
         event = data.draw(st.sampled_from(["apply", "change", "delete", "call", "run", "wait"]))
         name = data.draw(st.sampled_from(sorted({*model.objects, "first", "second"})))

@@ -18,7 +18,7 @@ import yaml
 from library.tests.designer.small_joint_spec import small_joint_spec
 from remy_farm.specification import load_spec
 from remy_proto.v1 import design_service_pb2 as messages
-from remy_proto.v1 import job_pb2
+from remy_proto.v1 import job_pb2, spec_pb2
 from remy_services.jobs.states import CANCELLED, PAUSED, RUNNING, SUCCEEDED
 from remy_services.kubernetes.design_jobs import (
     API_VERSION,
@@ -95,10 +95,10 @@ class Namespace:
         return wait_until(shown, f"{name} to be {phase}", every_seconds=0.2)
 
     def until_spec(self, name: str, **wanted: Any) -> None:
-        def is_so() -> bool:
+        def has_wanted() -> bool:
             return bool(self.get(KIND, name)["spec"].items() >= wanted.items())
 
-        wait_until(is_so, f"{name} to say {wanted}", every_seconds=0.2)
+        wait_until(has_wanted, f"the spec of {name} to have {wanted}", every_seconds=0.2)
 
     def until_gone(self, name: str) -> None:
         wait_until(lambda: name not in self.names(), f"{name} to be gone", every_seconds=0.2)
@@ -115,10 +115,10 @@ class Namespace:
 def namespace(
     started: ControlPlane | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[Namespace]:
-    """A new namespace, which is also that of the current context."""
-    given = started.kubeconfig if started is not None else Path(os.environ["KUBECONFIG"])
+    """A new namespace, and a kubeconfig in KUBECONFIG whose contexts have it as default."""
+    original = started.kubeconfig if started is not None else Path(os.environ["KUBECONFIG"])
     name = f"design-jobs-{secrets.token_hex(4)}"
-    tree = yaml.safe_load(given.read_text())
+    tree = yaml.safe_load(original.read_text())
     for each in tree["contexts"]:
         each["context"]["namespace"] = name
     path = tmp_path / "kubeconfig"
@@ -157,14 +157,14 @@ def _is_established(definition: Any) -> bool:
 
 def design(**joint: Any) -> dict[str, Any]:
     """Returns a design that takes a second or two."""
-    made: dict[str, Any] = object_of(**joint)["design"]
-    return made
+    return mirrored_design(small_joint_spec(**{"steps": 12, **joint}))
 
 
-def object_of(**joint: Any) -> dict[str, Any]:
-    spec = small_joint_spec(**{"steps": 12, **joint})
-    made: dict[str, Any] = mirror_of(job_pb2.Job(id="1", spec=spec, weight=1))["spec"]
-    return made
+def mirrored_design(spec: spec_pb2.DesignSpec) -> dict[str, Any]:
+    """Returns `spec.design` of the object that mirrors a job with this specification."""
+    mirror = mirror_of(job_pb2.Job(id="1", spec=spec, weight=1))
+    tree: dict[str, Any] = mirror["spec"]["design"]
+    return tree
 
 
 # Tests of the schema.
@@ -173,9 +173,8 @@ def object_of(**joint: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_schema_accepts_all_examples(namespace: Namespace, path: Path) -> None:
     spec = load_spec(path)
-    said = mirror_of(job_pb2.Job(id="1", spec=spec, weight=1))["spec"]["design"]
-    namespace.apply("said", said, dry_run=True)
-    namespace.apply("whole", tree_of(spec), dry_run=True)
+    namespace.apply("settings-in-use", mirrored_design(spec), dry_run=True)
+    namespace.apply("all-settings", tree_of(spec), dry_run=True)
 
 
 @pytest.mark.parametrize(
@@ -290,27 +289,27 @@ def test_an_applied_job_equals_a_submitted_one(namespace: Namespace, server: Run
     kinds = {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
     assert kinds["Complete"] == ("True", "ScheduleComplete")
     assert status["observedGeneration"] == found["metadata"]["generation"]
-    # Submitting the same specification by a call gives the same RemyCC.
-    called = client.submit(small_joint_spec(steps=90), name="called")
-    assert client.until_final(called.id).state == SUCCEEDED
+    # Submitting the same specification by gRPC gives the same RemyCC.
+    by_grpc = client.submit(small_joint_spec(steps=90), name="by-grpc")
+    assert client.until_final(by_grpc.id).state == SUCCEEDED
     published = namespace.get("ConfigMap", status["result"]["configMapName"])
-    assert published["data"]["remycc.json"].encode() == client.remycc(called.id)
+    assert published["data"]["remycc.json"].encode() == client.remycc(by_grpc.id)
     assert published["metadata"]["ownerReferences"][0]["uid"] == found["metadata"]["uid"]
     scores = json.loads(published["data"]["scores.json"])
     assert [each["epoch"] for each in scores] == list(range(job.progress.epoch))
     assert "remycc.dna" in published["binaryData"]
-    mirror = namespace.until_phase(f"called-{called.id}", "Succeeded")
+    mirror = namespace.until_phase(f"by-grpc-{by_grpc.id}", "Succeeded")
     assert mirror["status"]["result"]["sha256"] == status["result"]["sha256"]
 
 
-def test_pause_resume_and_cancel_from_both_sides(
+def test_pause_resume_and_cancel_by_the_object_and_by_grpc(
     namespace: Namespace, server: RunningServer
 ) -> None:
     client = server.client()
-    called = client.submit(small_joint_spec(steps=1_000_000), name="called")
+    by_grpc = client.submit(small_joint_spec(steps=1_000_000), name="by-grpc")
     namespace.apply("applied", design(steps=1_000_000))
-    for name in (f"called-{called.id}", "applied"):
-        job_id = namespace_job(namespace, name)
+    for name in (f"by-grpc-{by_grpc.id}", "applied"):
+        job_id = id_of_running_job(namespace, name)
         namespace.change(name, {"paused": True, "priority": 7})
         assert client.until_state(job_id, PAUSED).priority == 7
         client.call("ResumeJob", messages.ResumeJobRequest(job=job_id))
@@ -323,8 +322,8 @@ def test_pause_resume_and_cancel_from_both_sides(
         namespace.until_gone(name)
 
 
-def namespace_job(namespace: Namespace, name: str) -> str:
-    """Waits for an object and returns its job id."""
+def id_of_running_job(namespace: Namespace, name: str) -> str:
+    """Waits until the object's job runs, and returns the job's ID."""
     wait_until(lambda: name in namespace.names(), name, every_seconds=0.2)
     return str(namespace.until_phase(name, "Running")["status"]["jobID"])
 
@@ -397,7 +396,7 @@ def test_kubectl_output(namespace: Namespace, server: RunningServer) -> None:
     assert row.split()[:3] == [name, "Paused", "0"]
     described = namespace.kubectl("describe", "designjob", name)
     assert "Type:                  Accepted" in described
-    assert "Normal  Paused" in " ".join(described.split(" ")).replace("   ", "  ")
+    assert "Normal Paused" in " ".join(described.split())
     explained = namespace.kubectl("explain", "designjob.spec.design.network.rtt_ms")
     assert "the RTT without queueing" in " ".join(explained.split())
     namespace.kubectl("delete", "designjob", name)
@@ -409,7 +408,7 @@ def test_the_charts_permissions_suffice(
     namespace: Namespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     role = render({"designJobs": {"enabled": True}, "workers": {"backend": "deployment"}})
-    _make_coordinator(namespace, role.one("Role")["rules"])
+    _create_service_account(namespace, role.one("Role")["rules"])
     account = namespace.kind("ServiceAccount").subresources["token"]
     answer = account.create(
         name="coordinator", namespace=namespace.name, body={"spec": {"expirationSeconds": 600}}
@@ -426,17 +425,17 @@ def test_the_charts_permissions_suffice(
         assert namespace.get("ConfigMap", found["status"]["result"]["configMapName"])
         events = namespace.kind("Event").get(namespace=namespace.name).items
         assert "Succeeded" in {each.reason for each in events}
-        called = server.client().submit(small_joint_spec(steps=1_000_000), name="called")
-        namespace_job(namespace, f"called-{called.id}")
+        by_grpc = server.client().submit(small_joint_spec(steps=1_000_000), name="by-grpc")
+        id_of_running_job(namespace, f"by-grpc-{by_grpc.id}")
         client = server.client()
-        client.call("PauseJob", messages.PauseJobRequest(job=called.id))
-        client.until_state(called.id, PAUSED)
-        client.call("DeleteJob", messages.DeleteJobRequest(job=called.id))
-        namespace.until_gone(f"called-{called.id}")
+        client.call("PauseJob", messages.PauseJobRequest(job=by_grpc.id))
+        client.until_state(by_grpc.id, PAUSED)
+        client.call("DeleteJob", messages.DeleteJobRequest(job=by_grpc.id))
+        namespace.until_gone(f"by-grpc-{by_grpc.id}")
 
 
-def _make_coordinator(namespace: Namespace, rules: Any) -> None:
-    """Creates a ServiceAccount with these RBAC rules."""
+def _create_service_account(namespace: Namespace, rules: Any) -> None:
+    """Creates the ServiceAccount `coordinator` with these RBAC rules."""
     group = "rbac.authorization.k8s.io"
     subject = {"kind": "ServiceAccount", "name": "coordinator", "namespace": namespace.name}
     reference = {"apiGroup": group, "kind": "Role", "name": "coordinator"}

@@ -96,13 +96,13 @@ def test_known_reasons_are_exported_at_zero() -> None:
 def test_departures_are_counted_by_reason() -> None:
     fleet = SimulatedFleet(SchedulerSettings())
     fleet.submit(Share("wide"), numbered_request(40, 4))
-    for name in ("said", "taken", "lost", "idle and lost", "powerless"):
+    for name in ("announced", "taken", "lost", "idle and lost", "powerless"):
         fleet.join(name, job_id="other" if name == "idle and lost" else "")
         fleet.advance(0.1)
-    fleet.scheduler.record_goodbye("said", "signal")
+    fleet.scheduler.record_goodbye("announced", "signal")
     fleet.scheduler.record_goodbye("taken", "spot_interruption")
     fleet.workers["powerless"].frozen = True
-    for name in ("said", "taken", "lost", "idle and lost"):
+    for name in ("announced", "taken", "lost", "idle and lost"):
         fleet.kill(name)
     fleet.advance(11.0)
     fleet.kill("powerless")

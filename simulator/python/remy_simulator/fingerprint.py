@@ -86,7 +86,7 @@ def protocols_fingerprint() -> str:
             each for each in queues if not needed or registry.IS_XCP_ROUTER in each[0].traits
         ]
         specimen = _mixed(request, routers[number % len(routers)])
-        if registry.EXCLUDES_OTHER_PROTOCOLS in protocol.traits:
+        if registry.IS_ALONE in protocol.traits:
             specimen.loss_probability = specimen.bottleneck.ack_bytes = 0.0
         for group in specimen.senders:
             group.protocol.name, group.protocol.variant = protocol.name, variant.name

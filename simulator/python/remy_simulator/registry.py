@@ -17,7 +17,7 @@ from remy_simulator.messages import native_choice
 
 __all__ = [
     "COUNTS_RECEIVED",
-    "EXCLUDES_OTHER_PROTOCOLS",
+    "IS_ALONE",
     "IS_XCP_ROUTER",
     "MEASURES",
     "NEEDS_XCP_ROUTER",
@@ -39,7 +39,8 @@ __all__ = [
 ]
 
 NEEDS_XCP_ROUTER: Final = "needs an XCP router"
-EXCLUDES_OTHER_PROTOCOLS: Final = "is alone on a link without loss"
+#: All senders of the network must run this protocol, on one link without loss.
+IS_ALONE: Final = "is alone on a link without loss"
 RUNS_TABLES: Final = "runs RemyCCs"
 IS_XCP_ROUTER: Final = "is an XCP router"
 RUNS_PROTOCOLS: Final = "runs protocols"

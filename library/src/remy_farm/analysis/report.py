@@ -358,8 +358,8 @@ def _rules(content: ReportContent) -> str:
         for rule in ranked[:_MAX_ROWS]
     ]
     head = ("rule", *rules[0].region, *action_head(table.rules), "use")
-    said = clock_precision_sentence(rules)
-    return wording.table(caption, head, rows) + (wording.paragraph(said) if said else "")
+    sentence = clock_precision_sentence(rules)
+    return wording.table(caption, head, rows) + (wording.paragraph(sentence) if sentence else "")
 
 
 def _origin(content: ReportContent) -> Iterator[str]:

@@ -305,7 +305,7 @@ def _group_violations(
         each.WhichOneof("controller") != "protocol" or each.protocol != group.protocol
         for each in network.sender_groups
     )
-    if registry.EXCLUDES_OTHER_PROTOCOLS in needs and others:
+    if registry.IS_ALONE in needs and others:
         yield Violation(
             child_path(path, "protocol"),
             f"is {show(group.protocol)}, which cannot share its link with other senders",

@@ -4,16 +4,14 @@ Reconciliation is level-triggered: it maps the present objects and jobs to actio
 same decisions after a crash between any two actions.
 
 * An object applied by a user has one job, whose id is derived from the object's uid, so that
-repeated
-  submissions find it. A job submitted by a call has one object, its mirror.
-* Pause, priority and budgets can be changed on both sides. A generation that `status` has not
-observed
-  is a user's change and is applied to the job; otherwise the job's settings are written to the
-  object.
+  repeated submissions find it. A job submitted by gRPC has one object, its mirror.
+* Pause, priority and budgets can be changed in the object or by gRPC. A generation that `status`
+  has not observed is a user's change and is applied to the job; otherwise the job's settings are
+  written to the object.
 * The finalizer stays while the job may run: deleting an object cancels its job. The job, its
-history and
-  its tables stay on the farm.
-* A mirror is deleted with its job. A user's object without job stays and reports it.
+  history and its tables stay on the farm.
+* A mirror is deleted with its job. A user's object without a job stays and reports that the job is
+  missing.
 """
 
 from __future__ import annotations
@@ -111,7 +109,7 @@ class ObservedDesignJob:
     #: Whether the object is being deleted, and whether it has our finalizer.
     deleting: bool
     has_finalizer: bool
-    #: Whether the object mirrors a job that was submitted by a call.
+    #: Whether the object mirrors a job that was submitted by gRPC.
     mirror: bool
     spec: Mapping[str, Any]
     status: Mapping[str, Any]
@@ -548,7 +546,7 @@ def _mode(job: job_pb2.Job) -> str:
 
 
 def mirror_of(job: job_pb2.Job) -> dict[str, Any]:
-    """Builds the mirror object of a job that was submitted by a call."""
+    """Builds the mirror object of a job that was submitted by gRPC."""
     named_spec = spec_pb2.DesignSpec()
     fill(named_spec, read_yaml(to_yaml(job.spec), "the job's specification"))
     part = _NOT_IN_NAMES.sub("-", job.name.lower())[:_LONGEST].strip("-")
