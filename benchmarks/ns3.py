@@ -102,16 +102,16 @@ def _costs(program: Path, ours: str, theirs: str, topology: str) -> Row:
     pairs = []
     for _ in range(_PAIRS):
         outcome = _ours(ours, _SECONDS)
-        here = _Run(_packets_in_order(outcome), outcome["cpu_seconds"])
-        there = _Run(**_ns3(program, theirs, _SECONDS, topology))
-        pairs.append((here, there))
-    ratios = sorted(there.seconds_per_million / here.seconds_per_million for here, there in pairs)
-    here, there = pairs[0]
+        own = _Run(_packets_in_order(outcome), outcome["cpu_seconds"])
+        ns3 = _Run(**_ns3(program, theirs, _SECONDS, topology))
+        pairs.append((own, ns3))
+    ratios = sorted(ns3.seconds_per_million / own.seconds_per_million for own, ns3 in pairs)
+    own, ns3 = pairs[0]
     return {
         "protocol": ours,
         "ns-3's network": topology,
-        "packets": here.packets,
-        "ns-3's": there.packets,
+        "packets": own.packets,
+        "ns-3's": ns3.packets,
         "CPU s per million": statistics.median(run.seconds_per_million for run, _ in pairs),
         "ns-3's CPU s": statistics.median(run.seconds_per_million for _, run in pairs),
         "ratio": statistics.median(ratios),
@@ -121,14 +121,14 @@ def _costs(program: Path, ours: str, theirs: str, topology: str) -> Row:
 
 
 def _agreement(program: Path, ours: str, theirs: str) -> Row:
-    here = _ours(ours, _LONG_SECONDS)
+    own = _ours(ours, _LONG_SECONDS)
     # Access links without delay never queue, so that one link gives the same result as a dumbbell.
-    there = _ns3(program, theirs, _LONG_SECONDS, "one link", "--waiting=1")
+    ns3 = _ns3(program, theirs, _LONG_SECONDS, "one link", "--waiting=1")
     return {
-        "Mbit/s": _mbps(_packets_in_order(here)),
-        "ns-3's Mbit/s": _mbps(there["packets"]),
-        "RTT ms": here["kinds"][0]["delay_ms"],
-        "ns-3's RTT ms": _RTT_MS + _TRANSMISSION_MS + there["waiting_ms"],
+        "Mbit/s": _mbps(_packets_in_order(own)),
+        "ns-3's Mbit/s": _mbps(ns3["packets"]),
+        "RTT ms": own["kinds"][0]["delay_ms"],
+        "ns-3's RTT ms": _RTT_MS + _TRANSMISSION_MS + ns3["waiting_ms"],
     }
 
 

@@ -77,13 +77,13 @@ def test_constant_fields_are_on_every_line() -> None:
 
 
 def test_reported_lines_contain_no_secrets() -> None:
-    stream, told = io.StringIO(), []
+    stream, reported = io.StringIO(), []
     set_up_logs(stream=stream, worker_id="w")
-    report_lines(lambda seconds, level, text: told.append((seconds > 1e9, level, text)))
+    report_lines(lambda seconds, level, text: reported.append((seconds > 1e9, level, text)))
     structlog.stdlib.get_logger().warning("not connected", why="a reason", token="t0ps3cret")
     logging.getLogger("library").error("went %s", "wrong")
     structlog.stdlib.get_logger().debug("not at this level")
-    assert told == [
+    assert reported == [
         (True, "warning", "not connected why=a reason token=[hidden]"),
         (True, "error", "went wrong"),
     ]

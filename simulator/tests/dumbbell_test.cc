@@ -81,16 +81,16 @@ TEST_P(TimeScales, DoNotAffectScaleFreeRules) {
     specimen.senders = {{3, 0, {ExponentialTime{2000 * unit}, 1000 * unit}}};
     return specimen;
   };
-  const auto here = simulate_fast(scale_free_table(0.25), network(1), 20'000, 3);
-  const auto there =
+  const auto original = simulate_fast(scale_free_table(0.25), network(1), 20'000, 3);
+  const auto scaled =
       simulate_fast(scale_free_table(0.25 * scale), network(scale), 20'000 * scale, 3);
-  EXPECT_EQ(here.rule_uses, there.rule_uses);
-  for (std::size_t i = 0; i < here.senders.size(); ++i) {
-    EXPECT_GT(here.senders[i].packets_received, 1000U);
-    EXPECT_EQ(here.senders[i].packets_received, there.senders[i].packets_received);
-    EXPECT_EQ(here.senders[i].packets_sent, there.senders[i].packets_sent);
-    EXPECT_EQ(here.senders[i].delay_sum_ms * scale, there.senders[i].delay_sum_ms);
-    EXPECT_EQ(here.senders[i].share_ms * scale, there.senders[i].share_ms);
+  EXPECT_EQ(original.rule_uses, scaled.rule_uses);
+  for (std::size_t i = 0; i < original.senders.size(); ++i) {
+    EXPECT_GT(original.senders[i].packets_received, 1000U);
+    EXPECT_EQ(original.senders[i].packets_received, scaled.senders[i].packets_received);
+    EXPECT_EQ(original.senders[i].packets_sent, scaled.senders[i].packets_sent);
+    EXPECT_EQ(original.senders[i].delay_sum_ms * scale, scaled.senders[i].delay_sum_ms);
+    EXPECT_EQ(original.senders[i].share_ms * scale, scaled.senders[i].share_ms);
   }
 }
 

@@ -308,7 +308,7 @@ class TestWorkerJobs:
 
     def test_pod_failure_policy_ignores_preemption_and_fails_on_defects(self) -> None:
         spec = render().launcher()["template"]["spec"]
-        defects, disrupted, told, unseen = spec["podFailurePolicy"]["rules"]
+        defects, disrupted, interrupted, unseen = spec["podFailurePolicy"]["rules"]
         assert defects["action"] == "FailJob"
         # Exit codes of errors that would occur on every node.
         assert defects["onExitCodes"]["values"] == [
@@ -325,8 +325,8 @@ class TestWorkerJobs:
             "action": "Ignore",
             "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
         }
-        assert told["action"] == "Ignore"
-        assert told["onExitCodes"]["values"] == [INTERRUPTED]
+        assert interrupted["action"] == "Ignore"
+        assert interrupted["onExitCodes"]["values"] == [INTERRUPTED]
         assert unseen["action"] == "Ignore"
         assert unseen["onExitCodes"]["values"] == [UNSEEN]
         assert spec["template"]["spec"]["restartPolicy"] == "Never"
@@ -398,8 +398,10 @@ class TestWorkerJobs:
         pod = rendered.pods()[kind]
         for name, value in from_downward_api(pod["containers"][0]).items():
             monkeypatch.setenv(name, value)
-        with worker_command.make_context("worker", ["--coordinator=here:1", "--insecure"]) as told:
-            assert parse_settings(told.params).threads == threads
+        with worker_command.make_context(
+            "worker", ["--coordinator=here:1", "--insecure"]
+        ) as context:
+            assert parse_settings(context.params).threads == threads
         assert threads_of({"spec": {"template": {"spec": pod}}}) == threads
 
     def test_chart_leaves_the_job_variable_to_the_launcher(self) -> None:
@@ -598,9 +600,9 @@ class TestPage:
         rendered = render(self.ENABLED)
         pod = rendered.pods()["Deployment/farm-remy-farm-ui"]
         (container,) = pod["containers"]
-        told = page_settings(container)
-        assert not told["plain"]
-        assert str(told["page_cert"]) == "/etc/remy-farm/tls/tls.crt"
+        settings = page_settings(container)
+        assert not settings["plain"]
+        assert str(settings["page_cert"]) == "/etc/remy-farm/tls/tls.crt"
         coordinator = rendered.pods()["Deployment/farm-remy-farm-coordinator"]
         mounted = [each for each in coordinator["volumes"] if each["name"] == "tls"]
         assert [each for each in pod["volumes"] if each["name"] == "tls"] == mounted
@@ -665,8 +667,8 @@ def page_settings(container: dict[str, Any]) -> dict[str, Any]:
     (coordinator,) = (
         each["value"] for each in container["env"] if each["name"] == "REMY_FARM_COORDINATOR"
     )
-    with page_command.make_context("ui", [*flags, f"--coordinator={coordinator}"]) as told:
-        return told.params
+    with page_command.make_context("ui", [*flags, f"--coordinator={coordinator}"]) as context:
+        return context.params
 
 
 def peers(rules: list[dict[str, Any]]) -> list[dict[str, str]]:

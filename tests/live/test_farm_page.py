@@ -631,15 +631,15 @@ def test_newest_of_many_jobs_are_shown_first(tmp_path: Path) -> None:
             cookie = headers["Set-Cookie"].split(";")[0]
             connection.request("GET", "/api/updates", headers={"Cookie": cookie})
             response = connection.getresponse()
-            told: list[dict[str, Any]] = []
-            while len(told) < 2:
+            events: list[dict[str, Any]] = []
+            while len(events) < 2:
                 line = response.readline().decode()
                 if line.startswith("data: "):
-                    told.append(json.loads(line.removeprefix("data: ")))
+                    events.append(json.loads(line.removeprefix("data: ")))
             connection.close()
         finally:
             server.stop()
-    newest, everything = told
+    newest, everything = events
     assert (newest["kind"], newest["more"], len(newest["rows"])) == ("jobs", True, 60)
     assert newest["rows"][0]["name"] == "job-104"
     assert everything["kind"] == "jobs"

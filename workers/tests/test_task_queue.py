@@ -23,15 +23,15 @@ def _result(lease_id: int) -> worker_service_pb2.WorkRequest:
 
 def _unsent(stream: SendQueue) -> list[str]:
     """The unsent messages: their kinds, with the leases that they answer."""
-    told = []
+    kinds = []
     for message in stream.drain():
         kind = message.WhichOneof("message") or ""
         if kind == "result":
             kind += f" {message.result.lease_id}"
         elif kind == "returned":
             kind += f" {list(message.returned.lease_ids)}"
-        told.append(kind)
-    return told
+        kinds.append(kind)
+    return kinds
 
 
 class TaskQueueMachine(RuleBasedStateMachine):
@@ -235,9 +235,9 @@ def test_log_lines_wait_for_a_coordinator_that_accepts_them() -> None:
     queue.attach(second, 1)
     queue.enable_log_lines()
     queue.log(log_line(3.0, "warning", "x" * 5000))
-    told = [each.log_line for each in second.drain() if each.HasField("log_line")]
-    assert [each.text[:9] for each in told] == ["early", "not taken", "x" * 9]
-    assert len(told[-1].text) == 1000
+    lines = [each.log_line for each in second.drain() if each.HasField("log_line")]
+    assert [each.text[:9] for each in lines] == ["early", "not taken", "x" * 9]
+    assert len(lines[-1].text) == 1000
 
 
 def test_unsent_log_lines_are_sent_on_the_next_stream() -> None:
@@ -257,13 +257,13 @@ def test_unsent_log_lines_are_sent_on_the_next_stream() -> None:
 
 def test_send_queue_ends_when_closed_and_empty() -> None:
     stream = SendQueue()
-    heard: list[int] = []
+    lease_ids: list[int] = []
     reader = threading.Thread(
-        target=lambda: heard.extend(message.result.lease_id for message in stream)
+        target=lambda: lease_ids.extend(message.result.lease_id for message in stream)
     )
     reader.start()
     stream.put(_result(1))
     stream.put(_result(2))
     stream.close()
     reader.join(60)
-    assert heard == [1, 2]
+    assert lease_ids == [1, 2]

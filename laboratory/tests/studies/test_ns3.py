@@ -173,7 +173,9 @@ def test_transport_that_ns3_lacks_is_refused(transport: str) -> None:
 
 
 def test_flows_limited_by_bytes_need_tcp() -> None:
-    with pytest.raises(FileError, match="exponential on times, and on tcp also exponential bytes"):
+    with pytest.raises(
+        FileError, match="exponential on periods, and on tcp also exponential bytes"
+    ):
         senders_text(_specimen(0, "remycc:table.json", BY_BYTES), SECONDS)
 
 

@@ -83,7 +83,7 @@ _MS_PER_SECOND: Final = 1000
 def reference_config(spec: spec_pb2.DesignSpec) -> bytes:
     """Encodes a specification's networks as field 4 (ConfigRange) of a .dna file.
 
-    The format holds only the range of a distribution. The on time of flows that are given in bytes
+    The format holds only the range of a distribution. The time on of flows that are given in bytes
     is left out.
     """
     model = outline(spec)

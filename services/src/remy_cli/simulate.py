@@ -141,7 +141,7 @@ class _Simulate(click.Command):
 )
 @option(
     "--on-ms A",
-    "Mean on time, exponentially distributed, ms.",
+    "Mean duration of an on period, exponentially distributed, ms.",
     POSITIVE,
     show_default="always on",
 )
@@ -189,7 +189,7 @@ def simulate_command(
 
     Throughput is in Mbit/s. The datagram transport counts every received packet; the other
     transports count packets that are delivered in order. "Equal share" throughput weighs each
-    instant of the on time with 1 / (senders that are on), so that an equal share of the link
+    instant of a sender's time on with 1 / (senders that are on), so that an equal share of the link
     always counts as the link rate.
     """
     _check_files(record, plot)

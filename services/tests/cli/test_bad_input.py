@@ -23,7 +23,7 @@ CASES = {
         SIMULATE.replace("--remycc {remycc} --senders 2 ", ""),
         "--sender WHAT",
     ),
-    "no length of on times": (
+    "no length of on periods": (
         SIMULATE.replace("--on-ms 1000 ", ""),
         "traffic must have one of the keys",
     ),

@@ -300,5 +300,5 @@ def test_omitted_specification_fields_have_defaults_or_are_reported(
         assert refusal(caught.value)[0] == grpc.StatusCode.INVALID_ARGUMENT
         assert set(named_fields(caught.value)) == blamed
     else:
-        heard = client.call("SubmitJob", request).job.spec
-        assert heard == complete(expected)
+        submitted_spec = client.call("SubmitJob", request).job.spec
+        assert submitted_spec == complete(expected)

@@ -107,8 +107,8 @@ def test_crashes_between_actions_do_not_change_the_outcome(event: str) -> None:
         model.check()
         states = [(job.state, job.priority, job.spec.stop.epochs) for job in model.jobs.values()]
         found = [(each["spec"], each["status"]["phase"]) for each in model.objects.values()]
-        told = [each["reason"] for each in model.events.values()]
-        assert len(set(told)) == len(told)
+        reasons = [each["reason"] for each in model.events.values()]
+        assert len(set(reasons)) == len(reasons)
         return states, found, model.created
 
     whole = start()

@@ -44,8 +44,8 @@ def refusal(
 
 def returned(lease_ids: Sequence[int]) -> worker_service_pb2.WorkRequest:
     """The message that tasks end without a result, as returned to the coordinator."""
-    gone = worker_service_pb2.TasksReturned(lease_ids=lease_ids)
-    return worker_service_pb2.WorkRequest(returned=gone)
+    message = worker_service_pb2.TasksReturned(lease_ids=lease_ids)
+    return worker_service_pb2.WorkRequest(returned=message)
 
 
 def interrupt(tasks: Iterable[Task]) -> None:

@@ -222,7 +222,7 @@ def _rules(table: RuleTable) -> str:
 
 
 def senders_text(specimen: evaluation_pb2.Specimen, seconds: float) -> str:
-    """Returns the senders' on times, or flows, in the scenario's format. Raises FileError."""
+    """Returns the senders' on periods, or flows, in the scenario's format. Raises FileError."""
     lines = [f"senders {len(specimen.senders)}"]
     for sender, group in enumerate(specimen.senders):
         pairs: Sequence[tuple[float, float]]
@@ -231,7 +231,9 @@ def senders_text(specimen: evaluation_pb2.Specimen, seconds: float) -> str:
         elif group.transport.name == "tcp" and group.traffic.HasField("exponential_bytes"):
             kind, pairs = "flows", _flows(specimen, sender, seconds)
         else:
-            raise FileError("ns-3 supports exponential on times, and on tcp also exponential bytes")
+            raise FileError(
+                "ns-3 supports exponential on periods, and on tcp also exponential bytes"
+            )
         numbers = [f"{first!r} {second!r}" for first, second in pairs]
         lines.append(" ".join([kind, str(len(pairs)), *numbers]))
     return "\n".join(lines) + "\n"
@@ -271,9 +273,9 @@ def _flows(
 def _times(
     on: Sequence[Sequence[tuple[float, float]]], end_ms: float
 ) -> tuple[list[float], list[float], list[float]]:
-    """Returns each sender's on time, its equal-share on time, and its first start, all in ms.
+    """Returns each sender's time on, its equal-share time on, and its first start, all in ms.
 
-    The equal-share on time weighs each instant with 1 / (senders that are on).
+    The equal-share time on weighs each instant with 1 / (senders that are on).
     """
     periods = [[(begin, min(end, end_ms)) for begin, end in each if begin < end_ms] for each in on]
     edges = sorted({edge for each in periods for period in each for edge in period})

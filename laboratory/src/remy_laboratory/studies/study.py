@@ -57,7 +57,7 @@ class Statistic(StrEnum):
 class Measure(StrEnum):
     """A measured quantity, with the unit in its name."""
 
-    #: Per sender: packets that count as throughput, over its on time.
+    #: Per sender: packets that count as throughput, over its time on.
     THROUGHPUT_MBPS = "throughput_mbps"
     #: Per sender: mean over its ACKs of the RTT of each packet.
     RTT_MS = "rtt_ms"

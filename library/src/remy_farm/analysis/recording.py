@@ -220,11 +220,11 @@ def draw_recording(recording: Recording, points: Sequence[SenderPoint]) -> Figur
     windows.sharex(queue)
     label_axes(windows, title="Windows", x="time, s", y="packets")
     for name in names:
-        here = [point for point in points if point.kind == name]
-        delays = [point.delay_ms for point in here]
-        rates = [point.throughput_mbps for point in here]
+        own_points = [point for point in points if point.kind == name]
+        delays = [point.delay_ms for point in own_points]
+        rates = [point.throughput_mbps for point in own_points]
         plane.scatter(delays, rates, s=26, color=color[name], alpha=0.45, linewidths=0)
-        if here:
+        if own_points:
             plane.plot(
                 float(np.median(delays)),
                 float(np.median(rates)),

@@ -199,8 +199,8 @@ def _kinds(
         sender += each.count
     kinds = []
     for name, senders in numbers.items():
-        here = [results[sender] for sender in senders]
-        on = [each for each in here if each.on_ms > 0]
+        own_results = [results[sender] for sender in senders]
+        on = [each for each in own_results if each.on_ms > 0]
         kinds.append(
             SenderKind(
                 name=name,
@@ -208,9 +208,9 @@ def _kinds(
                 throughput_of=throughput_of[name],
                 throughput_mbps=mean([each.throughput_mbps for each in on]),
                 throughput_equal_share_mbps=mean([each.throughput_equal_share_mbps for each in on]),
-                delay_ms=mean(present(each.delay_ms for each in here)),
-                packets_received=sum(each.packets_received for each in here),
-                packets_lost=sum(each.packets_lost for each in here),
+                delay_ms=mean(present(each.delay_ms for each in own_results)),
+                packets_received=sum(each.packets_received for each in own_results),
+                packets_lost=sum(each.packets_lost for each in own_results),
                 transport=measure_transport(specimen, outcome, senders)
                 if outcome.HasField("transport")
                 else None,

@@ -276,9 +276,9 @@ class JobFeed:
         try:
             if not wants_all:
                 active = list(self._client.list_all(messages.ListJobsRequest(states=_ACTIVE)))
-                here = {job.id for job in active}
+                active_ids = {job.id for job in active}
                 wants_all = any(
-                    row["state"] not in _FINAL_NAMES and key not in here
+                    row["state"] not in _FINAL_NAMES and key not in active_ids
                     for key, row in self._rows.items()
                 )
             if wants_all:
@@ -326,8 +326,8 @@ class JobFeed:
         if is_all:
             self._everything_at, self._newest = now, None
             self._wake.notify_all()
-            here = {job.id for job in jobs}
-            gone = [key for key in self._rows if key not in here]
+            ids = {job.id for job in jobs}
+            gone = [key for key in self._rows if key not in ids]
         for key in gone:
             del self._rows[key], self._seen[key]
         self._rows.update({row["id"]: row for row in changed})
