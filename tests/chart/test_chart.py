@@ -319,7 +319,7 @@ class TestWorkerJobs:
         # The runbook names these exit codes.
         page = (ROOT / "docs" / "how-to" / "kubernetes.md").read_text("utf-8")
         symptoms = page.partition("## When something is wrong")[2]
-        assert f"| workers end with {ExitCode.UNSUITABLE} | their log | another version" in symptoms
+        assert f"| workers end with {ExitCode.UNSUITABLE} | their log | their version" in symptoms
         assert f"| workers end with {ExitCode.NOT_ALLOWED} | their log | the token" in symptoms
         assert disrupted == {
             "action": "Ignore",
@@ -365,7 +365,7 @@ class TestWorkerJobs:
         page = (ROOT / "docs" / "how-to" / "kubernetes.md").read_text("utf-8")
         table = page.partition("## A lost node")[2].partition("\n\n*")[0]
         assert "(`coordinator.unreachableSeconds`) | 5 |" in table
-        assert "the probes look every 1 and 2 s" in table
+        assert "probes look every 1 and 2 s" in table
         assert f"a worker calls again | at most {RETRY.most_seconds:g} |" in table
         # Connected clients notice a lost node by pings, earlier than Kubernetes.
         assert CLIENT_PING_SECONDS + PING_TIMEOUT_SECONDS == 40
