@@ -115,7 +115,20 @@ struct TransportColumns {
   std::vector<double> completion_ms;
   std::vector<double> sampled_rtt_ms;
   std::vector<double> sampled_rtt_over_time_ms;
+  // Empty unless distributions were recorded: senders without RTTs have a size of 0.
+  std::vector<std::uint64_t> rtt_histogram_sizes;
+  std::vector<std::uint32_t> rtt_histogram_buckets;
+  std::vector<std::uint64_t> rtt_histogram_counts;
 };
+
+void add_histogram(const LogHistogram& rtts, TransportColumns& columns) {
+  const std::size_t before = columns.rtt_histogram_buckets.size();
+  rtts.for_each([&](std::uint32_t bucket, std::uint64_t count) {
+    columns.rtt_histogram_buckets.push_back(bucket);
+    columns.rtt_histogram_counts.push_back(count);
+  });
+  columns.rtt_histogram_sizes.push_back(columns.rtt_histogram_buckets.size() - before);
+}
 
 TransportColumns transport_columns(const OutcomeColumns& outcome) {
   std::vector<NetworkSenderResults> senders = outcome.network;
@@ -137,6 +150,9 @@ TransportColumns transport_columns(const OutcomeColumns& outcome) {
     }
     columns.sampled_rtt_ms.push_back(sender.endpoint.rtt.mean_ms());
     columns.sampled_rtt_over_time_ms.push_back(sender.endpoint.rtt.mean_over_time_ms());
+    if (outcome.has_distributions) {
+      add_histogram(sender.rtts, columns);
+    }
   }
   return columns;
 }
@@ -210,7 +226,10 @@ void bind_evaluation(nb::module_& module) {
       .def_prop_ro("sampled_rtt_ms",
                    [](const TransportColumns& c) { return column(c.sampled_rtt_ms); })
       .def_prop_ro("sampled_rtt_over_time_ms",
-                   [](const TransportColumns& c) { return column(c.sampled_rtt_over_time_ms); });
+                   [](const TransportColumns& c) { return column(c.sampled_rtt_over_time_ms); })
+      .def_ro("rtt_histogram_sizes", &TransportColumns::rtt_histogram_sizes)
+      .def_ro("rtt_histogram_buckets", &TransportColumns::rtt_histogram_buckets)
+      .def_ro("rtt_histogram_counts", &TransportColumns::rtt_histogram_counts);
   nb::class_<OutcomeColumns>(module, "OutcomeColumns")
       .def_ro("packets_sent", &OutcomeColumns::packets_sent)
       .def_prop_ro("scores", [](const OutcomeColumns& c) { return column(c.scores); })
@@ -246,20 +265,23 @@ void bind_evaluation(nb::module_& module) {
       "evaluate_columns",
       [](const std::vector<CompiledTable>& tables, const std::vector<Candidate>& candidates,
          const std::vector<SpecimenKind>& kinds, const SpecimenColumns& specimens,
-         double duration_ms, std::uint64_t seed, Recording recording,
+         double duration_ms, std::uint64_t seed, Recording recording, bool distributions,
          const std::optional<Objective>& objective, unsigned threads,
          const Cancellation* cancellation, std::optional<std::uint64_t> packet_limit) {
-        const EvaluationRequest request{tables,      candidates, make_specimens(kinds, specimens),
-                                        duration_ms, seed,       recording};
+        const EvaluationRequest request{tables,       candidates, make_specimens(kinds, specimens),
+                                        duration_ms,  seed,       recording,
+                                        distributions};
         Interruption interruption = make_interruption(cancellation, packet_limit);
         const nb::gil_scoped_release released;
         return evaluate_columns(request, objective, threads, &interruption);
       },
       nb::kw_only(), "tables"_a, "candidates"_a, "kinds"_a, "specimens"_a, "duration_ms"_a,
-      "seed"_a, "recording"_a, "objective"_a.none(), "threads"_a, "cancellation"_a.none(),
-      "packet_limit"_a.none(),
+      "seed"_a, "recording"_a, "distributions"_a, "objective"_a.none(), "threads"_a,
+      "cancellation"_a.none(), "packet_limit"_a.none(),
       "Simulates, and scores if there is an objective. Releases the GIL. Raises ValueError and "
       "Cancelled.");
+  module.def("histogram_middle", &LogHistogram::middle_of, "bucket"_a,
+             "The number in the middle of a bucket of a histogram of RTTs.");
   module.def(
       "median",
       [](std::uint8_t axis, std::vector<std::uint32_t> buckets, std::vector<std::uint64_t> counts) {

@@ -130,6 +130,13 @@ def _requests() -> Iterator[evaluation_pb2.EvaluationRequest]:
         request = _request(recording)
         yield columns.packed(request)
         yield _scored(request)
+    yield columns.packed(_distributed())
+
+
+def _distributed(specimens: int = 5) -> evaluation_pb2.EvaluationRequest:
+    request = _request(evaluation_pb2.RECORDING_USES, specimens)
+    request.distributions = True
+    return request
 
 
 def _serialized(message: evaluation_pb2.EvaluationOutcome) -> bytes:
@@ -335,6 +342,69 @@ def test_impossible_results_are_refused() -> None:
     changed.memory.places[-1] += 10**9
     with pytest.raises(columns.ImpossibleOutcome, match="scale"):
         columns.check(request, changed)
+
+
+def test_distributions_change_no_result() -> None:
+    request = columns.packed(_distributed(20))
+    outcome = remy_simulator.evaluate_columns(request)
+    without = columns.packed(_request(evaluation_pb2.RECORDING_USES, 20))
+    expected = remy_simulator.evaluate_columns(without)
+    assert columns.digest(request, outcome) == columns.digest(without, expected)
+    transport = outcome.senders.transport
+    assert sum(transport.rtt_histogram_counts) == sum(outcome.senders.packets_received)
+    assert sum(transport.flows) > 0
+    outcome.senders.ClearField("transport")
+    assert outcome == expected
+
+
+def test_distributions_of_the_general_network_are_those_of_the_dumbbell() -> None:
+    """A recording simulates a plain specimen on the general network."""
+    request = _distributed(20)
+    del request.candidates[:]
+    request.candidates.add()
+    for specimen in request.specimens:
+        alone = evaluation_pb2.EvaluationRequest()
+        alone.CopyFrom(request)
+        del alone.specimens[:]
+        alone.specimens.add().CopyFrom(specimen)
+        found = columns.recorded_outcome(alone, columns.record(alone, 100.0)).senders.transport
+        expected = remy_simulator.evaluate_columns(alone).senders.transport
+        for name in ("rtt_histogram_sizes", "rtt_histogram_buckets", "rtt_histogram_counts"):
+            assert getattr(found, name) == getattr(expected, name)
+        assert found.completion_ms == expected.completion_ms
+        assert found.flow_packets == expected.flow_packets
+
+
+def test_impossible_histograms_are_refused() -> None:
+    request = columns.packed(_distributed())
+    intact = remy_simulator.evaluate_columns(request)
+    columns.check(request, intact)
+
+    def refusal(name: str, values: list[int]) -> str:
+        outcome = evaluation_pb2.EvaluationOutcome()
+        outcome.CopyFrom(intact)
+        getattr(outcome.senders.transport, name)[:] = values
+        with pytest.raises(columns.ImpossibleOutcome) as caught:
+            columns.check(request, outcome)
+        return str(caught.value)
+
+    transport = intact.senders.transport
+    buckets, counts = transport.rtt_histogram_buckets, transport.rtt_histogram_counts
+    assert "not those of its senders" in refusal("rtt_histogram_sizes", [])
+    assert "not those of its senders" in refusal("rtt_histogram_counts", [*counts[1:]])
+    assert "count each sample once" in refusal(
+        "rtt_histogram_counts", [2 * each for each in counts]
+    )
+    assert "count each sample once" in refusal("rtt_histogram_buckets", [*reversed(buckets)])
+    beyond = [*buckets[:-1], (1 << 20) - 1]
+    assert "count each sample once" in refusal("rtt_histogram_buckets", beyond)
+
+
+def test_distributions_with_memory_are_refused() -> None:
+    request = _request(evaluation_pb2.RECORDING_MEMORY)
+    request.distributions = True
+    with pytest.raises(remy_simulator.InvalidRequest, match="together with memory"):
+        remy_simulator.evaluate_columns(request)
 
 
 def test_columns_that_do_not_fit_are_refused() -> None:

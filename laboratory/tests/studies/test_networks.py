@@ -229,5 +229,7 @@ def test_heat_map_has_room_for_long_network_names(tmp_path: Path) -> None:
     path = tmp_path / "late.yaml"
     path.write_text(_SET, encoding="utf-8")
     entrant = Entrant("newreno", parse_sender("newreno"))
-    networks = [NetworkResult(f"{number} " + 44 * "x", {}, {"newreno": 1.0}) for number in range(8)]
+    networks = [
+        NetworkResult(f"{number} " + 44 * "x", {}, {"newreno": 1.0}, {}) for number in range(8)
+    ]
     assert figure_files(plot_set(SetResult(read_set(path), [entrant], 1, networks)))

@@ -42,7 +42,7 @@ from remy_farm.analysis import (
     stop_reason,
 )
 from remy_farm.driver import DesignResult, OutDirectory
-from remy_farm.evaluation import Summary
+from remy_farm.evaluation import Summary, packets_row
 from remy_farm.specification import load_spec
 from remy_proto.completion import NEWEST_EDITION
 from remy_proto.v1 import progress_pb2
@@ -133,6 +133,7 @@ def _summary_dict(summary: Summary) -> dict[str, Any]:
         **estimate_fields(summary.score),
         "throughput_over_link_rate_median": summary.throughput_over_link_rate,
         "delay_over_rtt_median": summary.delay_over_rtt,
+        **packets_row(summary.packets),
     }
 
 

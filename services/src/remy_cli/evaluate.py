@@ -25,15 +25,18 @@ from remy_cli.common import (
     threads_option,
     time_unit_option,
 )
+from remy_cli.measures import loss_cell, rtt_cells
 from remy_cli.senders import SENDER, TRANSPORT
 from remy_farm.analysis import count, estimate_fields, format_estimate, number
 from remy_farm.evaluation import (
     PACKETS_RECEIVED,
+    PERCENTS,
     REMYCC,
     SenderSpec,
     Summary,
     Trial,
     check_default_transport,
+    packets_row,
     parse_sender,
 )
 from remy_farm.remycc import read_remycc, write_remycc
@@ -137,16 +140,20 @@ def evaluate_command(
 
 def _trial_dict(trial: Trial, seed: int, cpu_seconds: float) -> dict[str, Any]:
     return {
-        **summary_dict(trial.summary()),
+        **_summary_with_packets(trial.summary()),
         "packets_received": trial.packets_received,
         "seed": seed,
         "by_senders": [
-            {"senders": senders, **summary_dict(summary)}
+            {"senders": senders, **_summary_with_packets(summary)}
             for senders, summary in trial.by_senders().items()
         ],
         "cpu_seconds": cpu_seconds,
         "digest": trial.digest,
     }
+
+
+def _summary_with_packets(summary: Summary) -> dict[str, Any]:
+    return {**summary_dict(summary), **packets_row(summary.packets)}
 
 
 def summary_dict(summary: Summary) -> dict[str, Any]:
@@ -162,12 +169,17 @@ def summary_dict(summary: Summary) -> dict[str, Any]:
 
 
 def _print_evaluation(trial: Trial, cpu_seconds: float) -> None:
-    table = PlainTable("senders", "specimens", *SUMMARY_COLUMNS)
+    table = PlainTable(
+        *("senders", "specimens", *SUMMARY_COLUMNS),
+        *(f"RTT {percent} %, ms" for percent in PERCENTS),
+        *("loss", "retransmitted"),
+    )
     groups = trial.by_senders()
     if len(groups) > 1:
         for senders, summary in groups.items():
-            table.add_row(str(senders), *summary_cells(summary))
-    table.add_row("all", *summary_cells(trial.summary()), style="bold")
+            table.add_row(str(senders), *summary_cells(summary), *packet_cells(summary))
+    summary = trial.summary()
+    table.add_row("all", *summary_cells(summary), *packet_cells(summary), style="bold")
     print_table(table)
     click.echo()
     print_pairs(
@@ -177,7 +189,16 @@ def _print_evaluation(trial: Trial, cpu_seconds: float) -> None:
             ("digest", trial.digest),
         ]
     )
-    click.echo("score: mean over specimens ± standard error; other columns: medians.")
+    click.echo(
+        "score: mean over specimens ± standard error; loss: mean; retransmitted: sum; other "
+        "columns: medians."
+    )
+
+
+def packet_cells(summary: Summary) -> list[str]:
+    """Returns table cells of the percentiles of the RTT, the loss, and retransmissions."""
+    packets = summary.packets
+    return [*rtt_cells(packets), loss_cell(packets), str(packets.packets_retransmitted)]
 
 
 SUMMARY_COLUMNS = ("score", "throughput / link rate", "delay / RTT")

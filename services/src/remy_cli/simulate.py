@@ -26,9 +26,16 @@ from remy_cli.common import (
     settings_option,
     time_unit_option,
 )
+from remy_cli.measures import PERCENT_HEADS, loss_cell, rtt_cells
 from remy_cli.networks import network_from_options
 from remy_cli.senders import QUEUE, SENDER, TRANSPORT
-from remy_farm.analysis import FORMATS, count, number
+from remy_farm.analysis import (
+    FORMATS,
+    MAX_PACKET_BYTES,
+    capture_of_simulation,
+    count,
+    number,
+)
 from remy_farm.evaluation import (
     MAX_SENDERS,
     REMYCC,
@@ -37,6 +44,7 @@ from remy_farm.evaluation import (
     Simulation,
     Topology,
     check_default_transport,
+    check_sender,
     simulate_topology,
     topology_of,
 )
@@ -165,6 +173,23 @@ class _Simulate(click.Command):
 )
 @option("--record-every-ms D", "Time between two rows, ms.", POSITIVE, default=10.0)
 @option("--plot FILE.png", "Plot queue and windows over time, and throughput against delay.", FILE)
+@option(
+    "--pcapng FILE",
+    "Write the packets that a sender sends and the ACKs that it receives as a pcapng file, which "
+    "Wireshark reads.",
+    FILE,
+)
+@option(
+    "--qlog FILE",
+    "Write the packets, ACKs, losses and windows of a sender as a qlog file, which qvis reads.",
+    FILE,
+)
+@option(
+    "--capture-sender N",
+    "Index of the sender that --pcapng and --qlog show.",
+    click.IntRange(0, MAX_SENDERS - 1),
+    default=0,
+)
 @time_unit_option
 @json_option
 def simulate_command(
@@ -179,6 +204,9 @@ def simulate_command(
     record: str | None,
     record_every_ms: float,
     plot: str | None,
+    pcapng: str | None,
+    qlog: str | None,
+    capture_sender: int,
     time_unit_ms: float,
     as_json: bool,
     **short: Any,
@@ -193,7 +221,18 @@ def simulate_command(
     always counts as the link rate.
     """
     _check_files(record, plot)
-    run = _Run(seconds, seed, time_unit_ms, record, record_every_ms, plot, as_json)
+    run = _Run(
+        seconds,
+        seed,
+        time_unit_ms,
+        record,
+        record_every_ms,
+        plot,
+        pcapng,
+        qlog,
+        capture_sender,
+        as_json,
+    )
     specs = [*_rotate_remyccs(remyccs, senders), *sender]
     if short["on_ms"] is not None and short["on_bytes"] is not None:
         raise click.UsageError("--on-ms and --on-bytes exclude each other")
@@ -253,6 +292,9 @@ class _Run:
     record: str | None
     record_every_ms: float
     plot: str | None
+    pcapng: str | None
+    qlog: str | None
+    capture_sender: int
     as_json: bool
 
 
@@ -260,15 +302,21 @@ def _simulate(network: Topology, run: _Run, *, shows_kinds: bool) -> None:
     files = dict.fromkeys(each.remycc for each in network.sender_specs if each.remycc is not None)
     tables = {path: read_remycc(path, run.time_unit_ms).table for path in files}
     records = run.record is not None or run.plot is not None
+    captures = run.pcapng is not None or run.qlog is not None
+    if captures:
+        _check_capture(network, run)
     simulation = simulate_topology(
         network,
         tables,
         seconds=run.seconds,
         seed=run.seed,
         record_every_ms=run.record_every_ms if records else None,
+        capture_sender=run.capture_sender if captures else None,
     )
     if records:
         _write_recording(simulation, network.links, run)
+    if captures:
+        _write_capture(simulation, run)
     if run.as_json:
         print_json(simulation.tree(shows_kinds=shows_kinds))
     else:
@@ -309,6 +357,27 @@ def _write_recording(simulation: Simulation, links: Sequence[str], run: _Run) ->
         write_file(run.plot, plot_recording(rows, points))
 
 
+def _check_capture(network: Topology, run: _Run) -> None:
+    try:
+        check_sender(network, run.capture_sender)
+    except ValueError as problem:
+        raise click.UsageError(f"--capture-sender {run.capture_sender}: {problem}") from problem
+    bytes_a_packet = network.specimen.bottleneck.packet_bytes
+    if run.pcapng is not None and bytes_a_packet > MAX_PACKET_BYTES:
+        raise click.UsageError(
+            f"--pcapng writes IPv4 packets of at most {MAX_PACKET_BYTES} bytes, but the network's "
+            f"packet_bytes is {bytes_a_packet:g}"
+        )
+
+
+def _write_capture(simulation: Simulation, run: _Run) -> None:
+    capture = capture_of_simulation(simulation)
+    if run.pcapng is not None:
+        write_file(run.pcapng, capture.to_pcapng())
+    if run.qlog is not None:
+        write_file(run.qlog, capture.to_qlog())
+
+
 def _print_simulation(simulation: Simulation) -> None:
     names, kinds = simulation.kind_names, simulation.kinds
     results, means, links = simulation.senders, simulation.means, simulation.links
@@ -316,7 +385,8 @@ def _print_simulation(simulation: Simulation) -> None:
     table = PlainTable(
         "sender",
         *(["kind"] if has_transports else []),
-        *("Mbit/s", "equal share Mbit/s", "delay ms", "received", "lost", "on s"),
+        *("Mbit/s", "equal share Mbit/s", "delay ms", *PERCENT_HEADS),
+        *("received", "lost", "loss", "retransmitted", "on s"),
         left=2 if has_transports else 0,
     )
     for index, sender in enumerate(results):
@@ -326,8 +396,11 @@ def _print_simulation(simulation: Simulation) -> None:
             number(sender.throughput_mbps),
             number(sender.throughput_equal_share_mbps),
             number(sender.delay_ms),
+            *rtt_cells(sender),
             str(sender.packets_received),
             str(sender.packets_lost),
+            loss_cell(sender),
+            str(sender.packets_retransmitted),
             number(sender.on_ms / _MS_PER_SECOND),
         )
     print_table(table)
@@ -356,8 +429,8 @@ def _print_simulation(simulation: Simulation) -> None:
 
 def _kinds_table(kinds: Sequence[SenderKind]) -> PlainTable:
     table = PlainTable(
-        *("kind", "senders", "Mbit/s", "of", "delay ms", "retransmitted", "timeouts", "marks"),
-        *("flows", "completion ms", "median", "99 %"),
+        *("kind", "senders", "Mbit/s", "of", "delay ms", *PERCENT_HEADS, "loss", "retransmitted"),
+        *("timeouts", "marks", "flows", "completion ms", "median", "95 %", "99 %"),
         left=1,
     )
     for kind in kinds:
@@ -369,12 +442,15 @@ def _kinds_table(kinds: Sequence[SenderKind]) -> PlainTable:
             number(kind.throughput_mbps),
             kind.throughput_of.replace("packets_", "").replace("_", " "),
             number(kind.delay_ms),
+            *rtt_cells(kind),
+            loss_cell(kind),
             str(transport.retransmissions),
             str(transport.timeouts),
             str(transport.marks),
             str(transport.flows_completed),
             number(transport.completion_ms_mean),
             number(transport.completion_ms_median),
+            number(kind.completion_p95_ms),
             number(transport.completion_ms_percentile_99),
         )
     return table

@@ -34,6 +34,16 @@ SENDER_KEYS = {
     "packets_lost",
     "on_ms",
 }
+PACKET_KEYS = {
+    "loss",
+    "packets_retransmitted",
+    "rtt_p50_ms",
+    "rtt_p95_ms",
+    "rtt_p99_ms",
+    "completion_p50_ms",
+    "completion_p95_ms",
+    "completion_p99_ms",
+}
 
 
 def write_paced_remycc(path: Path, intersend_ms: float) -> Path:
@@ -56,10 +66,28 @@ def test_json_has_the_documented_keys(run_json: RunJson, remycc_file: Path) -> N
         "seed",
         "cpu_seconds",
         "digest",
+        *PACKET_KEYS,
     }
-    assert [set(sender) for sender in output["senders"]] == [SENDER_KEYS] * 3
+    assert [set(sender) for sender in output["senders"]] == [SENDER_KEYS | PACKET_KEYS] * 3
     assert output["simulated_seconds"] == 20
     assert output["seed"] == 7
+
+
+def test_percentiles_are_beside_the_means(run_json: RunJson, remycc_file: Path) -> None:
+    flags = ["--on-bytes", 30_000, "--off-ms", 100]
+    output = run_json(
+        *("simulate", "--remycc", remycc_file, "--senders", 2, "--rate-mbps", 12, "--rtt-ms", 100),
+        *(*flags, "--buffer-packets", 5, "--seconds", 20),
+    )
+    for row in (*output["senders"], output):
+        assert row["rtt_p50_ms"] <= row["rtt_p95_ms"] <= row["rtt_p99_ms"]
+        assert row["completion_p50_ms"] <= row["completion_p95_ms"] <= row["completion_p99_ms"]
+        assert row["completion_p50_ms"] > row["rtt_p50_ms"] > 100
+    lost = sum(sender["packets_lost"] for sender in output["senders"])
+    assert lost > 0
+    assert 0 < output["loss"] <= max(sender["loss"] for sender in output["senders"])
+    first = output["senders"][0]
+    assert first["delay_ms"] == pytest.approx(first["rtt_p50_ms"], rel=0.2)
 
 
 def test_means_are_computed_from_the_senders(run_json: RunJson, remycc_file: Path) -> None:
@@ -197,6 +225,8 @@ def test_means_exclude_senders_without_packets(run_json: RunJson, remycc_file: P
         "packets_received": 0,
         "packets_lost": 0,
         "on_ms": 0.0,
+        **dict.fromkeys(PACKET_KEYS),
+        "packets_retransmitted": 0,
     }
     assert output["senders"] == [idle] * 3
     assert output["senders_left_out"] == 3
@@ -230,9 +260,11 @@ def test_text_output_has_a_row_per_sender_and_the_means(run: Any, remycc_file: P
     result = run("simulate", "--remycc", remycc_file, *NETWORK)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert (
-        lines[0].split() == "sender Mbit/s equal share Mbit/s delay ms received lost on s".split()
+    heads = (
+        "sender Mbit/s equal share Mbit/s delay ms 50 % 95 % 99 % received lost loss retransmitted "
+        "on s"
     )
+    assert lines[0].split() == heads.split()
     assert [line.split()[0] for line in lines[1:4]] == ["0", "1", "2"]
     assert "throughput / link rate" in result.stdout
 

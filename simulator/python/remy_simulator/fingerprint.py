@@ -61,7 +61,8 @@ def signals_fingerprint() -> str:
 def protocols_fingerprint() -> str:
     """Returns the fingerprint of all variants of all protocols, transports and queue disciplines.
 
-    The request also covers several links with all kinds of traffic, and all kinds of links. A
+    The request also covers several links with all kinds of traffic, all kinds of links, and
+    distributions. A
     simulator that predates protocols has no such fingerprint: it would ignore the field and run a
     rule table.
     """
@@ -79,6 +80,7 @@ def protocols_fingerprint() -> str:
         candidates=[evaluation_pb2.Candidate()],
         duration_ms=2_000.0,
         seed=20130812,
+        distributions=True,
     )
     for number, (protocol, variant) in enumerate(protocols):
         needed = {registry.NEEDS_XCP_ROUTER} & protocol.traits

@@ -1,6 +1,7 @@
 """Conversions between Protocol Buffers messages and the native simulator's types."""
 
 import itertools
+from collections.abc import Iterable
 from typing import Final, Literal, NamedTuple, cast, get_args
 
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
@@ -297,6 +298,14 @@ def is_plain(holder: evaluation_pb2.Specimen | evaluation_pb2.SpecimenKind) -> b
     )
 
 
+def has_transports(
+    holders: Iterable[evaluation_pb2.Specimen | evaluation_pb2.SpecimenKind],
+    request: evaluation_pb2.EvaluationRequest,
+) -> bool:
+    """Returns whether the outcome of a request for these specimens has transport columns."""
+    return request.distributions or not all(map(is_plain, holders))
+
+
 def native_measurement(measurement: evaluation_pb2.Measurement) -> _native.MeasurementNoise:
     """Converts a Measurement message to the native type. An empty message means exact clocks."""
     jitter: _native.ExponentialJitter | _native.UniformJitter | _native.LogNormalJitter
@@ -432,6 +441,15 @@ def sampled_rtts(columns: evaluation_pb2.TransportColumns) -> list[SampledRtts]:
         SampledRtts(each or None, other or None)
         for each, other in zip(by_packets, over_time, strict=True)
     ]
+
+
+def rtt_histograms(columns: evaluation_pb2.TransportColumns) -> list[dict[int, int]]:
+    """Returns the histogram of RTTs of each sender: counts by bucket, in ascending order.
+
+    Empty if the request did not ask for distributions.
+    """
+    buckets = iter(zip(columns.rtt_histogram_buckets, columns.rtt_histogram_counts, strict=True))
+    return [dict(itertools.islice(buckets, size)) for size in columns.rtt_histogram_sizes]
 
 
 def native_objective(objective: spec_pb2.Objective) -> _native.Objective:

@@ -58,12 +58,13 @@ class NetworkObserver final : public RuleObserver {
 template <class Observer>
 std::vector<NetworkSenderResults> run_general(std::span<const CompiledTable> tables,
                                               const Specimen& specimen, double duration_ms,
-                                              std::uint64_t seed, Observer& observer,
-                                              Interruption* interruption) {
+                                              std::uint64_t seed, bool distributions,
+                                              Observer& observer, Interruption* interruption) {
   NetworkObserver<Observer> network_observer(observer);
   NetworkOptions options;
   options.observer = &network_observer;
   options.interruption = interruption;
+  options.measures_distributions = distributions;
   return run_network(describe(specimen), tables, duration_ms, seed, options).senders;
 }
 
@@ -91,11 +92,23 @@ std::vector<RuleMemory> summarize(const MemoryRecorder& recorder) {
   return rules;
 }
 
+std::vector<NetworkSenderResults> with_distributions(
+    std::span<const SenderResults> senders,
+    std::span<DistributionRecorder::Distributions> distributions) {
+  std::vector<NetworkSenderResults> results;
+  for (std::size_t sender = 0; sender < senders.size(); ++sender) {
+    results.push_back(as_network_results(senders[sender]));
+    results.back().rtts = std::move(distributions[sender].rtts);
+    results.back().flows = std::move(distributions[sender].flows);
+  }
+  return results;
+}
+
 // Simulates one candidate on one specimen with the simulator that fits it. The arguments must be
 // valid. Throws Interrupted.
 SpecimenOutcome simulate(std::span<const CompiledTable> tables, const Candidate& candidate,
                          const Specimen& specimen, double duration_ms, std::uint64_t seed,
-                         Recording recording, Interruption* interruption) {
+                         Recording recording, bool distributions, Interruption* interruption) {
   const bool plain = is_plain(specimen) || (marking_threshold_packets(specimen).has_value() &&
                                             has_extended_signals(tables, specimen));
   // The general network takes all tables; the dumbbell needs only the changed one.
@@ -110,13 +123,23 @@ SpecimenOutcome simulate(std::span<const CompiledTable> tables, const Candidate&
     if (plain) {
       return run(tables, *table, specimen, duration_ms, seed, observer, interruption);
     }
-    outcome.network = run_general(changed, specimen, duration_ms, seed, observer, interruption);
+    outcome.network =
+        run_general(changed, specimen, duration_ms, seed, distributions, observer, interruption);
     std::vector<SenderResults> senders;
     for (const NetworkSenderResults& sender : outcome.network) {
       senders.push_back(sender.totals);
     }
     return senders;
   };
+  if (distributions && plain) {
+    DistributionRecorder observer(table, rules, sender_count(specimen));
+    outcome.senders = run_with(observer);
+    outcome.network = with_distributions(outcome.senders, observer.senders());
+    if (recording != Recording::kNothing) {
+      outcome.rule_uses = observer.uses();
+    }
+    return outcome;
+  }
   switch (recording) {
     case Recording::kNothing: {
       NoObserver observer;
@@ -153,6 +176,10 @@ void validate(const EvaluationRequest& request) {
   if (!(request.duration_ms > 0) || !std::isfinite(request.duration_ms)) {
     throw std::invalid_argument("duration_ms is " + std::to_string(request.duration_ms) +
                                 " but must be a positive number");
+  }
+  if (request.distributions &&
+      (request.recording == Recording::kMemory || request.recording == Recording::kShares)) {
+    throw std::invalid_argument("distributions cannot be recorded together with memory");
   }
   for (const Specimen& specimen : request.specimens) {
     validate(specimen, request.tables.size());
@@ -191,8 +218,9 @@ void simulate_all(const EvaluationRequest& request, unsigned threads, Interrupti
         const std::size_t task = order[turn];
         const Candidate& candidate = request.candidates[task / request.specimens.size()];
         const Specimen& specimen = request.specimens[task % request.specimens.size()];
-        on_outcome(task, simulate(request.tables, candidate, specimen, request.duration_ms,
-                                  request.seed, request.recording, interruption));
+        on_outcome(task,
+                   simulate(request.tables, candidate, specimen, request.duration_ms, request.seed,
+                            request.recording, request.distributions, interruption));
       }
     } catch (...) {
       const std::scoped_lock lock(failure_mutex);
@@ -354,7 +382,10 @@ OutcomeColumns evaluate_columns(const EvaluationRequest& request,
       senders += sender_count(request.specimens[task % request.specimens.size()]);
     }
     columns.senders.resize(senders);
-    columns.network.resize(std::ranges::all_of(request.specimens, is_plain) ? 0 : senders);
+    const bool has_network =
+        request.distributions || !std::ranges::all_of(request.specimens, is_plain);
+    columns.has_distributions = request.distributions;
+    columns.network.resize(has_network ? senders : 0);
   }
   RecordingSums sums(request);
   std::mutex sums_mutex;

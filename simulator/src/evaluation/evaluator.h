@@ -38,6 +38,9 @@ struct EvaluationRequest {
   double duration_ms = 0;
   std::uint64_t seed = 0;
   Recording recording = Recording::kNothing;
+  // Record NetworkSenderResults::rtts and flows, for plain specimens too. Not with a recording of
+  // memory.
+  bool distributions = false;
 };
 
 // The memory values that triggered one rule.
@@ -51,7 +54,8 @@ struct SpecimenOutcome {
   std::vector<SenderResults> senders;
   std::vector<std::uint64_t> rule_uses;  // by rule of the first table; empty unless recorded
   std::vector<RuleMemory> rule_memory;   // used rules in order; empty unless recorded
-  // Results of the general network, for the same senders; empty for plain specimens.
+  // Results of the general network, for the same senders; empty for plain specimens without
+  // distributions.
   std::vector<NetworkSenderResults> network = {};
 };
 
@@ -69,8 +73,9 @@ struct OutcomeColumns {
   std::vector<double> scores;
   // By simulation and sender, if there is no objective.
   std::vector<SenderResults> senders;
-  // By simulation and sender; empty if all specimens are plain.
+  // By simulation and sender; empty if all specimens are plain and have no distributions.
   std::vector<NetworkSenderResults> network = {};
+  bool has_distributions = false;  // `network` has them
   // Uses by rule of the first table, summed over all simulations.
   std::vector<std::uint64_t> rule_uses;
   // By specimen, in whole bytes, one bit per rule (lowest first): whether any candidate used the

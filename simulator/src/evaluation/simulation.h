@@ -6,8 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "core/log_histogram.h"
 #include "evaluation/evaluator.h"
 #include "evaluation/memory_summary.h"
+#include "network/results.h"
 #include "table/compiled_table.h"
 
 namespace remy {
@@ -15,6 +17,8 @@ namespace remy {
 // Records nothing.
 class NoObserver {
  public:
+  static constexpr bool kSeesPackets = false;
+
   template <class Controller>
   void used(std::uint32_t, const Controller&, std::uint32_t) {}
 };
@@ -22,6 +26,8 @@ class NoObserver {
 // Counts the uses of one table's rules.
 class UseCounter {
  public:
+  static constexpr bool kSeesPackets = false;
+
   UseCounter(const void* table, std::size_t rules) : table_(table), uses_(rules) {}
 
   template <class Controller>
@@ -38,9 +44,43 @@ class UseCounter {
   std::vector<std::uint64_t> uses_;
 };
 
+// Counts the uses of one table's rules, and records the distributions of each sender's RTTs and
+// flows.
+class DistributionRecorder {
+ public:
+  static constexpr bool kSeesPackets = true;
+
+  // Distributions by sender.
+  struct Distributions {
+    LogHistogram rtts;
+    std::vector<FlowCompletion> flows;
+  };
+
+  DistributionRecorder(const void* table, std::size_t rules, std::size_t senders)
+      : uses_(table, rules), senders_(senders) {}
+
+  template <class Controller>
+  void used(std::uint32_t sender, const Controller& controller, std::uint32_t rule) {
+    uses_.used(sender, controller, rule);
+  }
+  void received(std::uint32_t sender, double rtt_ms) { senders_[sender].rtts.add(rtt_ms); }
+  void completed(std::uint32_t sender, const FlowCompletion& flow) {
+    senders_[sender].flows.push_back(flow);
+  }
+
+  const std::vector<std::uint64_t>& uses() const { return uses_.uses(); }
+  std::vector<Distributions>& senders() { return senders_; }
+
+ private:
+  UseCounter uses_;
+  std::vector<Distributions> senders_;
+};
+
 // Counts the uses of one table's rules, and the memory values that triggered each.
 class MemoryRecorder {
  public:
+  static constexpr bool kSeesPackets = false;
+
   MemoryRecorder(const void* table, std::size_t rules)
       : table_(table), uses_(rules), summaries_(rules) {}
 

@@ -25,7 +25,9 @@ namespace remy {
 //               kExtendedSignals also telemetry().
 //   Clock:      read(...) gives the times of an ACK as its sender measures them. Unless it is
 //               exact, it also determines how packets are bunched and ACKs are delayed.
-//   Observer:   used(sender, controller, rule) is called for every rule used.
+//   Observer:   used(sender, controller, rule) is called for every rule used; with kSeesPackets
+//   also
+//               received(sender, RTT) for every packet, and completed(sender, flow).
 // Each packet has two events: it is sent when pacing allows, and it arrives at the end of the path.
 // Rare events switch senders on or off, or send a delayed ACK.
 template <class Controller, class Path, class Clock, class Observer>
@@ -145,6 +147,9 @@ class Dumbbell {
     } else {
       ++sender.results.packets_received;
       sender.results.delay_sum_ms += now_ms - sent_ms;
+      if constexpr (Observer::kSeesPackets) {
+        observer_.received(sender.index, now_ms - sent_ms);
+      }
     }
     if (is_lost || sender.mode != Mode::kOnForTime) [[unlikely]] {
       packet_arrived_slow_path(sender, {sent_ms, sequence, flow}, is_lost, now_ms);
@@ -238,6 +243,11 @@ class Dumbbell {
   bool resolve(Sender& sender, double now_ms) {
     if (--sender.unresolved > 0) {
       return true;
+    }
+    if constexpr (Observer::kSeesPackets) {
+      const Schedule& schedule = schedules_[sender.index];
+      observer_.completed(sender.index, {schedule.on_packets(sender.period - 1),
+                                         now_ms - schedule.arrival_ms(sender.on_since_ms)});
     }
     switch_off(sender, now_ms);
     return false;

@@ -27,7 +27,14 @@ void require_simulable(const NetworkDescription& network, std::span<const Compil
 NetworkResults run_network(const NetworkDescription& network, std::span<const CompiledTable> tables,
                            double duration_ms, std::uint64_t seed, const NetworkOptions& options) {
   require_simulable(network, tables);
+  if (options.capture != nullptr) {
+    require(options.capture->sender < network.senders.size(), "capture_sender",
+            options.capture->sender, "the index of a sender");
+  }
   if (has_omniscient_senders(network)) {
+    if (options.capture != nullptr) {
+      refuse("omniscient senders are computed, and send no packets to capture");
+    }
     return run_omniscient(network, duration_ms, seed, options.interruption);
   }
   return NetworkSimulation(network, tables, duration_ms, seed, options, Departures::kComputedAhead)

@@ -5,6 +5,7 @@
 
 #include "core/interruption.h"
 #include "network/description.h"
+#include "network/packet_capture.h"
 #include "network/recorder.h"
 #include "network/results.h"
 #include "senders/remy_controller.h"
@@ -17,6 +18,8 @@ struct NetworkOptions {
   RuleObserver* observer = nullptr;
   Recorder* recorder = nullptr;
   double record_every_ms = 10;
+  bool measures_distributions = false;  // fill NetworkSenderResults::rtts
+  PacketCapture* capture = nullptr;     // what one sender sends and receives
   Interruption* interruption = nullptr;
 };
 

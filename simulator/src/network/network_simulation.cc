@@ -7,6 +7,7 @@
 #include "core/random.h"
 #include "core/requirement.h"
 #include "elements/packet_ring.h"
+#include "network/endpoint_observation.h"
 
 namespace remy {
 
@@ -25,11 +26,24 @@ NetworkSimulation::NetworkSimulation(const NetworkDescription& description,
               static_cast<std::uint32_t>(topology_.delay_lines().size()),
               static_cast<std::uint32_t>(topology_.senders().size())),
       traffic_(topology_.senders(), events_, description.packet_bytes) {
+  observe_endpoints();
   if (options.recorder != nullptr) {
     next_sample_ms_ = 0;
     events_.set_sample(next_sample_ms_);
     sender_samples_.resize(topology_.senders().size());
     link_samples_.resize(topology_.links().size());
+  }
+}
+
+void NetworkSimulation::observe_endpoints() {
+  for (NetworkSender& sender : topology_.senders()) {
+    if (options_.capture != nullptr && options_.capture->sender == sender.index) {
+      sender.endpoint = capturing(std::move(sender.endpoint), *options_.capture);
+    }
+    if (options_.measures_distributions) {
+      sender.endpoint = counting_rtts(std::move(sender.endpoint), sender.has_constant_return,
+                                      sender.results.rtts);
+    }
   }
 }
 

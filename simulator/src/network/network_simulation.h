@@ -53,6 +53,8 @@ class NetworkSimulation final : private PacketSink, private DropListener {
   // The interruption is polled once in so many events.
   static constexpr std::uint64_t kEventsPerPoll = 4096;
 
+  void observe_endpoints();
+
   // Packets on their way.
   void send(const Segment& segment, double now_ms) override;
   void send_lossy(const Segment& segment, double now_ms);

@@ -174,6 +174,7 @@ class Fluid {
       sender.results.totals.packets_received = packets;
       sender.results.totals.delay_sum_ms = static_cast<double>(packets) * sender.rtt_ms;
       sender.results.delay_samples = packets;
+      sender.results.rtts.add(sender.rtt_ms, packets);
       sender.results.throughput_packets = packets;
       sender.results.endpoint.packets_sent = packets;
       sender.results.endpoint.packets_received = packets;

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "core/log_histogram.h"
 #include "senders/packet.h"
 #include "transports/endpoint.h"
 
@@ -36,6 +37,8 @@ struct NetworkSenderResults {
   // the transport (Transport::counts_every_packet).
   std::uint64_t throughput_packets = 0;
   std::vector<FlowCompletion> flows;
+  // RTTs of the terms of delay_sum_ms; empty unless NetworkOptions::measures_distributions.
+  LogHistogram rtts;
 };
 
 // What happened to the packets and ACKs that arrived at a link.

@@ -31,6 +31,7 @@ class Aimd : public CongestionController {
     }
   }
 
+  double slow_start_threshold() const override { return ssthresh_; }
   void on_timeout(const TimeoutEvent& timeout) override {
     if (timeout.is_first) {
       ssthresh_ = std::max(cwnd_ * beta_, 2.0);

@@ -70,6 +70,7 @@ class PaperCompound : public CongestionController {
     }
   }
 
+  double slow_start_threshold() const override { return ssthresh_; }
   void on_timeout(const TimeoutEvent& timeout) override {
     if (timeout.is_first) {
       halve_loss_window();

@@ -57,6 +57,7 @@ class Rfc9438Cubic : public CongestionController {
     }
   }
 
+  double slow_start_threshold() const override { return ssthresh_; }
   void on_timeout(const TimeoutEvent& timeout) override {
     if (timeout.is_first) {
       reduce_ssthresh();
@@ -463,6 +464,7 @@ class LinuxCubic : public CongestionController {
     }
   }
 
+  double slow_start_threshold() const override { return static_cast<double>(ssthresh_); }
   void on_timeout(const TimeoutEvent& timeout) override {
     if (timeout.is_first) {
       reduce_ssthresh();

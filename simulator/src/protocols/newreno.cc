@@ -47,6 +47,7 @@ class NewReno : public CongestionController {
     }
   }
 
+  double slow_start_threshold() const override { return ssthresh_; }
   void on_timeout(const TimeoutEvent& timeout) override {
     // Section 3.1: ssthresh is reduced once per window of data; slow start from one packet.
     if (timeout.is_first) {

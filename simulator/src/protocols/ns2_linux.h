@@ -50,6 +50,7 @@ class Ns2Linux : public CongestionController {
   }
 
   // Each timeout reduces ssthresh, repeated ones included.
+  double slow_start_threshold() const override { return static_cast<double>(snd_ssthresh_); }
   void on_timeout(const TimeoutEvent&) final {
     high_seq_ = snd_nxt_;
     snd_ssthresh_ = ssthresh();

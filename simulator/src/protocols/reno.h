@@ -44,6 +44,7 @@ class Reno : public CongestionController {
   }
 
   // RFC 5681, section 3.1: ssthresh falls once per window of data; slow start from one packet.
+  double slow_start_threshold() const override { return ssthresh_; }
   void on_timeout(const TimeoutEvent& timeout) final {
     if (timeout.is_first) {
       reduce_to(ssthresh_after_loss());

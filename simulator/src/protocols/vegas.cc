@@ -65,6 +65,7 @@ class Ns2Vegas : public CongestionController {
     }
   }
 
+  double slow_start_threshold() const override { return ssthresh_; }
   void on_timeout(const TimeoutEvent&) override { restart_slow_start(); }
   // An idle period is treated as a timeout.
   void on_idle_timeout(double) override { restart_slow_start(); }

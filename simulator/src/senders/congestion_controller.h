@@ -104,6 +104,9 @@ class CongestionController {
   // Window change in packets that the next packet requests from XCP routers.
   virtual double xcp_demand_packets() const { return 0; }
 
+  // Slow-start threshold in packets (RFC 5681's ssthresh); at least 1e9 if there is none.
+  virtual double slow_start_threshold() const { return kNever; }
+
   // Congestion window in packets. The transport rounds it down, to at least 1.
   double cwnd() const { return cwnd_; }
   // Least time between two transmissions; 0 disables pacing.

@@ -20,6 +20,10 @@ class DatagramEndpoint final : public Endpoint {
   void act(double now_ms, PacketSink& sink) override;
   bool is_done() const override { return is_counted_ && unresolved_ == 0; }
   Pace pace() const override;
+  RecoveryState recovery_state() const override {
+    return {.first = acknowledged_end_, .in_flight = results_.packets_sent - acknowledged_end_};
+  }
+  AckMeaning ack_meaning() const override { return AckMeaning::kEcho; }
   void on_packet_lost(const Segment& segment, double now_ms) override;
   std::optional<AckContent> on_data(const Segment& segment, double now_ms) override;
   double delayed_ack_due_ms() const override { return delayed_ack_due_ms_; }

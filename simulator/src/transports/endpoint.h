@@ -51,6 +51,35 @@ struct EndpointResults {
   RttStatistics rtt;  // empty if the endpoint samples no RTTs
 };
 
+// Which packets an ACK acknowledges.
+enum class AckMeaning : std::uint8_t {
+  kContent,         // those that its content names: all before `cumulative`, and its SACK blocks
+  kContentAndEcho,  // the packet that it echoes as well
+  kEcho,            // this one alone; the content names none
+};
+
+// Hears what a sender concludes about its packets.
+class LossListener {
+ public:
+  // A packet is found lost.
+  virtual void on_loss_found(std::uint64_t sequence, double now_ms) = 0;
+  // The retransmission timer expires: all packets in flight are found lost.
+  virtual void on_timeout(double now_ms) = 0;
+
+ protected:
+  ~LossListener() = default;
+};
+
+// The state of a sender's loss recovery, as qlog reports it.
+struct RecoveryState {
+  std::uint64_t first = 0;      // packets before it are acknowledged or given up
+  std::uint64_t in_flight = 0;  // packets, by the sender's own account
+  double smoothed_rtt_ms = 0;   // 0 before the first sample
+  double rtt_variation_ms = 0;
+  // At least 1e9 if the congestion controller has no slow-start threshold.
+  double ssthresh_packets = std::numeric_limits<double>::infinity();
+};
+
 // A sender's congestion window and pacing interval.
 struct Pace {
   double window_packets = 0;
@@ -92,6 +121,10 @@ class Endpoint {
   // Whether all packets of an on period with a number of packets are acknowledged.
   virtual bool is_done() const = 0;
   virtual Pace pace() const = 0;
+  virtual RecoveryState recovery_state() const { return {}; }
+  virtual AckMeaning ack_meaning() const { return AckMeaning::kContent; }
+  // `listener` outlives the endpoint.
+  virtual void report_losses_to(LossListener* listener) { losses_ = listener; }
   // The network has lost a data packet. No real sender learns this: endpoints use it only to count
   // packets that will never arrive.
   virtual void on_packet_lost(const Segment&, double /*now_ms*/) {}
@@ -107,10 +140,11 @@ class Endpoint {
     return {};
   }
 
-  const EndpointResults& results() const { return results_; }
+  virtual const EndpointResults& results() const { return results_; }
 
  protected:
   EndpointResults results_;
+  LossListener* losses_ = nullptr;  // null in most simulations
 };
 
 }  // namespace remy

@@ -75,7 +75,7 @@ void Ns2Endpoint::on_ack(const Segment& echo, const AckContent& content, double 
     }
   }
   timer_.sample(rtt_ms + offset_ms_);
-  find_missing(echo.sequence);
+  find_missing(echo.sequence, now_ms);
   if (echo.transmission_number >= period_begin_) {
     const AckTimes seen = by_clock_in_seconds(echo.sent_ms, rtt_ms, echo.transmission_number);
     used(controller_.acknowledge(seen.sent_ms, seen.received_ms, seen.rtt_ms + offset_ms_, 1));
@@ -89,10 +89,13 @@ void Ns2Endpoint::on_ack(const Segment& echo, const AckContent& content, double 
 
 // A packet beyond all received ones shows which packets before it are missing. Each is
 // retransmitted once.
-void Ns2Endpoint::find_missing(std::uint64_t sequence) {
+void Ns2Endpoint::find_missing(std::uint64_t sequence, double now_ms) {
   for (std::uint64_t packet = std::max(received_end_, acknowledged_end_); packet < sequence;
        ++packet) {
     missing_.insert(missing_.end(), packet);
+    if (losses_ != nullptr) {
+      losses_->on_loss_found(packet, now_ms);
+    }
   }
   received_end_ = std::max(received_end_, sequence + 1);
 }
@@ -112,6 +115,9 @@ void Ns2Endpoint::act(double now_ms, PacketSink& sink) {
       // The first packet that is not acknowledged is sent at once, whatever the window, and even if
       // it waits for its retransmission. The next send opportunity does not change.
       ++results_.timeouts;
+      if (losses_ != nullptr) {
+        losses_->on_loss_found(acknowledged_end_, now_ms);
+      }
       timer_.back_off();
       timer_.restart(now_ms);
       send(acknowledged_end_, now_ms, sink);

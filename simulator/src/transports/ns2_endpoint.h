@@ -30,13 +30,20 @@ class Ns2Endpoint final : public Endpoint {
   void act(double now_ms, PacketSink& sink) override;
   bool is_done() const override { return acknowledged_end_ >= data_end_; }
   Pace pace() const override;
+  RecoveryState recovery_state() const override {
+    return {.first = acknowledged_end_,
+            .in_flight = results_.packets_sent - latest_serial_end_,
+            .smoothed_rtt_ms = timer_.smoothed_ms(),
+            .rtt_variation_ms = timer_.variation_ms()};
+  }
+  AckMeaning ack_meaning() const override { return AckMeaning::kContentAndEcho; }
   std::optional<AckContent> on_data(const Segment& segment, double now_ms) override;
 
  private:
   static constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
 
   void used(std::uint32_t rule);
-  void find_missing(std::uint64_t sequence);
+  void find_missing(std::uint64_t sequence, double now_ms);
   bool has_room() const {
     return results_.packets_sent < latest_serial_end_ + controller_.window_packets();
   }

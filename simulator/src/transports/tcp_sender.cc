@@ -446,6 +446,9 @@ void TcpSender::report_loss(std::uint64_t packet, bool starts_recovery,
                         .in_flight = prior_in_flight,
                         .starts_recovery = starts_recovery,
                         .packet = transmission.snapshot});
+  if (losses_ != nullptr) [[unlikely]] {
+    losses_->on_loss_found(packet, now_ms);
+  }
   if (starts_recovery && settings_.retransmits) {
     // A controller that does not lower its window keeps it during recovery.
     prr_.start(settings_.uses_prr && window_packets() < prior_in_flight, prior_in_flight);
@@ -495,6 +498,9 @@ void TcpSender::on_retransmission_timeout(double now_ms) {
     return;
   }
   ++results_.timeouts;
+  if (losses_ != nullptr) [[unlikely]] {
+    losses_->on_timeout(now_ms);
+  }
   const std::uint64_t prior_in_flight = in_flight();
   delivery_.on_lost(scoreboard_.mark_all_lost());
   recovery_->on_timeout();

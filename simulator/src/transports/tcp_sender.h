@@ -44,6 +44,13 @@ class TcpSender final : public Endpoint {
   }
   void on_packet_lost(const Segment& segment, double now_ms) override;
   Pace pace() const override { return {controller_->cwnd(), controller_->pacing_interval_ms()}; }
+  RecoveryState recovery_state() const override {
+    return {scoreboard_.first(), in_flight(), timer_.smoothed_ms(), timer_.variation_ms(),
+            controller_->slow_start_threshold()};
+  }
+  AckMeaning ack_meaning() const override {
+    return settings_.retransmits ? AckMeaning::kContent : AckMeaning::kEcho;
+  }
   std::optional<AckContent> on_data(const Segment& segment, double now_ms) override;
   double delayed_ack_due_ms() const override { return receiver_.delayed_ack_due_ms(); }
   std::optional<std::pair<Segment, AckContent>> take_delayed_ack(double now_ms) override;

@@ -106,6 +106,7 @@ def evaluation_request(
         traces=traces.values(),
         duration_ms=seconds * _MS_PER_SECOND,
         seed=SEED,
+        distributions=True,
     )
     for message in tables.messages:
         request.tables.add().ParseFromString(message)

@@ -24,6 +24,7 @@ from matplotlib.figure import Figure
 
 from remy_farm.analysis import wording
 from remy_farm.analysis.plots import INK, new_figure
+from remy_farm.evaluation.measures import PACKET_MEASURES, mean
 from remy_farm.files import read_file
 from remy_farm.specification.reading import read_yaml
 from remy_farm.specification.schema import show
@@ -56,7 +57,7 @@ from remy_laboratory.studies.reading import (
     read_amount,
 )
 from remy_laboratory.studies.study import Measure, StudyRow, check_network
-from remy_laboratory.studies.verdicts import CellSamples, sender_samples
+from remy_laboratory.studies.verdicts import CellSamples, packets_by_group, sender_samples
 
 _MAX_FILE_BYTES = 1_000_000
 
@@ -219,6 +220,8 @@ class NetworkResult:
     name: str
     network: Mapping[str, Any]
     scores: Mapping[str, float]
+    packets: Mapping[str, Mapping[str, float | None]]
+    """By entrant: means over runs of the measures of its packets, by name (`PACKET_MEASURES`)."""
 
     def relative_score(self, entrant: str) -> float:
         """Returns the entrant's score divided by the best one; 0 without a score."""
@@ -276,6 +279,12 @@ def cell_score(league: LeagueSet, cell: CellSamples) -> float:
             return 1.0 / times[len(times) // 2] if times else 0.0
 
 
+def packet_means(league: LeagueSet, cell: CellSamples) -> dict[str, float | None]:
+    """Returns means over all runs of the measures of the entrant's packets."""
+    own = None if league.rival is None else 1
+    return {name: mean(cell.values(Measure(name), own)) for name in PACKET_MEASURES}
+
+
 def _mean(values: Sequence[float]) -> float:
     """Returns the mean; 0 for an empty sequence."""
     return math.fsum(values) / len(values) if values else 0.0
@@ -317,26 +326,38 @@ def run_set(plan: LeaguePlan, runner: CellRunner, on_cells: OnCells) -> SetResul
     """Simulates the missing cells and scores all of them."""
     league = plan.league
     scores: list[dict[str, float]] = [{} for _ in plan.networks]
+    packets: list[dict[str, Mapping[str, float | None]]] = [{} for _ in plan.networks]
     for entrant, tables, cells in plan.entries:
         outcomes = runner.run(tables, cells, league.seconds, on_cells)
         for index, (_, network) in enumerate(plan.networks):
             runs = slice(index * plan.runs, (index + 1) * plan.runs)
+            pairs = [*zip(cells[runs], outcomes[runs], strict=True)]
             samples = [
                 sample
-                for cell, outcome in zip(cells[runs], outcomes[runs], strict=True)
+                for cell, outcome in pairs
                 for sample in sender_samples(cell, outcome, league.seconds)
             ]
             first = cells[runs.start]
             senders = sum(sender_counts(first.row.senders, network))
-            cell = CellSamples(None, first.network, senders, league.seconds, tuple(samples))
-            scores[index][entrant.name] = cell_score(league, cell)
+            samples_of_network = CellSamples(
+                None,
+                first.network,
+                senders,
+                league.seconds,
+                tuple(samples),
+                packets=tuple(packets_by_group(*pair) for pair in pairs),
+            )
+            scores[index][entrant.name] = cell_score(league, samples_of_network)
+            packets[index][entrant.name] = packet_means(league, samples_of_network)
     return SetResult(
         league,
         [entrant for entrant, _, _ in plan.entries],
         plan.runs,
         [
-            NetworkResult(name, network, scores_of_network)
-            for (name, network), scores_of_network in zip(plan.networks, scores, strict=True)
+            NetworkResult(name, network, scores_of_network, packets_of_network)
+            for (name, network), scores_of_network, packets_of_network in zip(
+                plan.networks, scores, packets, strict=True
+            )
         ],
     )
 
@@ -393,7 +414,7 @@ def league_csv(result: SetResult) -> str:
     """Returns CSV with a line per network and entrant."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["set", "network", "entrant", "score", "over_best", "runs"])
+    writer.writerow(["set", "network", "entrant", "score", "over_best", "runs", *PACKET_MEASURES])
     for network in result.networks:
         for entrant in result.entrants:
             score = network.scores[entrant.name]
@@ -406,6 +427,10 @@ def league_csv(result: SetResult) -> str:
                     repr(score),
                     repr(over_best),
                     result.runs,
+                    *(
+                        "" if value is None else repr(value)
+                        for value in network.packets[entrant.name].values()
+                    ),
                 ]
             )
     return buffer.getvalue()
@@ -442,6 +467,8 @@ def plot_set(result: SetResult) -> Figure:
     return figure
 
 
+# Column heads of `PACKET_MEASURES`.
+_PACKET_HEADS = tuple(name.replace("_", " ") for name in PACKET_MEASURES)
 #: Number of networks to report per contender and set.
 MAX_WORST_NETWORKS = 3
 #: The criteria of RFC 9743 for evaluating a proposal, and the set that covers each.
@@ -519,9 +546,13 @@ def league_page(
                 sections.append(
                     wording.table(
                         f"Networks where {entrant.name} is farthest behind",
-                        ("network", "score / best score"),
+                        ("network", "score / best score", *_PACKET_HEADS),
                         [
-                            (network.name, f"{network.relative_score(entrant.name):.2f}")
+                            (
+                                network.name,
+                                f"{network.relative_score(entrant.name):.2f}",
+                                *map(wording.number, network.packets[entrant.name].values()),
+                            )
                             for network in worst
                         ],
                     )

@@ -38,6 +38,13 @@ _COLUMNS: Sequence[tuple[Measure, Statistic]] = (
     (Measure.LOSS, Statistic.MEAN),
     (Measure.COMPLETION_MS, Statistic.MEDIAN),
     (Measure.COMPLETION_MS, Statistic.PERCENTILE_95),
+    (Measure.RTT_P50_MS, Statistic.MEAN),
+    (Measure.RTT_P95_MS, Statistic.MEAN),
+    (Measure.RTT_P99_MS, Statistic.MEAN),
+    (Measure.COMPLETION_P50_MS, Statistic.MEAN),
+    (Measure.COMPLETION_P95_MS, Statistic.MEAN),
+    (Measure.COMPLETION_P99_MS, Statistic.MEAN),
+    (Measure.PACKETS_RETRANSMITTED, Statistic.MEAN),
 )
 
 

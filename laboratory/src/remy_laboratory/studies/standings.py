@@ -15,6 +15,7 @@ from remy_farm.api.designing import Design, TemporaryFolder
 from remy_farm.api.scoring import local_evaluator
 from remy_farm.api.showing import Plot, Rows, Tabular, rows_of
 from remy_farm.api.table import Table
+from remy_farm.evaluation.measures import PACKET_MEASURES
 from remy_farm.files import FileError, make_folder, write_file
 from remy_farm.shipped import DATA
 from remy_farm.specification.senders import REMYCC, parse_sender
@@ -147,6 +148,7 @@ class League(Tabular):
             "score": float,
             "over_best": float,
             "runs": int,
+            **dict.fromkeys(PACKET_MEASURES, float),
         }
         rows: list[dict[str, Any]] = [
             {
@@ -156,6 +158,7 @@ class League(Tabular):
                 "score": network.scores[entrant.name],
                 "over_best": network.relative_score(entrant.name),
                 "runs": result.runs,
+                **network.packets[entrant.name],
             }
             for result in self.results
             for network in result.networks
@@ -184,6 +187,7 @@ class League(Tabular):
                     {
                         "network": network.name,
                         "over_best": network.relative_score(each.name),
+                        **network.packets[each.name],
                         "simulate": simulate_command(result.league, each, network),
                     }
                     for network in result.worst_networks(each.name, MAX_WORST_NETWORKS)

@@ -67,6 +67,10 @@ class Measure(StrEnum):
     #: time.
     SAMPLED_RTT_MS = "sampled_rtt_ms"
     SAMPLED_RTT_OVER_TIME_MS = "sampled_rtt_over_time_ms"
+    #: Per run: percentiles of the RTTs of all packets.
+    RTT_P50_MS = "rtt_p50_ms"
+    RTT_P95_MS = "rtt_p95_ms"
+    RTT_P99_MS = "rtt_p99_ms"
     #: ln(mean throughput / expected fair share) - ln(mean RTT / RTT without queueing).
     OBJECTIVE = "objective"
     #: ln(mean throughput / link rate) - ln(mean RTT / RTT without queueing).
@@ -81,8 +85,14 @@ class Measure(StrEnum):
     SMALLEST_OVER_LARGEST = "smallest_over_largest"
     #: Per flow: time from its first packet to its last ACK.
     COMPLETION_MS = "completion_ms"
+    #: Per run: percentiles of the completion times of all flows.
+    COMPLETION_P50_MS = "completion_p50_ms"
+    COMPLETION_P95_MS = "completion_p95_ms"
+    COMPLETION_P99_MS = "completion_p99_ms"
     #: Per run: packets lost over packets sent.
     LOSS = "loss"
+    #: Per run: retransmissions.
+    PACKETS_RETRANSMITTED = "packets_retransmitted"
     #: Per run: total throughput over mean RTT, Mbit/s per ms.
     POWER = "power"
     #: Per recorded run with two senders: receive rate of a sender while it is on alone, over its

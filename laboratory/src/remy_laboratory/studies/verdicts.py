@@ -14,7 +14,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from remy_farm.evaluation.measures import measure_senders, present
+from remy_farm.evaluation.measures import (
+    PACKET_MEASURES,
+    PacketMeasures,
+    measure_packets,
+    measure_senders,
+    present,
+)
 from remy_farm.files import FileError
 from remy_laboratory.studies.cells import (
     Cell,
@@ -70,6 +76,8 @@ class SenderSample:
     sampled_rtt_over_time_ms: float | None = None
 
 
+#: Measures of one run's packets, by the index of the kind of senders; None: of all senders.
+PacketsByGroup: TypeAlias = Mapping[int | None, PacketMeasures]
 #: Time series of a run: arrays with a row per time.
 Recorded: TypeAlias = Mapping[str, np.ndarray]
 
@@ -84,6 +92,8 @@ class CellSamples:
     seconds: float
     samples: tuple[SenderSample, ...]
     recordings: tuple[Recorded, ...] = ()
+    packets: tuple[PacketsByGroup, ...] = ()
+    """Measures of each run's packets."""
 
     @property
     def lone_rtt_ms(self) -> float:
@@ -112,6 +122,7 @@ class CellSamples:
             self,
             samples=tuple(each for each in self.samples if each.run % parts == part),
             recordings=self.recordings[part::parts],
+            packets=self.packets[part::parts],
         )
 
     def of_group(self, group: int | None) -> tuple[SenderSample, ...]:
@@ -145,6 +156,8 @@ class CellSamples:
                 return [time for each in samples for time in each.completions_ms]
             case Measure.OBJECTIVE | Measure.OBJECTIVE_OVER_LINK:
                 return self._objective(measure, group)
+            case _ if measure in PACKET_MEASURES and measure != Measure.LOSS:
+                return present(getattr(each[group], measure) for each in self.packets)
             case _:
                 return present(self._run_value(measure, run) for run in _by_run(samples))
 
@@ -399,8 +412,7 @@ def sender_samples(
     cell: Cell, outcome: evaluation_pb2.SpecimenOutcome, seconds: float
 ) -> list[SenderSample]:
     """Returns the results of each sender in one run."""
-    counts = sender_counts(cell.row.senders, cell.network)
-    groups = [group for group, count in enumerate(counts) for _ in range(count)]
+    groups = _groups(cell)
     measures = measure_senders(outcome, bytes_a_packet=packet_bytes(cell.network))
     flows = [
         tuple(flow.time_ms for flow in each.flows) for each in transport_results(outcome.transport)
@@ -424,6 +436,24 @@ def sender_samples(
         )
         for sender, each in enumerate(measures)
     ]
+
+
+def packets_by_group(cell: Cell, outcome: evaluation_pb2.SpecimenOutcome) -> PacketsByGroup:
+    """Returns the measures of the packets of each kind of senders in one run, and of all."""
+    groups = _groups(cell)
+    return {
+        group: measure_packets(
+            outcome,
+            [sender for sender, each in enumerate(groups) if group is None or each == group],
+        )
+        for group in (None, *dict.fromkeys(groups))
+    }
+
+
+def _groups(cell: Cell) -> list[int]:
+    """Returns the index of each sender's kind."""
+    counts = sender_counts(cell.row.senders, cell.network)
+    return [group for group, count in enumerate(counts) for _ in range(count)]
 
 
 @dataclass(frozen=True)
@@ -472,9 +502,11 @@ def measure_figure(plan: FigurePlan, runner: CellRunner, on_cells: OnCells) -> F
     for row, tables, cells in plan.rows:
         outcomes = runner.run(tables, cells, study.seconds, on_cells)
         samples_by_x: dict[float | None, list[SenderSample]] = {}
+        packets_by_x: dict[float | None, list[PacketsByGroup]] = {}
         networks: dict[float | None, Mapping[str, Any]] = {}
         for cell, outcome in zip(cells, outcomes, strict=True):
             samples_by_x.setdefault(cell.x, []).extend(sender_samples(cell, outcome, study.seconds))
+            packets_by_x.setdefault(cell.x, []).append(packets_by_group(cell, outcome))
             networks[cell.x] = cell.network
         every_ms = study.record_every_ms
         recordings: dict[float | None, list[Recorded]] = {}
@@ -492,6 +524,7 @@ def measure_figure(plan: FigurePlan, runner: CellRunner, on_cells: OnCells) -> F
                     seconds=study.seconds,
                     samples=tuple(samples),
                     recordings=tuple(recordings.get(x, ())),
+                    packets=tuple(packets_by_x[x]),
                 )
                 for x, samples in samples_by_x.items()
             ],

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from remy_farm.analysis.campaign_run import CAMPAIGN_PNG as CAMPAIGN_PNG
     from remy_farm.analysis.campaign_run import CampaignObserver as CampaignObserver
     from remy_farm.analysis.campaign_run import run_campaign as run_campaign
+    from remy_farm.analysis.capture import MAX_PACKET_BYTES as MAX_PACKET_BYTES
+    from remy_farm.analysis.capture import capture_of_simulation as capture_of_simulation
     from remy_farm.analysis.design_report import design_files as design_files
     from remy_farm.analysis.explain import Difference as Difference
     from remy_farm.analysis.explain import SignalStudy as SignalStudy

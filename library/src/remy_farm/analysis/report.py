@@ -21,7 +21,14 @@ from remy_farm.analysis.wording import (
     number,
     plural,
 )
-from remy_farm.evaluation.measures import Estimate, Evaluate, Trial, estimate, evaluate_table
+from remy_farm.evaluation.measures import (
+    PERCENTS,
+    Estimate,
+    Evaluate,
+    Trial,
+    estimate,
+    evaluate_table,
+)
 from remy_farm.files import write_file
 from remy_farm.remycc import (
     ReadableRule,
@@ -74,7 +81,13 @@ def measure_gain(
     specimens = validation_specimens(spec)
     trials = [
         evaluate_table(
-            spec, table, seed=seed, specimens=specimens, evaluate=evaluate, companions=companions
+            spec,
+            table,
+            seed=seed,
+            specimens=specimens,
+            evaluate=evaluate,
+            companions=companions,
+            distributions=True,
         )
         for table, *companions in (first, final)
     ]
@@ -232,6 +245,7 @@ def _sections(content: ReportContent, score_png: bytes, delay_png: bytes) -> Ite
             "are one standard deviation, large dots medians. Up and to the right is better."
         ),
     )
+    yield _packets(content.gain)
     yield "<h2>Course of the search</h2>"
     yield wording.figure(
         score_png,
@@ -315,6 +329,36 @@ def _score_description(content: ReportContent) -> str:
         f"{number(last.score)} at step {last.step}, with {plural(len(history.epochs), 'epoch')} "
         f"and {plural(len(history.splits), 'split')}."
     )
+
+
+def _packets(gain: Gain) -> str:
+    rows = [
+        (
+            name,
+            *(
+                number(getattr(packets, f"{measure}_p{percent}_ms"), 3)
+                for measure in ("rtt", "completion")
+                for percent in PERCENTS
+            ),
+            number(None if packets.loss is None else 100 * packets.loss, 3),
+            str(packets.packets_retransmitted),
+        )
+        for name, packets in (
+            ("first table", gain.first.summary().packets),
+            ("RemyCC", gain.final.summary().packets),
+        )
+    ]
+    head = (
+        "",
+        *(f"RTT {percent} %, ms" for percent in PERCENTS),
+        *(f"completion {percent} %, ms" for percent in PERCENTS),
+        *("loss, %", "retransmitted"),
+    )
+    caption = (
+        "Percentiles over the packets and flows of a specimen: medians of the specimens. "
+        "Loss: mean; retransmissions: sum."
+    )
+    return wording.table(caption, head, rows)
 
 
 def _epochs(epochs: Sequence[progress_pb2.EpochRecord]) -> Iterator[str]:

@@ -19,7 +19,9 @@ from remy_farm.api.spec import Spec
 from remy_farm.api.table import Table
 from remy_farm.evaluation.local import LocalEvaluator
 from remy_farm.evaluation.measures import (
+    PACKET_MEASURES,
     Estimate,
+    PacketMeasures,
     SpecimenMeasures,
     SpecimenResult,
     Summary,
@@ -27,6 +29,8 @@ from remy_farm.evaluation.measures import (
     estimate,
     evaluate_table,
     link_rate_mbps,
+    measure_columns,
+    packets_row,
 )
 from remy_farm.files import FileError, read_file, write_file
 from remy_farm.specification import SpecError, Violation
@@ -132,6 +136,8 @@ class Scores(Tabular):
             "networks": int,
             "networks_scored": int,
             "digest": str,
+            **dict.fromkeys(packets_row(PacketMeasures()), float),
+            "packets_retransmitted": int,
         }
         return rows_of(kinds, [_summary_row(score) for score in self])
 
@@ -147,6 +153,7 @@ class Scores(Tabular):
             "throughput_over_link_rate": float,
             "delay_over_rtt": float,
             "normalized_score_per_sender": float,
+            **measure_columns(PacketMeasures),
         }
         return rows_of(
             kinds,
@@ -161,6 +168,7 @@ class Scores(Tabular):
                     "throughput_over_link_rate": result.measures.throughput_over_link_rate,
                     "delay_over_rtt": result.measures.delay_over_rtt,
                     "normalized_score_per_sender": result.measures.normalized_score_per_sender,
+                    **{name: getattr(result.measures, name) for name in PACKET_MEASURES},
                 }
                 for score in self
                 for number, result in enumerate(score.trial.results)
@@ -232,6 +240,7 @@ def _summary_row(score: ContenderScore) -> dict[str, Any]:
         "networks": summary.specimens,
         "networks_scored": 0 if known is None else known.count,
         "digest": score.digest,
+        **packets_row(summary.packets),
     }
 
 
@@ -300,6 +309,7 @@ def evaluate(
                 evaluate=evaluator.evaluate,
                 senders=sender.sender_group(default_transport),
                 companions=[table.rule_table for table in tables[1:]],
+                distributions=True,
             )
             throughput_of = sender.throughput_measure(default_transport)
             scores.append(ContenderScore(name, trial, throughput_of))

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from remy_farm.analysis import wording
+from remy_farm.analysis.capture import Capture, capture_of_simulation
 from remy_farm.analysis.recording import (
     Recording,
     SenderPoint,
@@ -23,8 +24,13 @@ from remy_farm.analysis.wording import number, plural
 from remy_farm.api.showing import Plot, Rows, Tabular, rows_like, rows_of
 from remy_farm.api.spec import plain
 from remy_farm.api.table import Table
-from remy_farm.evaluation.measures import SenderMeasures, TransportMeasures
-from remy_farm.evaluation.simulation import simulate_topology
+from remy_farm.evaluation.measures import (
+    PERCENTS,
+    SenderMeasures,
+    TransportMeasures,
+    measure_columns,
+)
+from remy_farm.evaluation.simulation import check_sender, simulate_topology
 from remy_farm.files import FileError, read_file, write_file
 from remy_farm.remycc import read_remycc
 from remy_farm.specification import load_tree
@@ -123,10 +129,16 @@ def load_network(path: str | os.PathLike[str]) -> Network:
 class Run(Tabular):
     """The results of one simulated network: by sender, kind of sender, link, and over time."""
 
-    def __init__(self, tree: Mapping[str, Any], recording: Recording | None = None) -> None:
+    def __init__(
+        self,
+        tree: Mapping[str, Any],
+        recording: Recording | None = None,
+        capture: Capture | None = None,
+    ) -> None:
         """`tree` is the dictionary that `remy-farm simulate --json` prints."""
         self._tree = tree
         self._recording = recording
+        self._capture = capture
 
     @property
     def senders(self) -> list[SenderMeasures]:
@@ -182,7 +194,7 @@ class Run(Tabular):
         return rows_of(
             kinds,
             [
-                {name: each.get(name, number) for name in kinds}
+                {name: each.get(name) for name in kinds} | {"sender": number}
                 for number, each in enumerate(self._tree["senders"])
             ],
         )
@@ -220,8 +232,27 @@ class Run(Tabular):
             raise ValueError("the run has no recording; simulate with record_every_ms=10")
         return self._recording
 
+    def save_pcapng(self, path: str | os.PathLike[str]) -> None:
+        """Writes the captured packets and ACKs as a pcapng file, for Wireshark.
+
+        Raises ValueError if nothing was captured, and FileError.
+        """
+        write_file(path, self._captured().to_pcapng())
+
+    def save_qlog(self, path: str | os.PathLike[str]) -> None:
+        """Writes the captured packets, ACKs, losses and windows as a qlog file, for qvis.
+
+        Raises ValueError if nothing was captured, and FileError.
+        """
+        write_file(path, self._captured().to_qlog())
+
+    def _captured(self) -> Capture:
+        if self._capture is None:
+            raise ValueError("the run has no capture; simulate with capture_sender=0")
+        return self._capture
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the run as JSON, for `load_run`. Raises FileError."""
+        """Writes the run as JSON without its capture, for `load_run`. Raises FileError."""
         tree = dict(self._tree)
         if self._recording is not None:
             tree["recording"] = {
@@ -231,13 +262,14 @@ class Run(Tabular):
         write_file(path, json.dumps(tree, indent=1, allow_nan=False) + "\n")
 
     def _head_and_cells(self) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-        head = ("", "senders", "Mbit/s", "delay ms", "received", "lost")
+        head = ("", "senders", "Mbit/s", "delay ms", "p50", "p95", "p99", "received", "lost")
         cells = [
             (
                 each["kind"],
                 str(each["senders"]),
                 number(each["throughput_mbps"]),
                 number(each["delay_ms"]),
+                *(number(each.get(f"rtt_p{percent}_ms")) for percent in PERCENTS),
                 str(each["packets_received"]),
                 str(each["packets_lost"]),
             )
@@ -261,16 +293,13 @@ class Run(Tabular):
         return wording.table(self._title(), head, cells)
 
 
-_SENDER_COLUMNS: dict[str, type] = {
-    field.name: int if field.type == "int" else float for field in fields(SenderMeasures)
-}
-_TRANSPORT_COLUMNS: dict[str, type] = {
-    field.name: int if field.type == "int" else float for field in fields(TransportMeasures)
-}
+_SENDER_COLUMNS = measure_columns(SenderMeasures)
+_TRANSPORT_COLUMNS = measure_columns(TransportMeasures)
 
 
 def _own(sender: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: sender[name] for name in _SENDER_COLUMNS}
+    """Returns a sender's own measures; runs that earlier versions saved lack some."""
+    return {name: sender[name] for name in _SENDER_COLUMNS if name in sender}
 
 
 def _plain(value: Any) -> Any:
@@ -283,6 +312,7 @@ def simulate(
     seconds: float,
     seed: int = 1,
     record_every_ms: float | None = None,
+    capture_sender: int | None = None,
 ) -> Run:
     """Simulates one network, packet by packet.
 
@@ -292,12 +322,15 @@ def simulate(
         seed: Seed of all random draws.
         record_every_ms: Interval at which windows, rates and queues are recorded for `Run.plot` and
             `Run.over_time`, ms; None: no recording.
+        capture_sender: Index of the sender whose packets and ACKs are captured for
+            `Run.save_pcapng` and `Run.save_qlog`; None: no capture.
 
     Returns:
         The results of every sender.
 
     Raises:
-        ValueError: `seconds` or `record_every_ms` is not positive.
+        ValueError: `seconds` or `record_every_ms` is not positive, or the network has no sender
+            `capture_sender`.
         FileError: A table that the network refers to cannot be read.
         InvalidRequest: The simulator does not support such a network.
     """
@@ -305,19 +338,26 @@ def simulate(
         if value is not None and not 0 < value < float("inf"):
             raise ValueError(f"{name} is {value:g}, but must be positive and finite")
     topology = network.topology()
+    if capture_sender is not None:
+        check_sender(topology, capture_sender)
     simulation = simulate_topology(
         topology,
         network.rule_tables(),
         seconds=seconds,
         seed=seed,
         record_every_ms=record_every_ms,
+        capture_sender=capture_sender,
     )
     tree = simulation.tree()
     for name, sender in zip(simulation.kind_names, tree["senders"], strict=True):
         sender.setdefault("kind", name)
-    if record_every_ms is None:
-        return Run(tree)
-    return Run(tree, recording_of_simulation(simulation, topology.links or [""]))
+    return Run(
+        tree,
+        None
+        if record_every_ms is None
+        else recording_of_simulation(simulation, topology.links or [""]),
+        None if capture_sender is None else capture_of_simulation(simulation),
+    )
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:

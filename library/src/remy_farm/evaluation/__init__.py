@@ -12,11 +12,15 @@ from remy_proto.exports import lazy_exports
 
 if TYPE_CHECKING:
     from remy_farm.evaluation.local import LocalEvaluator as LocalEvaluator
+    from remy_farm.evaluation.measures import PERCENTS as PERCENTS
     from remy_farm.evaluation.measures import Evaluate as Evaluate
+    from remy_farm.evaluation.measures import PacketMeasures as PacketMeasures
     from remy_farm.evaluation.measures import Summary as Summary
     from remy_farm.evaluation.measures import Trial as Trial
+    from remy_farm.evaluation.measures import packets_row as packets_row
     from remy_farm.evaluation.simulation import SenderKind as SenderKind
     from remy_farm.evaluation.simulation import Simulation as Simulation
+    from remy_farm.evaluation.simulation import check_sender as check_sender
     from remy_farm.evaluation.simulation import simulate_topology as simulate_topology
     from remy_farm.specification.links import link_rate_packets_per_ms as link_rate_packets_per_ms
     from remy_farm.specification.network_files import Topology as Topology

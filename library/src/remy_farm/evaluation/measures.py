@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
 
 import remy_simulator
 from remy_farm.specification import Networks
@@ -13,19 +15,101 @@ from remy_farm.specification.links import rate_in_mbps
 from remy_farm.specification.models import fixed_tables
 from remy_farm.specification.specimens import unloaded_paths
 from remy_proto.v1 import evaluation_pb2, spec_pb2
-from remy_simulator import RuleTable, columns, log2
+from remy_simulator import RuleTable, _native, columns, log2
 from remy_simulator.messages import (
     from_native,
     packet_bytes,
+    rtt_histograms,
     sampled_rtts,
     tallies,
     transport_results,
 )
 from remy_simulator.objective import specimen_score
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PacketMeasures:
+    """Loss, retransmissions, and percentiles of one or more senders.
+
+    A percentile is the smallest value that so many percent of the values do not exceed. RTTs are
+    those whose mean is the delay, and their percentiles are exact to 0.2 %. Completion times are
+    those of flows, which are on periods with a number of bytes. None without values, and in
+    evaluations that do not record distributions.
+    """
+
+    loss: float | None = None
+    """Packets lost over packets sent; None if none was sent."""
+    packets_retransmitted: int = 0
+    rtt_p50_ms: float | None = None
+    rtt_p95_ms: float | None = None
+    rtt_p99_ms: float | None = None
+    completion_p50_ms: float | None = None
+    completion_p95_ms: float | None = None
+    completion_p99_ms: float | None = None
+
+
+#: Percentiles that PacketMeasures have.
+PERCENTS: Final = (50, 95, 99)
+PACKET_MEASURES: Final = tuple(field.name for field in fields(PacketMeasures))
+_PERCENTILES: Final = tuple(name for name in PACKET_MEASURES if name.endswith("_ms"))
+
+
+def measure_packets(
+    outcome: evaluation_pb2.SpecimenOutcome, senders: Sequence[int]
+) -> PacketMeasures:
+    """Measures several senders together: percentiles are over the packets and flows of all."""
+    sent = sum(outcome.packets_sent[sender] for sender in senders)
+    lost = sum(outcome.packets_lost[sender] for sender in senders)
+    transport = outcome.transport
+    has_transport = outcome.HasField("transport")
+    results = transport_results(transport) if has_transport else []
+    histograms = rtt_histograms(transport)
+    times = sorted(flow.time_ms for sender in senders if results for flow in results[sender].flows)
+    rtts: Counter[int] = Counter()
+    for sender in senders if histograms else ():
+        rtts.update(histograms[sender])
+    return PacketMeasures(
+        loss=lost / sent if sent else None,
+        packets_retransmitted=sum(
+            results[sender].packets_retransmitted for sender in senders if results
+        ),
+        **{f"rtt_p{percent}_ms": _histogram_percentile(rtts, percent) for percent in PERCENTS},
+        **{f"completion_p{percent}_ms": percentile(times, percent) for percent in PERCENTS},
+    )
+
+
+def percentile(ascending: Sequence[float], percent: int) -> float | None:
+    """The smallest value that `percent` of the values do not exceed; None for no values."""
+    return ascending[(percent * len(ascending) - 1) // 100] if ascending else None
+
+
+def _histogram_percentile(histogram: Mapping[int, int], percent: int) -> float | None:
+    """The percentile of the values that a histogram counts by bucket: the middle of its bucket."""
+    above = math.ceil(percent * sum(histogram.values()) / 100)
+    for bucket in sorted(histogram):
+        above -= histogram[bucket]
+        if above <= 0:
+            return _native.histogram_middle(bucket)
+    return None
+
+
+def measures_tree(measures: DataclassInstance) -> dict[str, Any]:
+    """Measures as a JSON object, with those of PacketMeasures at the end."""
+    tree = asdict(measures)
+    return {name: tree[name] for name in measure_columns(type(measures))}
+
+
+def measure_columns(kind: type[DataclassInstance]) -> dict[str, type]:
+    """The types of measures by name, int or float, with those of PacketMeasures at the end."""
+    ordered = sorted(fields(kind), key=lambda field: field.name in PACKET_MEASURES)
+    return {field.name: int if field.type == "int" else float for field in ordered}
+
 
 @dataclass(frozen=True, slots=True)
-class SenderMeasures:
+class SenderMeasures(PacketMeasures):
     """The results of one sender. A sender without received packets has throughput 0 and no delay.
 
     Packets count as throughput when they are received or, with a transport that retransmits, when
@@ -88,15 +172,18 @@ def measure_transport(
         flows_completed=len(times),
         completion_ms_mean=mean(times),
         completion_ms_median=median(times),
-        completion_ms_percentile_99=times[(99 * len(times) - 1) // 100] if times else None,
+        completion_ms_percentile_99=percentile(times, 99),
         sampled_rtt_ms=mean(present(each.by_packets_ms for each in rtts)),
         sampled_rtt_over_time_ms=mean(present(each.over_time_ms for each in rtts)),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class SpecimenMeasures:
-    """Means over the senders of one specimen that received packets; None if there are none."""
+class SpecimenMeasures(PacketMeasures):
+    """Means over the senders of one specimen that received packets; None if there are none.
+
+    Loss, retransmissions and percentiles are over all packets and flows.
+    """
 
     throughput_over_link_rate: float | None
     """Equal-share throughput over the link rate. At 1 the sender used exactly its fair share."""
@@ -130,8 +217,10 @@ def measure_senders(
             packets_received=received,
             packets_lost=lost,
             on_ms=on_ms,
+            **asdict(measure_packets(outcome, [sender])),
         )
-        for (packets, samples), received, lost, on_ms, share_ms, delay_sum_ms in zip(
+        for sender, (packets, samples), received, lost, on_ms, share_ms, delay_sum_ms in zip(
+            range(len(received)),
             counted or zip(received, received, strict=True),
             outcome.packets_received,
             outcome.packets_lost,
@@ -144,9 +233,14 @@ def measure_senders(
 
 
 def measure_specimen(
-    specimen: evaluation_pb2.Specimen, senders: Sequence[SenderMeasures]
+    specimen: evaluation_pb2.Specimen,
+    senders: Sequence[SenderMeasures],
+    packets: PacketMeasures | None = None,
 ) -> SpecimenMeasures:
-    """The means over senders that the papers plot, as the reference tool computes them."""
+    """The means over senders that the papers plot, as the reference tool computes them.
+
+    `packets` are the measures of all senders together.
+    """
     throughputs: list[float] = []
     delays: list[float] = []
     # Without sender groups in the specimen, all senders have the same path.
@@ -165,6 +259,7 @@ def measure_specimen(
         normalized_score_per_sender=mean(scores),
         senders=len(senders),
         senders_left_out=len(senders) - len(throughputs),
+        **asdict(packets or PacketMeasures()),
     )
 
 
@@ -230,6 +325,8 @@ class Summary:
     """Median over the specimens in which packets were received; None if there are none."""
     delay_over_rtt: float | None
     """Median over the specimens in which packets were received; None if there are none."""
+    packets: PacketMeasures
+    """Mean loss, all retransmissions, and medians of the specimens' percentiles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +361,26 @@ def summarize(results: Sequence[SpecimenResult]) -> Summary:
             present(result.measures.throughput_over_link_rate for result in results)
         ),
         delay_over_rtt=median(present(result.measures.delay_over_rtt for result in results)),
+        packets=_summarize_packets([result.measures for result in results]),
+    )
+
+
+def packets_row(packets: PacketMeasures) -> dict[str, Any]:
+    """The packet measures of a summary by name, with the statistic that they are."""
+    return {
+        "loss_mean": packets.loss,
+        "packets_retransmitted": packets.packets_retransmitted,
+        **{f"{name}_median": getattr(packets, name) for name in _PERCENTILES},
+    }
+
+
+def _summarize_packets(measures: Sequence[SpecimenMeasures]) -> PacketMeasures:
+    return PacketMeasures(
+        loss=mean(present(each.loss for each in measures)),
+        packets_retransmitted=sum(each.packets_retransmitted for each in measures),
+        **{
+            name: median(present(getattr(each, name) for each in measures)) for name in _PERCENTILES
+        },
     )
 
 
@@ -317,11 +434,13 @@ def evaluate_table(
     evaluate: Evaluate,
     senders: evaluation_pb2.SenderGroup | None = None,
     companions: Sequence[RuleTable] = (),
+    distributions: bool = False,
 ) -> Trial:
     """Evaluates a table on `specimens` networks that `seed` draws from the specification.
 
     Equal seeds give the same networks and the same random numbers in them for every table, so that
-    two trials can be compared specimen by specimen. For `senders` see `evaluation_request`.
+    two trials can be compared specimen by specimen. For `senders` see `evaluation_request`. Without
+    `distributions`, the measures have no percentiles.
     """
     seconds = spec.search.simulated_seconds
     request = evaluation_request(
@@ -334,13 +453,14 @@ def evaluate_table(
         companions=companions,
     )
     request.recording = evaluation_pb2.RECORDING_USES
+    request.distributions = distributions
     outcome = evaluate(request)
     return Trial(
         results=[
             SpecimenResult(
                 specimen=specimen,
                 score=specimen_score(spec.objective, specimen, result, request.duration_ms),
-                measures=measure_specimen(specimen, measure_senders(result)),
+                measures=_measure_outcome(specimen, result),
             )
             for specimen, result in by_specimen(request, outcome)
         ],
@@ -348,6 +468,13 @@ def evaluate_table(
         packets_received=sum(outcome.senders.packets_received),
         rule_uses=outcome.rule_uses[:],
     )
+
+
+def _measure_outcome(
+    specimen: evaluation_pb2.Specimen, outcome: evaluation_pb2.SpecimenOutcome
+) -> SpecimenMeasures:
+    senders = measure_senders(outcome)
+    return measure_specimen(specimen, senders, measure_packets(outcome, range(len(senders))))
 
 
 def estimate(values: Sequence[float | None]) -> Estimate | None:

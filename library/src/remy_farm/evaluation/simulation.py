@@ -8,26 +8,30 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from remy_farm.evaluation.measures import (
+    PACKET_MEASURES,
+    PacketMeasures,
     SenderMeasures,
     SpecimenMeasures,
     TransportMeasures,
     mean,
+    measure_packets,
     measure_senders,
     measure_specimen,
     measure_transport,
+    measures_tree,
     present,
 )
 from remy_farm.specification.network_files import Topology
 from remy_farm.specification.senders import SenderSpec
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import RuleTable, _native, columns, evaluate_columns
-from remy_simulator.messages import from_native, packet_bytes
+from remy_simulator.messages import from_native, is_plain, packet_bytes
 
 _MS_PER_SECOND = 1000.0
 
 
 @dataclass(frozen=True)
-class SenderKind:
+class SenderKind(PacketMeasures):
     """The senders of one name. Throughputs are means over those that were on, and `delay_ms` is the
     mean over those that received packets."""
 
@@ -46,7 +50,7 @@ class SenderKind:
 
     def tree(self) -> dict[str, Any]:
         """The fields as a JSON object."""
-        tree = asdict(self) | {"senders": len(self.senders)}
+        tree = measures_tree(self) | {"senders": len(self.senders)}
         transport = tree.pop("transport") or {}
         return {"kind": tree.pop("name"), **tree, **transport}
 
@@ -72,6 +76,8 @@ class Simulation:
     #: The recording over time; None unless one was requested.
     recording: _native.NetworkRecording | None
     record_every_ms: float
+    #: What one sender sent and received; None unless that was requested.
+    capture: _native.PacketCapture | None = None
 
     @property
     def kind_names(self) -> list[str]:
@@ -82,13 +88,13 @@ class Simulation:
     def sender_trees(self) -> list[dict[str, Any]]:
         """The results of each sender as a JSON object."""
         if not self.transports:
-            return [asdict(sender) for sender in self.senders]
+            return [measures_tree(sender) for sender in self.senders]
         throughput_of = {kind.name: kind.throughput_of for kind in self.kinds}
         return [
             {
                 "kind": name,
                 "throughput_of": throughput_of[name],
-                **asdict(sender),
+                **measures_tree(sender),
                 **asdict(transport),
             }
             for name, sender, transport in zip(
@@ -106,6 +112,7 @@ class Simulation:
             "delay_over_rtt": self.means.delay_over_rtt,
             "normalized_score_per_sender": self.means.normalized_score_per_sender,
             "senders_left_out": self.means.senders_left_out,
+            **{name: getattr(self.means, name) for name in PACKET_MEASURES},
             "packets_received": sum(sender.packets_received for sender in self.senders),
             "simulated_seconds": self.seconds,
             "seed": self.seed,
@@ -121,11 +128,13 @@ def simulate_topology(
     seconds: float,
     seed: int,
     record_every_ms: float | None = None,
+    capture_sender: int | None = None,
 ) -> Simulation:
     """Simulates a network for `seconds`, and measures the results.
 
     `tables` holds the rule table of each RemyCC file that senders name. With `record_every_ms`, the
-    network's state is recorded at that interval. Raises InvalidRequest.
+    network's state is recorded at that interval. With `capture_sender`, all that this sender sends
+    and receives is captured. Raises InvalidRequest.
     """
     specimen = evaluation_pb2.Specimen()
     specimen.CopyFrom(network.specimen)
@@ -140,19 +149,20 @@ def simulate_topology(
         duration_ms=seconds * _MS_PER_SECOND,
         seed=seed,
         traces=network.traces,
+        distributions=True,
     )
     every_ms = record_every_ms or seconds * _MS_PER_SECOND
     started = time.process_time()
     recording = None
-    if record_every_ms is not None or network.links:
-        recording = columns.record(request, every_ms)
+    if record_every_ms is not None or capture_sender is not None or network.links:
+        recording = columns.record(request, every_ms, capture_sender=capture_sender)
         outcome = columns.recorded_outcome(request, recording)
     else:
         outcome = evaluate_columns(request)
     cpu_seconds = time.process_time() - started
     (result,) = columns.specimen_outcomes(request, outcome)
     senders = measure_senders(result, bytes_a_packet=packet_bytes(specimen.bottleneck))
-    has_transport = result.HasField("transport")
+    has_transport = not is_plain(specimen)
     return Simulation(
         specimen=specimen,
         senders=senders,
@@ -160,7 +170,7 @@ def simulate_topology(
         if has_transport
         else [],
         kinds=_kinds(network.sender_specs, specimen, result, senders),
-        means=measure_specimen(specimen, senders),
+        means=measure_specimen(specimen, senders, measure_packets(result, range(len(senders)))),
         links=[] if recording is None else _links(recording, network.links),
         seconds=seconds,
         seed=seed,
@@ -168,7 +178,15 @@ def simulate_topology(
         digest=columns.digest(request, outcome),
         recording=None if record_every_ms is None else recording,
         record_every_ms=every_ms,
+        capture=None if recording is None or capture_sender is None else recording.capture,
     )
+
+
+def check_sender(network: Topology, sender: int) -> None:
+    """Raises ValueError if the network has no sender with this index."""
+    count = sum(each.count for each in network.sender_specs)
+    if not 0 <= sender < count:
+        raise ValueError(f"the sender is {sender}, but the network has senders 0 to {count - 1}")
 
 
 def _links(recording: _native.NetworkRecording, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -212,8 +230,9 @@ def _kinds(
                 packets_received=sum(each.packets_received for each in own_results),
                 packets_lost=sum(each.packets_lost for each in own_results),
                 transport=measure_transport(specimen, outcome, senders)
-                if outcome.HasField("transport")
+                if not is_plain(specimen)
                 else None,
+                **asdict(measure_packets(outcome, senders)),
             )
         )
     return kinds

@@ -468,7 +468,7 @@ class Candidate(_message.Message):
     def __init__(self, actions: _Optional[_Union[ActionChanges, _Mapping]] = ..., perturbation: _Optional[_Union[Perturbation, _Mapping]] = ...) -> None: ...
 
 class EvaluationRequest(_message.Message):
-    __slots__ = ("tables", "candidates", "specimens", "duration_ms", "seed", "recording", "objective", "specimen_columns", "bounds", "traces")
+    __slots__ = ("tables", "candidates", "specimens", "duration_ms", "seed", "recording", "objective", "specimen_columns", "bounds", "traces", "distributions")
     TABLES_FIELD_NUMBER: _ClassVar[int]
     CANDIDATES_FIELD_NUMBER: _ClassVar[int]
     SPECIMENS_FIELD_NUMBER: _ClassVar[int]
@@ -479,6 +479,7 @@ class EvaluationRequest(_message.Message):
     SPECIMEN_COLUMNS_FIELD_NUMBER: _ClassVar[int]
     BOUNDS_FIELD_NUMBER: _ClassVar[int]
     TRACES_FIELD_NUMBER: _ClassVar[int]
+    DISTRIBUTIONS_FIELD_NUMBER: _ClassVar[int]
     tables: _containers.RepeatedCompositeFieldContainer[_rule_table_pb2.RuleTable]
     candidates: _containers.RepeatedCompositeFieldContainer[Candidate]
     specimens: _containers.RepeatedCompositeFieldContainer[Specimen]
@@ -489,10 +490,11 @@ class EvaluationRequest(_message.Message):
     specimen_columns: SpecimenColumns
     bounds: ActionBounds
     traces: _containers.RepeatedCompositeFieldContainer[Trace]
-    def __init__(self, tables: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ..., candidates: _Optional[_Iterable[_Union[Candidate, _Mapping]]] = ..., specimens: _Optional[_Iterable[_Union[Specimen, _Mapping]]] = ..., duration_ms: _Optional[float] = ..., seed: _Optional[int] = ..., recording: _Optional[_Union[Recording, str]] = ..., objective: _Optional[_Union[_spec_pb2.Objective, _Mapping]] = ..., specimen_columns: _Optional[_Union[SpecimenColumns, _Mapping]] = ..., bounds: _Optional[_Union[ActionBounds, _Mapping]] = ..., traces: _Optional[_Iterable[_Union[Trace, _Mapping]]] = ...) -> None: ...
+    distributions: bool
+    def __init__(self, tables: _Optional[_Iterable[_Union[_rule_table_pb2.RuleTable, _Mapping]]] = ..., candidates: _Optional[_Iterable[_Union[Candidate, _Mapping]]] = ..., specimens: _Optional[_Iterable[_Union[Specimen, _Mapping]]] = ..., duration_ms: _Optional[float] = ..., seed: _Optional[int] = ..., recording: _Optional[_Union[Recording, str]] = ..., objective: _Optional[_Union[_spec_pb2.Objective, _Mapping]] = ..., specimen_columns: _Optional[_Union[SpecimenColumns, _Mapping]] = ..., bounds: _Optional[_Union[ActionBounds, _Mapping]] = ..., traces: _Optional[_Iterable[_Union[Trace, _Mapping]]] = ..., distributions: _Optional[bool] = ...) -> None: ...
 
 class TransportColumns(_message.Message):
-    __slots__ = ("packets_in_order", "packets_retransmitted", "packets_marked", "timeouts", "throughput_packets", "delay_samples", "flows", "flow_packets", "completion_ms", "sampled_rtt_ms", "sampled_rtt_over_time_ms")
+    __slots__ = ("packets_in_order", "packets_retransmitted", "packets_marked", "timeouts", "throughput_packets", "delay_samples", "flows", "flow_packets", "completion_ms", "sampled_rtt_ms", "sampled_rtt_over_time_ms", "rtt_histogram_sizes", "rtt_histogram_buckets", "rtt_histogram_counts")
     PACKETS_IN_ORDER_FIELD_NUMBER: _ClassVar[int]
     PACKETS_RETRANSMITTED_FIELD_NUMBER: _ClassVar[int]
     PACKETS_MARKED_FIELD_NUMBER: _ClassVar[int]
@@ -504,6 +506,9 @@ class TransportColumns(_message.Message):
     COMPLETION_MS_FIELD_NUMBER: _ClassVar[int]
     SAMPLED_RTT_MS_FIELD_NUMBER: _ClassVar[int]
     SAMPLED_RTT_OVER_TIME_MS_FIELD_NUMBER: _ClassVar[int]
+    RTT_HISTOGRAM_SIZES_FIELD_NUMBER: _ClassVar[int]
+    RTT_HISTOGRAM_BUCKETS_FIELD_NUMBER: _ClassVar[int]
+    RTT_HISTOGRAM_COUNTS_FIELD_NUMBER: _ClassVar[int]
     packets_in_order: _containers.RepeatedScalarFieldContainer[int]
     packets_retransmitted: _containers.RepeatedScalarFieldContainer[int]
     packets_marked: _containers.RepeatedScalarFieldContainer[int]
@@ -515,7 +520,10 @@ class TransportColumns(_message.Message):
     completion_ms: bytes
     sampled_rtt_ms: bytes
     sampled_rtt_over_time_ms: bytes
-    def __init__(self, packets_in_order: _Optional[_Iterable[int]] = ..., packets_retransmitted: _Optional[_Iterable[int]] = ..., packets_marked: _Optional[_Iterable[int]] = ..., timeouts: _Optional[_Iterable[int]] = ..., throughput_packets: _Optional[_Iterable[int]] = ..., delay_samples: _Optional[_Iterable[int]] = ..., flows: _Optional[_Iterable[int]] = ..., flow_packets: _Optional[_Iterable[int]] = ..., completion_ms: _Optional[bytes] = ..., sampled_rtt_ms: _Optional[bytes] = ..., sampled_rtt_over_time_ms: _Optional[bytes] = ...) -> None: ...
+    rtt_histogram_sizes: _containers.RepeatedScalarFieldContainer[int]
+    rtt_histogram_buckets: _containers.RepeatedScalarFieldContainer[int]
+    rtt_histogram_counts: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, packets_in_order: _Optional[_Iterable[int]] = ..., packets_retransmitted: _Optional[_Iterable[int]] = ..., packets_marked: _Optional[_Iterable[int]] = ..., timeouts: _Optional[_Iterable[int]] = ..., throughput_packets: _Optional[_Iterable[int]] = ..., delay_samples: _Optional[_Iterable[int]] = ..., flows: _Optional[_Iterable[int]] = ..., flow_packets: _Optional[_Iterable[int]] = ..., completion_ms: _Optional[bytes] = ..., sampled_rtt_ms: _Optional[bytes] = ..., sampled_rtt_over_time_ms: _Optional[bytes] = ..., rtt_histogram_sizes: _Optional[_Iterable[int]] = ..., rtt_histogram_buckets: _Optional[_Iterable[int]] = ..., rtt_histogram_counts: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class SpecimenOutcome(_message.Message):
     __slots__ = ("packets_received", "packets_sent", "packets_lost", "on_ms", "share_ms", "delay_sum_ms", "first_on_ms", "transport")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from remy_proto.v1 import evaluation_pb2
@@ -121,10 +122,10 @@ def _check_transport(
     columns: evaluation_pb2.SenderColumns,
     senders: int,
 ) -> None:
-    is_expected = not all(map(messages.is_plain, request.specimen_columns.kinds))
+    is_expected = messages.has_transports(request.specimen_columns.kinds, request)
     if columns.HasField("transport") != is_expected:
         raise ImpossibleOutcome(
-            "the outcome lacks the transport columns that the request's specimens need"
+            "the outcome lacks the transport columns that the request needs"
             if is_expected
             else "the outcome has transport columns, but all specimens of the request are plain"
         )
@@ -151,11 +152,36 @@ def _check_transport(
         for again, out in zip(transport.packets_retransmitted, columns.packets_sent, strict=True)
     ):
         raise ImpossibleOutcome("the outcome has more packets retransmitted than sent")
+    _check_histograms(request, columns, senders)
     longest_ms = request.duration_ms * _TOLERANCE
     if not all(0.0 <= value <= longest_ms for value in numbers(transport.completion_ms)):
         raise ImpossibleOutcome("the outcome has a flow that took longer than was simulated")
     if not all(0.0 <= rtt_ms <= _LARGEST_DELAY_MS for each in means for rtt_ms in numbers(each)):
         raise ImpossibleOutcome("the outcome has an RTT that is not between 0 and what is possible")
+
+
+def _check_histograms(
+    request: evaluation_pb2.EvaluationRequest, columns: evaluation_pb2.SenderColumns, senders: int
+) -> None:
+    transport = columns.transport
+    sizes, counts = transport.rtt_histogram_sizes, transport.rtt_histogram_counts
+    if (
+        len(sizes) != (senders if request.distributions else 0)
+        or sum(sizes) != len(counts)
+        or len(transport.rtt_histogram_buckets) != len(counts)
+    ):
+        raise ImpossibleOutcome("the outcome's histograms of RTTs are not those of its senders")
+    buckets = iter(zip(transport.rtt_histogram_buckets, counts, strict=True))
+    for size, samples in zip(sizes, transport.delay_samples, strict=False):
+        own = list(itertools.islice(buckets, size))
+        if (
+            sum(count for _, count in own) != samples
+            or any(after <= before for (before, _), (after, _) in itertools.pairwise(own))
+            or (own and not 0 < _native.histogram_middle(own[-1][0]) <= _LARGEST_DELAY_MS)
+        ):
+            raise ImpossibleOutcome(
+                "the outcome has a histogram of RTTs that does not count each sample once"
+            )
 
 
 def _check_recording(

@@ -61,7 +61,7 @@ class PreparedRequest:
             )
         except ValueError as problem:
             raise InvalidRequest(str(problem)) from problem
-        self._all_plain = all(map(messages.is_plain, kinds))
+        self._has_transports = messages.has_transports(kinds, shared)
 
     @property
     def rules(self) -> int:
@@ -85,9 +85,9 @@ class PreparedRequest:
             if part.specimens:
                 part = packed(part)
                 kinds = [_native_kind(kind, self._traces) for kind in part.specimen_columns.kinds]
-                all_plain = all(map(messages.is_plain, part.specimen_columns.kinds))
+                has_transports = messages.has_transports(part.specimen_columns.kinds, self.shared)
             else:
-                kinds, all_plain = self._kinds, self._all_plain
+                kinds, has_transports = self._kinds, self._has_transports
             columns = part.specimen_columns
             result = _native.evaluate_columns(
                 tables=self._tables,
@@ -105,6 +105,7 @@ class PreparedRequest:
                 duration_ms=self.shared.duration_ms,
                 seed=self.shared.seed,
                 recording=self._recording,
+                distributions=self.shared.distributions,
                 objective=self._objective,
                 threads=max(threads, 1),
                 cancellation=cancellation,
@@ -119,7 +120,7 @@ class PreparedRequest:
             used_rules=result.used_rules,
         )
         if self._objective is None:
-            outcome.senders.CopyFrom(sender_columns(result, is_plain=all_plain))
+            outcome.senders.CopyFrom(sender_columns(result, has_transports=has_transports))
         if self.shared.recording in RECORDS_MEMORY:
             outcome.memory.CopyFrom(memory_columns(result.memory_places, result.memory_counts))
         return outcome

@@ -9,11 +9,17 @@ from remy_simulator.columns.senders import sender_columns
 from remy_simulator.traces import Traces
 
 
-def record(request: evaluation_pb2.EvaluationRequest, every_ms: float) -> _native.NetworkRecording:
+def record(
+    request: evaluation_pb2.EvaluationRequest,
+    every_ms: float,
+    *,
+    capture_sender: int | None = None,
+) -> _native.NetworkRecording:
     """Simulates a request's first specimen and samples it every `every_ms`.
 
-    The recording has columns of senders (by time and sender) and of links (by time and link), and
-    the results from which recorded_outcome() makes an outcome. Raises InvalidRequest.
+    The recording has columns of senders (by time and sender) and of links (by time and link), the
+    results from which recorded_outcome() makes an outcome, and what the sender with the index
+    `capture_sender` sends and receives. Raises InvalidRequest.
     """
     specimen = request.specimens[0]
     try:
@@ -35,6 +41,8 @@ def record(request: evaluation_pb2.EvaluationRequest, every_ms: float) -> _nativ
             duration_ms=request.duration_ms,
             seed=request.seed,
             every_ms=every_ms,
+            distributions=request.distributions,
+            capture_sender=capture_sender,
         )
     except ValueError as problem:
         raise InvalidRequest(str(problem)) from problem
@@ -45,8 +53,8 @@ def recorded_outcome(
 ) -> evaluation_pb2.EvaluationOutcome:
     """Returns the outcome of the recorded specimen, equal to that of evaluate_columns for a request
     without objective and recording."""
-    is_plain = messages.is_plain(request.specimens[0])
+    has_transports = messages.has_transports(request.specimens, request)
     return evaluation_pb2.EvaluationOutcome(
         packets_sent=recording.outcome.packets_sent,
-        senders=sender_columns(recording.outcome, is_plain=is_plain),
+        senders=sender_columns(recording.outcome, has_transports=has_transports),
     )

@@ -48,7 +48,11 @@ def digest(
 ) -> str:
     """Returns a digest, 16 hexadecimal digits, of the exact results of all senders in order."""
     results = specimen_outcomes(request, outcome)
+    # Distributions do not change the digest of plain specimens.
+    all_plain = all(map(messages.is_plain, packed(request).specimen_columns.kinds))
     return _native.digest(
         simulations=[messages.sender_results(each) for each in results],
-        transports=[messages.transport_results(each.transport) for each in results],
+        transports=[
+            [] if all_plain else messages.transport_results(each.transport) for each in results
+        ],
     )

@@ -11,13 +11,21 @@ from remy_simulator.columns.layout import NUMBER_BYTES
 #: Columns of TransportColumns with one entry per sender: lists of counts, and means as bytes.
 TRANSPORT_COUNTS = (*messages.TRANSPORT_COUNTS, "flows")
 TRANSPORT_MEANS = ("sampled_rtt_ms", "sampled_rtt_over_time_ms")
-_TRANSPORT = (*TRANSPORT_COUNTS, "flow_packets", "completion_ms", *TRANSPORT_MEANS)
+#: Columns of the histograms of RTTs; all are empty unless the request asks for distributions.
+RTT_HISTOGRAMS = ("rtt_histogram_sizes", "rtt_histogram_buckets", "rtt_histogram_counts")
+_TRANSPORT = (
+    *TRANSPORT_COUNTS,
+    "flow_packets",
+    "completion_ms",
+    *TRANSPORT_MEANS,
+    *RTT_HISTOGRAMS,
+)
 
 
 def sender_columns(
-    result: _native.OutcomeColumns, *, is_plain: bool
+    result: _native.OutcomeColumns, *, has_transports: bool
 ) -> evaluation_pb2.SenderColumns:
-    """Returns every sender's results. Plain networks have no results of transports."""
+    """Returns every sender's results; those of transports only if the outcome has them."""
     senders = evaluation_pb2.SenderColumns(
         packets_received=result.packets_received,
         packets_sent=result.sender_packets_sent,
@@ -27,7 +35,7 @@ def sender_columns(
         delay_sum_ms=result.delay_sum_ms,
         first_on_ms=result.first_on_ms,
     )
-    if not is_plain:
+    if has_transports:
         transport = result.transport
         senders.transport.MergeFrom(
             evaluation_pb2.TransportColumns(
@@ -44,6 +52,7 @@ class TransportRows:
         """The columns must not change."""
         self._columns = columns
         self._flows_before = [0, *itertools.accumulate(columns.flows)]
+        self._buckets_before = [0, *itertools.accumulate(columns.rtt_histogram_sizes)]
         # Reading a bytes field of a message copies it.
         self._completion_ms = columns.completion_ms
         self._means = [(name, getattr(columns, name)) for name in TRANSPORT_MEANS]
@@ -57,6 +66,11 @@ class TransportRows:
         target.completion_ms += self._completion_ms[
             first_flow * NUMBER_BYTES : end_flow * NUMBER_BYTES
         ]
+        if self._columns.rtt_histogram_sizes:
+            target.rtt_histogram_sizes.extend(self._columns.rtt_histogram_sizes[first:end])
+            place = slice(self._buckets_before[first], self._buckets_before[end])
+            target.rtt_histogram_buckets.extend(self._columns.rtt_histogram_buckets[place])
+            target.rtt_histogram_counts.extend(self._columns.rtt_histogram_counts[place])
         for name, column in self._means:
             means = column[first * NUMBER_BYTES : end * NUMBER_BYTES]
             setattr(target, name, getattr(target, name) + means)

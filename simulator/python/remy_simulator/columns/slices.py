@@ -40,6 +40,7 @@ def shared_part(request: evaluation_pb2.EvaluationRequest) -> evaluation_pb2.Eva
         duration_ms=request.duration_ms,
         seed=request.seed,
         recording=request.recording,
+        distributions=request.distributions,
         specimen_columns=evaluation_pb2.SpecimenColumns(kinds=request.specimen_columns.kinds),
         traces=request.traces,
     )

@@ -1,0 +1,9 @@
+#include "evaluation/composition.h"
+
+namespace remy {
+
+REMY_INSTANTIATE_RUN_RULES(AbsoluteController, DistributionRecorder);
+REMY_INSTANTIATE_RUN_RULES(BasicController, DistributionRecorder);
+REMY_INSTANTIATE_RUN_RULES(SignalController, DistributionRecorder);
+
+}  // namespace remy
