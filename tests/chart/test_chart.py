@@ -333,17 +333,19 @@ class TestWorkerJobs:
         assert "activeDeadlineSeconds" not in spec
 
     @pytest.mark.parametrize(
-        ("mirror", "place"),
+        ("mirror", "reproductions"),
         [
             ("", "/tmp/reproductions"),
             ("s3://bucket/farm/", "s3://bucket/farm/reproductions"),
             ("file:///mirror", "file:///mirror/reproductions"),
         ],
     )
-    def test_quarantined_tasks_are_saved_in_the_mirror(self, mirror: str, place: str) -> None:
+    def test_quarantined_tasks_are_saved_in_the_mirror(
+        self, mirror: str, reproductions: str
+    ) -> None:
         deployment = render({"mirror": {"url": mirror}}).one("Deployment", "-coordinator")
         (container,) = deployment["spec"]["template"]["spec"]["containers"]
-        assert f"--reproductions={place}" in container["args"]
+        assert f"--reproductions={reproductions}" in container["args"]
 
     def test_delays_after_a_lost_node_are_the_documented_ones(self) -> None:
         """They add to the 40 to 50 s in which Kubernetes notices an unreachable node."""
@@ -358,8 +360,8 @@ class TestWorkerJobs:
             }
             assert tolerated == {"unreachable": 5, "not-ready": 5}
         (container,) = coordinator["containers"]
-        looks = [container[f"{kind}Probe"]["periodSeconds"] for kind in ("startup", "readiness")]
-        assert looks == [1, 2]
+        periods = [container[f"{kind}Probe"]["periodSeconds"] for kind in ("startup", "readiness")]
+        assert periods == [1, 2]
         # The probe's short period does not reduce the time for a slow start.
         assert container["startupProbe"]["failureThreshold"] == 120
         page = (ROOT / "docs" / "how-to" / "kubernetes.md").read_text("utf-8")

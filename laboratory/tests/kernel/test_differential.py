@@ -67,11 +67,11 @@ def test_published_tables_give_the_same_results(path: Path) -> None:
     assert differences.is_same, differences
 
 
-def mutate_number(text: str, pattern: str, place: float, minimum: int) -> str:
+def mutate_number(text: str, pattern: str, fraction: float, minimum: int) -> str:
     """Increases one number, the first group of a match, by `minimum`, or by 0.1 % if that is 0."""
     matches = list(re.finditer(pattern, text))
     assert len(matches) > 5
-    match = matches[int(place * len(matches))]
+    match = matches[int(fraction * len(matches))]
     start, end = match.span(1)
     number = int(match[1])
     return text[:start] + str(number + (minimum or max(abs(number) >> 10, 1))) + text[end:]
@@ -90,12 +90,12 @@ def mutate_number(text: str, pattern: str, place: float, minimum: int) -> str:
     ],
     ids=["threshold", "child", "multiple", "increment", "interval"],
 )
-@pytest.mark.parametrize("place", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("fraction", [0.1, 0.5, 0.9])
 def test_one_changed_number_in_the_header_is_found(
-    path: Path, pattern: str, minimum: tuple[int, int], place: float
+    path: Path, pattern: str, minimum: tuple[int, int], fraction: float
 ) -> None:
     table = integers(path)
-    mutated = mutate_number(c_header(table), pattern, place, minimum[table.is_scale_free])
+    mutated = mutate_number(c_header(table), pattern, fraction, minimum[table.is_scale_free])
     assert not compare_compiled(table, mutated, vectors=3000).is_same
 
 
