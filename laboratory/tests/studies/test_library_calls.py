@@ -24,6 +24,11 @@ def test_figure_is_simulated_compared_and_plotted(tmp_path: Path) -> None:
     frame = figure.to_pandas()
     assert list(frame["holds"]) == [each["holds"] for each in figure.to_dict()["expectations"]]
     assert frame["measured"].notna().all()
+    measures = figure.measures().to_pandas()
+    assert (measures["rtt_p50_ms_mean"] <= measures["rtt_p95_ms_mean"]).all()
+    assert (measures["rtt_p95_ms_mean"] <= measures["rtt_p99_ms_mean"]).all()
+    assert (measures["completion_p50_ms_mean"] > 0).all()
+    assert (measures["packets_retransmitted_mean"] > 0).any()
     assert figure.finding in repr(figure)
     assert figure.plot()._repr_png_().startswith(b"\x89PNG")
     again = rf.reproduce("pcc/figure-15", quick=True, directory=tmp_path)
@@ -93,6 +98,10 @@ def test_league_has_a_row_per_entrant_and_network_and_a_page(tmp_path: Path) -> 
     assert len(frame) == 4
     best = frame.groupby("network")["over_best"].max()
     assert list(best) == [1, 1]
+    assert (frame["rtt_p50_ms"] <= frame["rtt_p99_ms"]).all()
+    assert (frame["rtt_p50_ms"] > 20).all()
+    assert (frame["packets_retransmitted"] > 0).any()
+    assert frame["loss"].between(0, 1).all()
     rates = league.winning_rates().to_pandas().set_index("entrant")["power"]
     assert {name: rates[name] for name in league.entrants} == league.to_dict()["sets"][0][
         "winning_rates"

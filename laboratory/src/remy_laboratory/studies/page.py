@@ -7,7 +7,8 @@ import hashlib
 import html
 import io
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from remy_farm.analysis import wording
@@ -48,6 +49,33 @@ _COLUMNS: Sequence[tuple[Measure, Statistic]] = (
 )
 
 
+@dataclass(frozen=True)
+class MeasuredRow:
+    """The statistics of one kind of senders in a row of a figure, at one swept value."""
+
+    row: str
+    x: float | None
+    kind: str
+    """The kind of senders; empty if the row has only one."""
+    values: Mapping[str, float | None]
+    """By measure and statistic, such as `rtt_p95_ms_mean`; None without samples."""
+
+
+def measured_rows(result: FigureResult) -> Iterator[MeasuredRow]:
+    """Yields a row per row of the figure, swept value and kind of senders."""
+    for name, row in result.rows.items():
+        kinds = range(len(row.row.senders)) if len(row.row.senders) > 1 else [None]
+        for cell in row.cells:
+            for kind in kinds:
+                values = {}
+                for measure, statistic in _COLUMNS:
+                    samples = cell.values(measure, kind)
+                    value = STATISTICS[statistic](samples) if samples else None
+                    values[f"{measure}_{statistic}"] = value
+                sender = "" if kind is None else row.row.senders[kind].name
+                yield MeasuredRow(name, cell.x, sender, values)
+
+
 def to_csv(result: FigureResult) -> str:
     """Returns CSV with a line per row, swept value and kind of senders; numbers are exact."""
     buffer = io.StringIO()
@@ -55,17 +83,10 @@ def to_csv(result: FigureResult) -> str:
     varied = result.study.sweep.field if result.study.sweep else "x"
     names = [f"{measure}_{statistic}" for measure, statistic in _COLUMNS]
     writer.writerow(["row", varied, "kind", "runs", *names])
-    for name, row in result.rows.items():
-        kinds = range(len(row.row.senders)) if len(row.row.senders) > 1 else [None]
-        for cell in row.cells:
-            for kind in kinds:
-                values = []
-                for measure, statistic in _COLUMNS:
-                    samples = cell.values(measure, kind)
-                    values.append(repr(STATISTICS[statistic](samples)) if samples else "")
-                x = "" if cell.x is None else repr(cell.x)
-                sender = "" if kind is None else row.row.senders[kind].name
-                writer.writerow([name, x, sender, result.runs, *values])
+    for each in measured_rows(result):
+        values = ["" if value is None else repr(value) for value in each.values.values()]
+        x = "" if each.x is None else repr(each.x)
+        writer.writerow([each.row, x, each.kind, result.runs, *values])
     return buffer.getvalue()
 
 
@@ -194,6 +215,37 @@ def _runs_sentence(result: FigureResult, *, quick: bool) -> str:
     return text
 
 
+# Statistics on the page, with their column heads.
+_SHOWN = {
+    "throughput_mbps_mean": "Mbit/s",
+    "rtt_ms_mean": "RTT ms",
+    "rtt_p50_ms_mean": "50 %",
+    "rtt_p95_ms_mean": "95 %",
+    "rtt_p99_ms_mean": "99 %",
+    "completion_p50_ms_mean": "completion ms, 50 %",
+    "completion_p95_ms_mean": "95 %",
+    "completion_p99_ms_mean": "99 %",
+    "loss_mean": "loss",
+    "packets_retransmitted_mean": "retransmitted",
+}
+
+
+def _measures_table(result: FigureResult) -> str:
+    varied = result.study.sweep.field if result.study.sweep else ""
+    rows = [
+        (
+            each.row,
+            "" if each.x is None else f"{each.x:g}",
+            each.kind,
+            *(_number(each.values[name]) for name in _SHOWN),
+        )
+        for each in measured_rows(result)
+    ]
+    return wording.table(
+        "Simulated: means", ("row", varied, "kind", *_SHOWN.values()), rows, text=1
+    )
+
+
 def html_page(
     results: Sequence[FigureResult], *, quick: bool, pictures: Mapping[str, bytes]
 ) -> str:
@@ -224,6 +276,8 @@ def html_page(
             sections.append(
                 wording.figure(pictures[study.key], description=study.title, caption=study.title)
             )
+        if result.rows:
+            sections.append(_measures_table(result))
         if result.checked:
             rows = [checked_cells(each) for each in result.checked]
             sections.append(wording.table("Published and here", CHECKED_COLUMNS, rows, text=2))

@@ -9,11 +9,11 @@ from typing import Any
 
 from remy_farm.api.designing import TemporaryFolder
 from remy_farm.api.scoring import local_evaluator
-from remy_farm.api.showing import Plot, Rows, Tabular, rows_of
+from remy_farm.api.showing import Plot, Rows, Tabular, rows_like, rows_of
 from remy_farm.files import FileError
 from remy_farm.shipped import DATA
 from remy_laboratory.studies.cells import CellRunner, CellStore
-from remy_laboratory.studies.page import verdict_sentence
+from remy_laboratory.studies.page import measured_rows, verdict_sentence
 from remy_laboratory.studies.pictures import draw_figure
 from remy_laboratory.studies.study import find_studies, read_study
 from remy_laboratory.studies.verdicts import (
@@ -60,6 +60,13 @@ class Reproduction(Tabular):
         }
         return rows_of(kinds, self.to_dict()["expectations"])
 
+    def measures(self) -> Rows:
+        """Returns a row per row of the figure, swept value and kind of senders, with its measures.
+
+        A column is a statistic of a measure, such as `throughput_mbps_median` or `rtt_p95_ms_mean`.
+        """
+        return rows_like(self.to_dict()["rows"])
+
     def to_dict(self) -> dict[str, Any]:
         """Returns the figure's results as `remy-farm reproduce --json` prints them."""
         return figure_dict(self.result)
@@ -76,7 +83,7 @@ class Reproduction(Tabular):
 
 
 def figure_dict(result: FigureResult) -> dict[str, Any]:
-    """Returns a figure's verdict and expectations as a JSON object."""
+    """Returns a figure's verdict, expectations and measures as a JSON object."""
     return {
         "figure": result.study.key,
         "finding": str(result.verdict()[0]),
@@ -95,6 +102,10 @@ def figure_dict(result: FigureResult) -> dict[str, Any]:
                 "holds": each.holds,
             }
             for each in result.checked
+        ],
+        "rows": [
+            {"row": each.row, "x": each.x, "kind": each.kind, **each.values}
+            for each in measured_rows(result)
         ],
     }
 
