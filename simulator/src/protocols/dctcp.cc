@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "protocols/protocol.h"
 #include "protocols/reno.h"
 
@@ -43,7 +45,10 @@ class Dctcp : public Reno {
       in_cwr_ = false;
     }
     if (ack.newly_marked > 0 && !in_cwr_ && !ack.in_recovery) {
-      reduce_to(cwnd_ * (1 - alpha_ / 2));
+      const double window = cwnd_;
+      reduce_to(window * (1 - alpha_ / 2));
+      // A mark does not raise a window below the least ssthresh, such as that after a timeout.
+      cwnd_ = std::min(cwnd_, window);
       in_cwr_ = true;
       cwr_window_.restart();
     }

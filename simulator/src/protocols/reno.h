@@ -19,10 +19,12 @@ class Reno : public CongestionController {
 
   void on_ack(const AckEvent& ack) final {
     on_every_ack(ack);
-    if (ack.in_recovery || !ack.is_cwnd_limited || ack.newly_delivered == 0) {
+    // RFC 3168, section 6.1.2: "the sending TCP [...] SHOULD NOT increase the congestion window in
+    // response to the receipt of an ECN-Echo ACK packet."
+    if (ack.in_recovery || !ack.is_cwnd_limited || ack.newly_delivered <= ack.newly_marked) {
       return;
     }
-    auto packets = static_cast<double>(ack.newly_delivered);
+    auto packets = static_cast<double>(ack.newly_delivered - ack.newly_marked);
     if (in_slow_start()) {
       // Packets beyond those that reach ssthresh count for congestion avoidance.
       const double growth = packets * slow_start_increase();

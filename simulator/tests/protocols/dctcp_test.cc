@@ -64,8 +64,46 @@ TEST(Dctcp, ReactsOncePerWindowOfData) {
   EXPECT_LT(clock.window(), before);
 }
 
-// All packets are marked: alpha approaches 1, and each window is half the last one plus a packet.
-TEST(Dctcp, IsRenoIfEverythingIsMarked) {
+// RFC 3168, section 6.1.2: the window does not grow in response to an ACK with ECN-Echo.
+TEST(Dctcp, DoesNotGrowWithMarkedPackets) {
+  for (const double initial_window : {1.0, 2.0}) {
+    AckClock clock({"dctcp", "", {{"initial_window_packets", initial_window}}}, 100);
+    for (int ack = 0; ack < 100; ++ack) {
+      clock.acknowledge(1, 1);
+      EXPECT_EQ(clock.window(), initial_window);
+    }
+  }
+  // Nor at the ACKs of the window of data after a reduction, nor after a timeout.
+  AckClock clock(kDctcp, 100);
+  while (clock.window() < 100) {
+    clock.acknowledge();
+  }
+  clock.acknowledge(1, 1);
+  const double reduced = clock.window();
+  for (int ack = 0; ack < 20; ++ack) {
+    clock.acknowledge(1, 1);
+    EXPECT_EQ(clock.window(), reduced);
+  }
+  clock.time_out();
+  clock.acknowledge(1, 1);
+  EXPECT_EQ(clock.window(), 1);
+}
+
+// A switch marks every packet: two packets in 10 ms and a transmission time.
+TEST(Dctcp, KeepsTwoPacketsIfEverythingIsMarked) {
+  OneBottleneck bottleneck;
+  bottleneck.protocol = kDctcp;
+  bottleneck.transport = {"tcp", "", {}};
+  bottleneck.link.rate_packets_per_ms = 100.0 / 12;
+  bottleneck.link.queue = {"threshold-marking", "", {{"threshold_packets", 0}}};
+  bottleneck.rtt_ms = 10;
+  const double packets =
+      packets_in_order(bottleneck.run(5000)) - packets_in_order(bottleneck.run(1000));
+  EXPECT_NEAR(packets * 12 / 4000, 2.4, 0.05);
+}
+
+// All packets are marked: alpha approaches 1, and each window is half the last one.
+TEST(Dctcp, HalvesEachWindowIfEverythingIsMarked) {
   AckClock clock(kDctcp, 100);
   while (clock.window() < 1000) {
     clock.acknowledge();
@@ -73,8 +111,7 @@ TEST(Dctcp, IsRenoIfEverythingIsMarked) {
   for (int ack = 0; ack < 5000; ++ack) {
     clock.acknowledge(1, 1);
   }
-  EXPECT_LE(clock.window(), 4);
-  EXPECT_GE(clock.window(), 2);
+  EXPECT_EQ(clock.window(), 2);
 }
 
 TEST(Dctcp, HalvesTheWindowAfterALoss) {
@@ -90,7 +127,9 @@ TEST(Dctcp, IsEcnCapable) { EXPECT_TRUE(find_protocol("dctcp").needs.is_ecn_capa
 
 // Alizadeh et al. 2010, section 3.3, for n synchronized flows at a switch that marks above K
 // packets: the maximum queue is K + n, its amplitude sqrt(2 n (C RTT + K)) / 2 and its period
-// sqrt(2 (C RTT + K) / n) / 2 RTTs. The queue never empties if K > C RTT / 7.
+// sqrt(2 (C RTT + K) / n) / 2 RTTs. The queue never empties if K > C RTT / 7. The paper's windows
+// grow with marked packets too. Ours do not, for the RTT that it takes until a reduction ends the
+// marks: that RTT comes on top.
 class DctcpOnALink : public testing::TestWithParam<int> {};
 
 TEST_P(DctcpOnALink, KeepsTheQueueBelowTheThresholdPlusOnePacketPerFlow) {
@@ -109,7 +148,7 @@ TEST_P(DctcpOnALink, KeepsTheQueueBelowTheThresholdPlusOnePacketPerFlow) {
     EXPECT_NEAR(most, threshold + flows, 1);
     EXPECT_GT(least, 0);
     const double held = 10 * rtt_ms + threshold;
-    EXPECT_NEAR((most - least) / (std::sqrt(2 * flows * held) / 2), 1, 0.1);
+    EXPECT_NEAR((most - least) / (std::sqrt(2 * flows * held) / 2), 1, 0.15);
 
     double mean = 0;
     for (const double packets : queue) {
@@ -123,7 +162,7 @@ TEST_P(DctcpOnALink, KeepsTheQueueBelowTheThresholdPlusOnePacketPerFlow) {
     }
     // The RTT includes the mean queue.
     const double period_rtts = 4000.0 / periods / (rtt_ms + mean / 10);
-    EXPECT_NEAR(period_rtts / (std::sqrt(2 * held / flows) / 2), 1, 0.15);
+    EXPECT_NEAR(period_rtts / (std::sqrt(2 * held / flows) / 2 + 1), 1, 0.15);
   }
 }
 
@@ -172,10 +211,10 @@ TEST(Dctcp, SharesTwoBottlenecksFairly) {
     sum += share;
     squares += share * share;
   }
-  EXPECT_NEAR(megabits[0], 46, 4.6);
+  EXPECT_NEAR(megabits[0], 46, 0.15 * 46);
   EXPECT_NEAR(megabits[1], 475, 9.5);
-  EXPECT_NEAR(megabits[2], 54, 5.4);
-  EXPECT_GT(sum * sum / (40 * squares), 0.98);
+  EXPECT_NEAR(megabits[2], 54, 0.15 * 54);
+  EXPECT_GT(sum * sum / (40 * squares), 0.97);
 }
 
 }  // namespace
