@@ -4,12 +4,16 @@
 #include <string>
 #include <vector>
 
+#include "protocols/one_bottleneck.h"
 #include "protocols/one_link.h"
 
 namespace remy {
 namespace {
 
-const Choice kCopa = {"copa", "paper", {}};
+// Of a flow that always has data to send, over a buffer that is long enough, the paper's Copa and
+// the one that validates its window do the same.
+const Choice kPaper = {"copa", "paper", {}};
+const Choice kCopa = {"copa", "validated", {}};
 
 double mean_backlog(OneLinkRun& run, double end_ms) {
   double sum = 0;
@@ -51,12 +55,14 @@ TEST_P(CopaEquilibrium, KeepsOneOverDeltaPacketsPerSenderInTheQueue) {
 }
 
 // With more senders, which oscillate out of phase, the paper's mode detection sometimes errs.
-INSTANTIATE_TEST_SUITE_P(Shares, CopaEquilibrium,
-                         testing::Values(Equilibrium{"paper", 1, 0.5}, Equilibrium{"paper", 2, 0.5},
-                                         Equilibrium{"paper", 1, 0.1}, Equilibrium{"paper", 2, 0.1},
-                                         Equilibrium{"no-mode-switch", 2, 0.5},
-                                         Equilibrium{"no-mode-switch", 4, 0.5},
-                                         Equilibrium{"no-mode-switch", 8, 0.5}));
+INSTANTIATE_TEST_SUITE_P(
+    Shares, CopaEquilibrium,
+    testing::Values(Equilibrium{"validated", 1, 0.5}, Equilibrium{"validated", 2, 0.5},
+                    Equilibrium{"validated", 1, 0.1}, Equilibrium{"validated", 2, 0.1},
+                    Equilibrium{"paper", 1, 0.5}, Equilibrium{"paper", 2, 0.5},
+                    Equilibrium{"paper", 1, 0.1}, Equilibrium{"paper", 2, 0.1},
+                    Equilibrium{"no-mode-switch", 2, 0.5}, Equilibrium{"no-mode-switch", 4, 0.5},
+                    Equilibrium{"no-mode-switch", 8, 0.5}));
 
 // Tests the rule alone: the rate 1 / (delta dq) separates growth from decrease.
 TEST(Copa, GrowsBelowItsTargetAndShrinksAboveIt) {
@@ -140,11 +146,43 @@ TEST(Copa, SlowStartDoublesEachRttUpToTheTarget) {
 }
 
 TEST(Copa, IgnoresRandomLoss) {
-  OneLinkRun run({.rate_packets_per_ms = 2, .rtt_ms = 60, .buffer_packets = 500});
-  run.link().loss_probability = 0.02;
-  run.add(kCopa);
-  run.run_until(5000);
-  EXPECT_GT(static_cast<double>(run.run_until(35000)[0].delivered) / 30000, 0.9 * 0.98 * 2);
+  for (const Choice& choice : {kPaper, kCopa}) {
+    OneLinkRun run({.rate_packets_per_ms = 2, .rtt_ms = 60, .buffer_packets = 500});
+    run.link().loss_probability = 0.02;
+    run.add(choice);
+    run.run_until(5000);
+    EXPECT_GT(static_cast<double>(run.run_until(35000)[0].delivered) / 30000, 0.9 * 0.98 * 2)
+        << choice.variant;
+  }
+}
+
+// A buffer shorter than the n / delta = 8 packets that four senders aim at: their queueing delay
+// never reaches the target. mvfst's Copa2 tolerates 5 % of loss, and says that it has twice that
+// and what its growth in an RTT loses.
+TEST(Copa, HeedsLossesWhereTheBufferIsShorterThanItsTarget) {
+  for (const double buffer : {2.0, 5.0}) {
+    for (const double rtt_ms : {10.0, 50.0}) {
+      const auto loss_rate = [&](const char* variant) {
+        OneBottleneck bottleneck;
+        bottleneck.protocol = {"copa", variant, {}};
+        bottleneck.transport = {"tcp", "linux", {}};
+        bottleneck.link.rate_packets_per_ms = 4;
+        bottleneck.link.buffer_packets = static_cast<std::uint32_t>(buffer);
+        bottleneck.rtt_ms = rtt_ms;
+        bottleneck.starts_ms = {0, 100, 200, 300};
+        const NetworkResults results = bottleneck.run(60'000);
+        double sent = 0;
+        double received = 0;
+        for (const NetworkSenderResults& sender : results.senders) {
+          sent += static_cast<double>(sender.endpoint.packets_sent);
+          received += static_cast<double>(sender.endpoint.packets_received);
+        }
+        EXPECT_GT(received / 60'000, 0.8 * 4) << variant << " " << buffer << " " << rtt_ms;
+        return 1 - received / sent;
+      };
+      EXPECT_LT(loss_rate("validated"), 0.15) << buffer << " " << rtt_ms;
+    }
+  }
 }
 
 // Against a buffer-filling sender, Copa gets its share with mode switching and starves without.
@@ -159,9 +197,11 @@ TEST(Copa, CompetesWithBufferFillingSenders) {
       return static_cast<double>(counts[0].delivered) /
              static_cast<double>(counts[0].delivered + counts[1].delivered);
     };
-    const double with_modes = share("paper");
-    EXPECT_GT(with_modes, 0.3) << rival;
-    EXPECT_LT(with_modes, 0.75) << rival;
+    for (const char* variant : {"paper", "validated"}) {
+      const double with_modes = share(variant);
+      EXPECT_GT(with_modes, 0.3) << variant << " " << rival;
+      EXPECT_LT(with_modes, 0.75) << variant << " " << rival;
+    }
     EXPECT_LT(share("no-mode-switch"), 0.15) << rival;
   }
 }

@@ -64,6 +64,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Expectation{"bbr", "v1", 1.25, 150, 1000, 0.01, 0.9, 190},
                     Expectation{"bbr", "v3", 1.25, 150, 1000, 0, 0.93, 200},
                     Expectation{"bbr", "v3", 1.25, 150, 1000, 0.01, 0.8, 200},
+                    Expectation{"copa", "validated", 1.25, 150, 1000, 0, 0.9, 170},
+                    Expectation{"copa", "validated", 1.25, 150, 1000, 0.01, 0.9, 170},
                     Expectation{"copa", "paper", 1.25, 150, 1000, 0, 0.9, 170},
                     Expectation{"copa", "paper", 1.25, 150, 1000, 0.01, 0.9, 170},
                     Expectation{"copa", "no-mode-switch", 1.25, 150, 1000, 0, 0.9, 170},
