@@ -39,6 +39,9 @@ class Aimd : public CongestionController {
     cwnd_ = 1;
   }
 
+  // RFC 5681, section 4.1: RW = min(IW, cwnd) after an idle period.
+  void on_idle_timeout(double) override { cwnd_ = std::min(cwnd_, initial_window_); }
+
  private:
   static constexpr double kInitialSsthresh = 1e9;
 

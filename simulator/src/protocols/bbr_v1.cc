@@ -2,8 +2,8 @@
 #include <array>
 #include <cmath>
 
-#include "core/random.h"
 #include "protocols/bbr.h"
+#include "protocols/connection_draws.h"
 #include "protocols/windowed_filter.h"
 
 namespace remy {
@@ -18,15 +18,17 @@ namespace {
 class BbrV1 final : public CongestionController {
  public:
   BbrV1(const ParameterValues& values, std::uint64_t key)
-      : key_(key),
-        initial_cwnd_(values["initial_window_packets"]),
+      : initial_cwnd_(values["initial_window_packets"]),
         bw_filter_rounds_(values["bandwidth_window_rounds"]),
         min_rtt_filter_ms_(values["min_rtt_window_ms"]),
         probe_rtt_duration_ms_(values["probe_rtt_ms"]),
         probe_bw_cwnd_gain_(values["window_gain"]),
-        detects_policers_(values["detects_policers"] != 0) {}
+        detects_policers_(values["detects_policers"] != 0),
+        draws_(key) {}
 
   void start(double now_ms) override {
+    draws_.start_connection();
+    delivered_before_ = delivered_;
     max_bw_filter_.clear();
     min_rtt_ms_ = kNever;
     min_rtt_stamp_ms_ = now_ms;
@@ -61,6 +63,7 @@ class BbrV1 final : public CongestionController {
   }
 
   void on_ack(const AckEvent& ack) override {
+    delivered_ = ack.total_delivered;
     if (!has_rtt_sample_) {
       // Linux: the first RTT sample replaces the nominal RTT, even if that lowers the rate.
       has_rtt_sample_ = true;
@@ -372,8 +375,7 @@ class BbrV1 final : public CongestionController {
   // 4.3.4.2: starts with a random phase other than the one that drains.
   void enter_probe_bw(double now_ms) {
     mode_ = Mode::kProbeBw;
-    cycle_index_ =
-        kPacingGainCycle.size() - 1 - random_bits(key_, draws_++) % (kPacingGainCycle.size() - 1);
+    cycle_index_ = kPacingGainCycle.size() - 1 - draws_.next_bits() % (kPacingGainCycle.size() - 1);
     advance_cycle_phase(now_ms);
   }
 
@@ -488,7 +490,8 @@ class BbrV1 final : public CongestionController {
           quantization_budget(bdp_multiple(bw(), cwnd_gain_) + extra_acked_packets());
       if (full_bw_reached_) {
         cwnd_ = std::min(cwnd_ + delivered, target);
-      } else if (cwnd_ < target || static_cast<double>(ack.total_delivered) < initial_cwnd_) {
+      } else if (cwnd_ < target ||
+                 static_cast<double>(delivered_ - delivered_before_) < initial_cwnd_) {
         cwnd_ += delivered;
       }
       cwnd_ = std::max(cwnd_, kMinPipeCwnd);
@@ -498,14 +501,15 @@ class BbrV1 final : public CongestionController {
     }
   }
 
-  const std::uint64_t key_;
   const double initial_cwnd_;
   const double bw_filter_rounds_;
   const double min_rtt_filter_ms_;
   const double probe_rtt_duration_ms_;
   const double probe_bw_cwnd_gain_;
   const bool detects_policers_;
-  std::uint64_t draws_ = 0;
+  ConnectionDraws draws_;
+  std::uint64_t delivered_ = 0;         // C.delivered, which connections do not reset
+  std::uint64_t delivered_before_ = 0;  // by earlier connections
 
   WindowedMax max_bw_filter_;  // packets per ms, windowed over round trips
   double min_rtt_ms_ = kNever;

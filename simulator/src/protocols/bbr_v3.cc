@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/random.h"
 #include "protocols/bbr.h"
+#include "protocols/connection_draws.h"
 #include "protocols/windowed_filter.h"
 
 namespace remy {
@@ -16,8 +18,7 @@ namespace {
 class BbrV3 final : public CongestionController {
  public:
   BbrV3(const ParameterValues& values, std::uint64_t key)
-      : key_(key),
-        initial_cwnd_(values["initial_window_packets"]),
+      : initial_cwnd_(values["initial_window_packets"]),
         drain_pacing_gain_(values["drain_pacing_gain"]),
         loss_thresh_(values["loss_threshold"]),
         beta_(values["beta"]),
@@ -25,11 +26,17 @@ class BbrV3 final : public CongestionController {
         min_rtt_filter_ms_(values["min_rtt_window_ms"]),
         probe_rtt_interval_ms_(values["probe_rtt_interval_ms"]),
         probe_rtt_duration_ms_(values["probe_rtt_ms"]),
-        probe_rtt_cwnd_gain_(values["probe_rtt_window_gain"]) {}
+        probe_rtt_cwnd_gain_(values["probe_rtt_window_gain"]),
+        draws_(key) {}
 
   // 5.2.1: BBROnInit.
   void start(double now_ms) override {
+    draws_.start_connection();
+    delivered_before_ = delivered_;
     now_ms_ = last_ack_ms_ = now_ms;
+    delivery_rate_sample_per_ms_ = 0;
+    had_loss_in_last_round_ = false;
+    drain_start_round_ = 0;
     model_ = {};
     model_.min_rtt_stamp_ms = model_.probe_rtt_min_stamp_ms = now_ms;
     latest_ = {};
@@ -188,7 +195,7 @@ class BbrV3 final : public CongestionController {
     bool loss_round_start = false;
     std::uint64_t loss_round_delivered = 0;
     int loss_ranges = 0;
-    std::uint64_t next_lost_transmission = 0;
+    std::uint64_t next_lost_transmission = std::numeric_limits<std::uint64_t>::max();
   };
   // BBR.full_bw, full_bw_count, full_bw_now and full_bw_reached (5.3.1.2).
   struct FullBw {
@@ -392,8 +399,8 @@ class BbrV3 final : public CongestionController {
     latest_.loss_in_round = false;
     latest_.bw = latest_.in_flight = 0;
     bw_probe_.up_cnt = kNever;
-    rounds_since_bw_probe_ = static_cast<double>(random_bits(key_, draws_++) & 1);
-    bw_probe_.wait_ms = 2000 + 1000 * unit_interval(random_bits(key_, draws_++));
+    rounds_since_bw_probe_ = static_cast<double>(draws_.next_bits() & 1);
+    bw_probe_.wait_ms = 2000 + 1000 * unit_interval(draws_.next_bits());
     bw_probe_.cycle_stamp_ms = now_ms_;
     bw_probe_.ack_phase = AckPhase::kProbeStopping;
     start_round();
@@ -652,7 +659,8 @@ class BbrV3 final : public CongestionController {
         quantization_budget(bdp_multiple(cwnd_gain_) + extra_acked_packets_);
     if (full_bw_.reached) {
       cwnd_ = std::min(cwnd_ + delivered, max_inflight);
-    } else if (cwnd_ < max_inflight || static_cast<double>(ack.total_delivered) < initial_cwnd_) {
+    } else if (cwnd_ < max_inflight ||
+               static_cast<double>(delivered_ - delivered_before_) < initial_cwnd_) {
       cwnd_ += delivered;
     }
     cwnd_ = std::max(cwnd_, kMinPipeCwnd);
@@ -669,7 +677,6 @@ class BbrV3 final : public CongestionController {
     cwnd_ = std::min(cwnd_, bound);
   }
 
-  const std::uint64_t key_;
   const double initial_cwnd_;
   const double drain_pacing_gain_;
   const double loss_thresh_;
@@ -679,7 +686,7 @@ class BbrV3 final : public CongestionController {
   const double probe_rtt_interval_ms_;
   const double probe_rtt_duration_ms_;
   const double probe_rtt_cwnd_gain_;
-  std::uint64_t draws_ = 0;
+  ConnectionDraws draws_;
 
   State state_ = State::kStartup;
   double pacing_gain_ = 1;
@@ -699,6 +706,7 @@ class BbrV3 final : public CongestionController {
   double last_ack_ms_ = 0;
   // C.delivered and C.lost, which connections do not reset.
   std::uint64_t delivered_ = 0;
+  std::uint64_t delivered_before_ = 0;  // by earlier connections
   std::uint64_t lost_ = 0;
   double round_count_ = 0;
   double drain_start_round_ = 0;

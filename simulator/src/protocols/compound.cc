@@ -134,7 +134,12 @@ class LinuxCompound : public Ns2Linux {
   static constexpr std::uint64_t kAlphaShift = 3;         // 1/8
   static constexpr std::uint64_t kGammaHalfPackets = 60;  // 30 packets
 
-  void init(double) override { has_started_ = false; }
+  void init(double) override {
+    has_started_ = false;
+    round_.start(snd_nxt());
+    loss_window_ = snd_cwnd();
+    dwnd_ = 0;
+  }
 
   // The module starts with the first ACK, whose RTT sample it discards.
   void pkts_acked(const AckEvent& ack) override {

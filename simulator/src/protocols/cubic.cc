@@ -389,12 +389,16 @@ class HyStart {
     rtt_samples_ = 0;
   }
 
-  // Returns true if slow start should end with this ACK.
-  bool should_exit(double now_ms, double rtt_ms, double min_rtt_ms, std::uint64_t snd_una,
-                   std::uint64_t snd_nxt) {
+  // A round begins with the first ACK beyond the end of the last one, whatever the window (Linux
+  // 6.14, commit 25c1a9ca53db). To be called for each ACK, before should_exit().
+  void update_round(double now_ms, std::uint64_t snd_una, std::uint64_t snd_nxt) {
     if (snd_una > round_end_) {
       restart(now_ms, snd_nxt);
     }
+  }
+
+  // Returns true if slow start should end with this ACK.
+  bool should_exit(double now_ms, double rtt_ms, double min_rtt_ms) {
     // ACK train: if closely spaced ACKs span half the minimum RTT, the window fills the path.
     if (now_ms - last_ack_ms_ <= kTrainGapMs) {
       last_ack_ms_ = now_ms;
@@ -431,6 +435,8 @@ class LinuxCubic : public CongestionController {
         reno_estimate_(kBeta) {}
 
   void start(double now_ms) override {
+    // Nothing is in flight: packets of an earlier connection are forgotten.
+    snd_una_ = snd_nxt_;
     ssthresh_ = kInfiniteSsthresh;
     snd_cwnd_cnt_ = 0;
     set_cwnd(initial_window_);
@@ -533,11 +539,13 @@ class LinuxCubic : public CongestionController {
     if (delay_min_ms_ == 0 || delay_min_ms_ > ack.rtt_ms) {
       delay_min_ms_ = ack.rtt_ms;
     }
-    if (has_hystart_ && !has_left_slow_start_ && snd_cwnd_ < ssthresh_ &&
-        snd_cwnd_ >= kHyStartLowWindow &&
-        hystart_.should_exit(ack.now_ms, ack.rtt_ms, delay_min_ms_, snd_una_, snd_nxt_)) {
-      has_left_slow_start_ = true;
-      ssthresh_ = snd_cwnd_;
+    if (has_hystart_ && !has_left_slow_start_ && snd_cwnd_ < ssthresh_) {
+      hystart_.update_round(ack.now_ms, snd_una_, snd_nxt_);
+      if (snd_cwnd_ >= kHyStartLowWindow &&
+          hystart_.should_exit(ack.now_ms, ack.rtt_ms, delay_min_ms_)) {
+        has_left_slow_start_ = true;
+        ssthresh_ = snd_cwnd_;
+      }
     }
   }
 

@@ -54,8 +54,12 @@ class Ledbat : public CongestionController {
   // Section 2.4.2: one packet after a congestion timeout (CTO).
   void on_timeout(const TimeoutEvent&) override { cwnd_ = 1; }
 
-  // RFC 5681, section 4.1: RW = min(IW, cwnd) after an idle period.
-  void on_idle_timeout(double) override { cwnd_ = std::min(cwnd_, initial_window_); }
+  // RFC 5681, section 4.1: RW = min(IW, cwnd) after an idle period. Delays from before it are not
+  // current (RFC 6817, section 2.4.2).
+  void on_idle_timeout(double) override {
+    cwnd_ = std::min(cwnd_, initial_window_);
+    current_delays_ms_.fill(kNever);
+  }
 
  private:
   static constexpr std::size_t kBaseHistory = 10;   // minutes

@@ -54,11 +54,17 @@ class NewReno : public CongestionController {
       ssthresh_ = std::max(static_cast<double>(timeout.in_flight) / 2, 2.0);
     }
     cwnd_ = 1;
+    if (is_paced_) {
+      pacing_interval_ms_ = srtt_ms_ / cwnd_;
+    }
   }
 
   void on_idle_timeout(double) override {
     // Section 4.1: RW = min(IW, cwnd).
     cwnd_ = std::min(initial_window_, cwnd_);
+    if (is_paced_) {
+      pacing_interval_ms_ = srtt_ms_ / cwnd_;
+    }
   }
 
  protected:
@@ -94,6 +100,7 @@ class Ns2NewReno final : public NewReno {
   void start(double now_ms) override {
     NewReno::start(now_ms);
     is_in_recovery_ = false;
+    dup_acks_ = 0;
   }
 
   void on_ack(const AckEvent& ack) override {

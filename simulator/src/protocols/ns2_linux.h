@@ -14,6 +14,8 @@ namespace remy {
 class Ns2Linux : public CongestionController {
  public:
   void start(double now_ms) final {
+    // Nothing is in flight: packets of an earlier connection are forgotten.
+    snd_una_ = snd_nxt_;
     state_ = State::kOpen;
     high_seq_ = 0;
     snd_ssthresh_ = kInfiniteSsthresh;
@@ -169,6 +171,11 @@ class VegasRound {
   static constexpr std::uint64_t kUnknown = 0x7fffffff;
 
   void reset_base_rtt() { base_rtt_us_ = kUnknown; }
+  // A connection starts with this packet.
+  void start(std::uint64_t snd_nxt) {
+    *this = {};
+    round_start_ = round_end_ = snd_nxt;
+  }
   // Starts measuring after recovery. Keeps the start of the last round, so that the next one counts
   // the packets of recovery, too.
   void restart(std::uint64_t snd_nxt) {

@@ -3,6 +3,7 @@
 
 #include "core/elementary.h"
 #include "core/random.h"
+#include "protocols/connection_draws.h"
 #include "protocols/pcc.h"
 #include "protocols/protocol.h"
 
@@ -18,20 +19,23 @@ enum class Utility { kSafe, kLatency, kLossResilient };
 class PccAllegro final : public Pcc {
  public:
   PccAllegro(const ParameterValues& values, Utility utility, std::uint64_t key)
-      : key_(key),
-        utility_(utility),
+      : utility_(utility),
         sigmoid_alpha_(values["sigmoid_slope"]),
         loss_limit_(values["loss_limit"]),
         epsilon_min_(values["least_step"]),
-        epsilon_max_(values["largest_step"]) {}
+        epsilon_max_(values["largest_step"]),
+        draws_(key) {}
 
  protected:
-  void reset() override { previous_rtt_ms_ = 0; }
+  void reset() override {
+    draws_.start_connection();
+    previous_rtt_ms_ = 0;
+  }
 
   // 3.1: at least ten packets, and 1.7 to 2.2 RTTs, at random so that senders do not synchronize.
   double interval_ms(double rate_per_ms) override {
     constexpr double kLeastPackets = 10;
-    const double rtts = 1.7 + 0.5 * unit_interval(random_bits(key_, draws_++));
+    const double rtts = 1.7 + 0.5 * unit_interval(draws_.next_bits());
     return std::max(kLeastPackets / rate_per_ms, rtts * srtt_ms());
   }
 
@@ -125,7 +129,7 @@ class PccAllegro final : public Pcc {
   void start_trials() {
     in_decision_making_ = true;
     next_trial_ = results_ = 0;
-    pair_order_ = random_bits(key_, draws_++) >> 62;
+    pair_order_ = draws_.next_bits() >> 62;
   }
 
   // 3.2: if both pairs agree, the rate moves; otherwise it stays, and epsilon grows.
@@ -155,13 +159,12 @@ class PccAllegro final : public Pcc {
     previous_rate_per_ms_ = rate_per_ms();
   }
 
-  const std::uint64_t key_;
   const Utility utility_;
   const double sigmoid_alpha_;
   const double loss_limit_;
   const double epsilon_min_;
   const double epsilon_max_;
-  std::uint64_t draws_ = 0;
+  ConnectionDraws draws_;
 
   double previous_rtt_ms_ = 0;
   double epsilon_ = 0.01;

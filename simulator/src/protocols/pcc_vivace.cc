@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/elementary.h"
-#include "core/random.h"
+#include "protocols/connection_draws.h"
 #include "protocols/pcc.h"
 #include "protocols/protocol.h"
 
@@ -16,18 +16,19 @@ namespace {
 class PccVivace final : public Pcc {
  public:
   PccVivace(const ParameterValues& values, std::uint64_t key)
-      : key_(key),
-        t_(values["exponent"]),
+      : t_(values["exponent"]),
         b_(values["slope_weight"]),
         c_(values["loss_weight"]),
         min_rtt_gradient_(values["least_slope"]),
         epsilon_(values["probe"]),
         theta0_(values["conversion"]),
         omega0_(values["bound"]),
-        delta_(values["bound_growth"]) {}
+        delta_(values["bound_growth"]),
+        draws_(key) {}
 
  protected:
   void reset() override {
+    draws_.start_connection();
     same_direction_steps_ = 0;
     was_up_ = true;
     boundary_hits_ = 0;
@@ -81,7 +82,7 @@ class PccVivace final : public Pcc {
 
   void start_trials() {
     next_trial_ = results_ = 0;
-    is_up_first_ = random_bits(key_, draws_++) >> 63 != 0;
+    is_up_first_ = draws_.next_bits() >> 63 != 0;
   }
 
   double rate_change(double rate, double gradient) {
@@ -109,7 +110,6 @@ class PccVivace final : public Pcc {
     return step;
   }
 
-  const std::uint64_t key_;
   const double t_;
   const double b_;
   const double c_;
@@ -118,7 +118,7 @@ class PccVivace final : public Pcc {
   const double theta0_;
   const double omega0_;
   const double delta_;
-  std::uint64_t draws_ = 0;
+  ConnectionDraws draws_;
 
   std::size_t next_trial_ = 0;
   std::size_t results_ = 0;

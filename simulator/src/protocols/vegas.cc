@@ -30,19 +30,26 @@ class Ns2Vegas : public CongestionController {
     increase_ = 0;
     grows_this_rtt_ = true;
     reset_rtt_samples();
+    // Nothing is in flight: packets of an earlier connection are forgotten.
+    snd_una_ = snd_nxt_;
     round_start_ = snd_nxt_;
   }
 
   void on_ack(const AckEvent& ack) override {
     snd_una_ += ack.newly_acked;
-    if (ack.newly_acked == 0 || ack.in_recovery) {
+    if (ack.newly_acked == 0) {
       return;
     }
-    // A packet sent in this round trip is acknowledged: the next one begins.
+    // A packet sent in this round trip is acknowledged: the next one begins, in recovery too.
     if (snd_una_ > round_start_) {
-      adjust_window(ack.rtt_ms);
+      if (!ack.in_recovery) {
+        adjust_window(ack.rtt_ms);
+      }
       reset_rtt_samples();
       round_start_ = snd_nxt_;
+    }
+    if (ack.in_recovery) {
+      return;
     }
     if (increase_ >= 1 && cwnd_ >= ssthresh_) {
       increase_ = 0;
@@ -131,7 +138,8 @@ class Ns2Vegas : public CongestionController {
   std::uint64_t round_start_ = 0;
 };
 
-// tcp_vegas of Linux 2.6.22, as ns-2.35 runs it. Linux 6.18 has the same rules.
+// tcp_vegas of Linux 2.6.22, as ns-2.35 runs it. Linux 6.18 has the same rules. Unlike the module,
+// the window grows only while the sender uses it (RFC 9002, section 7.8).
 class LinuxVegas : public Ns2Linux {
  public:
   struct Settings {
@@ -152,7 +160,10 @@ class LinuxVegas : public Ns2Linux {
     return static_cast<std::uint64_t>(2 * packets);
   }
 
-  void init(double) override { has_started_ = false; }
+  void init(double) override {
+    has_started_ = false;
+    round_.start(snd_nxt());
+  }
 
   void pkts_acked(const AckEvent& ack) override {
     if (!has_started_) {
@@ -172,7 +183,7 @@ class LinuxVegas : public Ns2Linux {
       return;
     }
     if (!round_.is_over(snd_una())) {
-      if (in_slow_start()) {
+      if (in_slow_start() && ack.is_cwnd_limited) {
         slow_start();
       }
       return;
@@ -181,14 +192,14 @@ class LinuxVegas : public Ns2Linux {
     const bool has_samples = round_.start_next(snd_nxt());
     round_window_ = snd_cwnd();
     if (has_samples) {
-      adjust(round_window);
+      adjust(round_window, ack.is_cwnd_limited);
     } else {
       reno_cong_avoid(ack);
     }
     round_.reset_samples();
   }
 
-  void adjust(std::uint64_t round_window) {
+  void adjust(std::uint64_t round_window, bool may_grow) {
     const std::uint64_t diff = round_.diff_half_packets();
     if (in_slow_start()) {
       // The rate exceeds the path's: the window falls to the target. One packet compensates for
@@ -197,13 +208,15 @@ class LinuxVegas : public Ns2Linux {
         set_ssthresh(2);
         set_cwnd(std::min(snd_cwnd(), round_.target_half_packets() / 2 + 1));
       }
-      slow_start();
+      if (may_grow) {
+        slow_start();
+      }
     } else if (diff > beta_half_packets_) {
       step_towards(round_window - 1);
     } else if (diff < alpha_half_packets_) {
-      step_towards(round_window + 1);
+      step_towards(may_grow ? round_window + 1 : std::min(round_window, snd_cwnd()));
     } else {
-      step_towards(round_window);
+      step_towards(may_grow ? round_window : std::min(round_window, snd_cwnd()));
     }
     set_cwnd(std::max<std::uint64_t>(snd_cwnd(), 2));
   }

@@ -15,9 +15,12 @@ class Xcp : public CongestionController {
   // Routers grant no feedback until the sender has measured an RTT.
   void start(double) override { cwnd_ = initial_window_; }
 
-  // Section 3.4: cwnd = max(cwnd + H_feedback, one packet).
+  // Section 3.4: cwnd = max(cwnd + H_feedback, one packet). A window that is not used does not grow
+  // (RFC 9002, section 7.8), as routers would grant it the spare bandwidth again and again.
   void on_ack(const AckEvent& ack) override {
-    cwnd_ = std::clamp(cwnd_ + ack.xcp_feedback_packets, 1.0, kMaximumWindow);
+    if (ack.is_cwnd_limited || ack.xcp_feedback_packets < 0) {
+      cwnd_ = std::clamp(cwnd_ + ack.xcp_feedback_packets, 1.0, kMaximumWindow);
+    }
   }
 
   // Section 3.4: losses are rare; the sender responds as TCP does.

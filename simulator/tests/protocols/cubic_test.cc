@@ -8,6 +8,7 @@
 #include "measured_row.h"
 #include "protocols/ack_clock.h"
 #include "protocols/one_bottleneck.h"
+#include "protocols/one_link.h"
 
 namespace remy {
 namespace {
@@ -269,6 +270,40 @@ TEST(Cubic, HyStartEndsSlowStartWhenTheRttGrowsByAnEighth) {
   // At most 16 ms.
   EXPECT_LT(after(1017), 75);
 }
+
+struct SlowStartEnd {
+  double megabits_per_second;
+  double rtt_ms;
+  double window;
+};
+
+class HyStart : public testing::TestWithParam<SlowStartEnd> {};
+
+// Linux 6.14 and newer (commit 25c1a9ca53db): a round begins at the first ACK beyond the end of the
+// last one, also while the window is below 16 packets. Windows at which slow start ends.
+TEST_P(HyStart, CountsRoundsInSmallWindows) {
+  const auto [megabits, rtt_ms, window] = GetParam();
+  OneLinkRun run({.rate_packets_per_ms = megabits / 12, .rtt_ms = rtt_ms});
+  run.add(kLinux);
+  double before = 10;
+  std::uint64_t delivered = 0;
+  double end = 0;
+  run.observer = [&](std::size_t flow) {
+    const double now = run.controller(flow).cwnd();
+    if (end == 0 && run.counts(flow).delivered > delivered && now == before) {
+      end = now;
+    }
+    before = now;
+    delivered = run.counts(flow).delivered;
+  };
+  run.run_until(3000);
+  EXPECT_EQ(end, window);
+}
+
+INSTANTIATE_TEST_SUITE_P(Links, HyStart,
+                         testing::Values(SlowStartEnd{15, 150, 255}, SlowStartEnd{10, 100, 123},
+                                         SlowStartEnd{5, 100, 168}, SlowStartEnd{2, 100, 48},
+                                         SlowStartEnd{100, 20, 244}, SlowStartEnd{100, 100, 1058}));
 
 // Linux 6.18 over an emulated link of 15 Mbit/s and 150 ms with a queue of 1000 packets, during 40
 // s.

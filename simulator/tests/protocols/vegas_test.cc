@@ -55,6 +55,24 @@ TEST(Vegas, KeepsAlphaToBetaPacketsInTheQueue) {
   }
 }
 
+// Round trips go on in recovery. Otherwise the first one after it would count the packets of
+// several as those of one, and take a path with a queue for one without.
+TEST(Vegas, CountsRoundTripsInRecovery) {
+  AckClock clock(kNs2, 100);
+  settled(clock);
+  clock.set_rtt_ms(150);
+  clock.lose();
+  clock.set_in_recovery(true);
+  for (int round = 0; round < 5; ++round) {
+    clock.round();
+  }
+  clock.set_in_recovery(false);
+  const double window = clock.window();
+  clock.round();
+  clock.round();
+  EXPECT_LT(clock.window(), window);
+}
+
 // ns-2: by a quarter. Linux: by half, and by three quarters during recovery.
 TEST(Vegas, ReducesItsWindowByAQuarterOrHalfAfterALoss) {
   AckClock clock(kNs2, 100);

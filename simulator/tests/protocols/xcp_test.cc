@@ -26,6 +26,7 @@ AckEvent with_feedback(double packets) {
   AckEvent ack;
   ack.newly_acked = 1;
   ack.newly_delivered = 1;
+  ack.is_cwnd_limited = true;
   ack.xcp_feedback_packets = packets;
   return ack;
 }
@@ -36,6 +37,14 @@ TEST(Xcp, ChangesItsWindowByTheRoutersFeedback) {
   xcp->on_ack(with_feedback(3.5));
   xcp->on_ack(with_feedback(-1.25));
   EXPECT_EQ(xcp->cwnd(), 4.25);
+  // An unused window may shrink but does not grow.
+  AckEvent unused = with_feedback(2);
+  unused.is_cwnd_limited = false;
+  xcp->on_ack(unused);
+  EXPECT_EQ(xcp->cwnd(), 4.25);
+  unused.xcp_feedback_packets = -1;
+  xcp->on_ack(unused);
+  EXPECT_EQ(xcp->cwnd(), 3.25);
   xcp->on_ack(with_feedback(-100));
   EXPECT_EQ(xcp->cwnd(), 1);
 }
