@@ -155,11 +155,13 @@ class Copa final : public CongestionController {
     loss_cycle_ = {.start_ms = ack.now_ms};
   }
 
-  // 2.1: once per RTT. The velocity v doubles if cwnd has moved in one direction for three RTTs.
+  // 2.1: once per RTT. The velocity v doubles if cwnd has moved in one direction for three RTTs;
+  // where the window is validated, not at a loss, and one that has not moved has no direction.
   void end_round(double now_ms) {
     const bool has_moved = cwnd_ != round_start_cwnd_ || !rules_.validates_window;
+    const bool may_double = has_moved && !(has_loss_in_round_ && rules_.validates_window);
     const int direction = cwnd_ > round_start_cwnd_ ? 1 : has_moved ? -1 : 0;
-    if (!is_slow_start_ && direction == direction_ && has_moved) {
+    if (!is_slow_start_ && direction == direction_ && may_double) {
       if (++rounds_in_direction_ >= kRoundsBeforeDoubling) {
         velocity_ *= 2;
       }

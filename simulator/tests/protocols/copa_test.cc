@@ -157,8 +157,8 @@ TEST(Copa, IgnoresRandomLoss) {
 }
 
 // A buffer shorter than the n / delta = 8 packets that four senders aim at: their queueing delay
-// never reaches the target. mvfst's Copa2 tolerates 5 % of loss, and says that it has twice that
-// and what its growth in an RTT loses.
+// never reaches the target. The loss tolerance is that of mvfst's Copa2, whose loss rate is twice
+// that and what its growth in an RTT loses.
 TEST(Copa, HeedsLossesWhereTheBufferIsShorterThanItsTarget) {
   for (const double buffer : {2.0, 5.0}) {
     for (const double rtt_ms : {10.0, 50.0}) {

@@ -5,10 +5,12 @@
 #include <deque>
 #include <memory>
 #include <ostream>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/random.h"
+#include "network/network.h"
 #include "protocols/protocol.h"
 
 namespace remy {
@@ -339,6 +341,65 @@ TEST(OutlastingState, AConnectionKeepsNothingOfAnEarlierOne) {
         sender.random_event();
         ASSERT_EQ(sender.answers(0), sender.answers(1))
             << name_of(row) << ", seed " << seed << ", event " << event;
+      }
+    }
+  }
+}
+
+// The windows and pacing intervals of a sender's second connection on a network, from 20 s on.
+std::vector<Pace> second_connection(const Row& row, const char* transport, double first_ends_ms) {
+  constexpr double kBeginMs = 20'000;
+  class Paces final : public Recorder {
+   public:
+    void sample(double now_ms, std::span<const SenderSample> senders,
+                std::span<const LinkSample>) override {
+      if (now_ms > kBeginMs) {
+        paces.push_back(senders[0].pace);
+      }
+    }
+    std::vector<Pace> paces;
+  };
+  NetworkDescription network;
+  LinkDescription& link = network.links.emplace_back();
+  link.rate_packets_per_ms = 1;
+  link.buffer_packets = 60;
+  link.delay_ms = 25;
+  const ProtocolNeeds& needs = find_protocol(row.protocol).needs;
+  if (needs.needs_xcp_router) {
+    link.queue = {"xcp", "", {}};
+  } else if (needs.is_ecn_capable) {
+    link.queue = {"threshold-marking", "", {{"threshold_packets", 20}}};
+  }
+  SenderDescription& sender = network.senders.emplace_back();
+  sender.protocol = {row.protocol, row.variant, {}};
+  sender.transport = {"tcp", transport, {{"keep_state", 0}}};
+  sender.traffic = {.on = Intervals{{{0, first_ends_ms}, {kBeginMs, 1e9}}}};
+  sender.route.links = {0};
+  sender.route.return_delay_ms = 25;
+  Paces recorder;
+  NetworkOptions options;
+  options.recorder = &recorder;
+  options.record_every_ms = 7;
+  run_network(network, {}, kBeginMs + 3000, 1, options);
+  return recorder.paces;
+}
+
+// The same with a transport: its own state does not outlast a connection either. The first
+// connection lasts 1 ms or some seconds, and has losses or marks.
+TEST(OutlastingState, AConnectionOnTcpKeepsNothingOfAnEarlierOne) {
+  const auto same = [](const Pace& left, const Pace& right) {
+    return left.window_packets == right.window_packets && left.intersend_ms == right.intersend_ms;
+  };
+  for (const Row& row : kRows) {
+    if (!find_protocol(row.protocol).needs.retransmits) {
+      continue;  // keeps its connection by definition
+    }
+    for (const char* transport : {"rfc", "newreno", "linux", "ns-2", "ns-2-linux"}) {
+      const std::vector<Pace> usual = second_connection(row, transport, 1);
+      for (const double first_ends_ms : {703.0, 4321.0}) {
+        EXPECT_TRUE(
+            std::ranges::equal(second_connection(row, transport, first_ends_ms), usual, same))
+            << name_of(row) << " on " << transport << ", after " << first_ends_ms << " ms";
       }
     }
   }
