@@ -143,12 +143,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         wheels = build_wheels(folder / "wheels")
-        ours = folder / "members.txt"
-        ours.write_text("".join(f"{name} @ {path.as_uri()}\n" for name, path in wheels.items()))
+        wheel_list = folder / "members.txt"
+        wheel_list.write_text(
+            "".join(f"{name} @ {path.as_uri()}\n" for name, path in wheels.items())
+        )
         locks = ("services", "workers", "dev")
         constraints = [
             word
-            for path in (ours, *(ROOT / "requirements" / f"{lock}.txt" for lock in locks))
+            for path in (wheel_list, *(ROOT / "requirements" / f"{lock}.txt" for lock in locks))
             for word in ("--constraint", str(path))
         ]
         copy_without_sources(folder / "repository")

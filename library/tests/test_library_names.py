@@ -110,9 +110,9 @@ def test_a_name_that_is_not_installed_names_its_extra(
         if name.partition(".")[0] == package:
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [Absent(), *sys.meta_path])
-    theirs = [name for name, where in _MODULES.items() if where.startswith(package)]
-    assert theirs
-    for name in theirs:
+    exported = [name for name, where in _MODULES.items() if where.startswith(package)]
+    assert exported
+    for name in exported:
         monkeypatch.delitem(vars(rf), name, raising=False)
         with pytest.raises(ImportError, match=rf"pip install 'remy-farm\[{extra}\]'$"):
             getattr(rf, name)

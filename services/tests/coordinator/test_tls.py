@@ -48,21 +48,21 @@ def _code(server: RunningServer, credentials: grpc.ChannelCredentials | None) ->
 
 
 def test_only_clients_that_trust_the_ca_can_connect(tmp_path: Path) -> None:
-    ours, others = _made(tmp_path / "ours"), _made(tmp_path / "others")
-    with RunningServer(settings_for(tmp_path, tls=_tls(ours))) as server:
-        assert _code(server, _trusting(ours.authority)) == grpc.StatusCode.OK
-        assert _code(server, _trusting(others.authority)) == grpc.StatusCode.UNAVAILABLE
+    server_files, foreign_files = _made(tmp_path / "server"), _made(tmp_path / "foreign")
+    with RunningServer(settings_for(tmp_path, tls=_tls(server_files))) as server:
+        assert _code(server, _trusting(server_files.authority)) == grpc.StatusCode.OK
+        assert _code(server, _trusting(foreign_files.authority)) == grpc.StatusCode.UNAVAILABLE
         assert _code(server, None) == grpc.StatusCode.UNAVAILABLE
 
 
 def test_client_certificates_are_required_with_a_client_ca(tmp_path: Path) -> None:
-    ours, clients = _made(tmp_path / "ours"), _made(tmp_path / "clients")
-    settings = settings_for(tmp_path, tls=_tls(ours, client_ca=clients.authority))
+    server_files, clients = _made(tmp_path / "server"), _made(tmp_path / "clients")
+    settings = settings_for(tmp_path, tls=_tls(server_files, client_ca=clients.authority))
     with RunningServer(settings) as server:
-        trusting = _trusting(ours.authority, clients)
+        trusting = _trusting(server_files.authority, clients)
         assert _code(server, trusting) == grpc.StatusCode.OK
-        for client in (None, ours):
-            refused = _code(server, _trusting(ours.authority, client))
+        for client in (None, server_files):
+            refused = _code(server, _trusting(server_files.authority, client))
             assert refused == grpc.StatusCode.UNAVAILABLE
 
 

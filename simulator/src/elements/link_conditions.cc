@@ -78,11 +78,11 @@ void validate_walk(const LinkWalk& walk, const std::string& field) {
   const auto check = [&field](const std::optional<LinkRange>& range, const char* name,
                               auto validate_end) {
     if (range) {
-      const std::string own = field + "." + name;
-      validate_end(range->least, own + ".least");
-      validate_end(range->most, own + ".most");
-      require(range->least <= range->most, own + ".least", range->least,
-              "no more than " + own + ".most");
+      const std::string path = field + "." + name;
+      validate_end(range->least, path + ".least");
+      validate_end(range->most, path + ".most");
+      require(range->least <= range->most, path + ".least", range->least,
+              "no more than " + path + ".most");
     }
   };
   check(walk.rate_packets_per_ms, "rate_packets_per_ms", validate_rate);

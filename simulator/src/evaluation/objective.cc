@@ -98,10 +98,11 @@ SenderScores objective_scores(const Objective& objective, const Specimen& specim
   result.reserve(senders.size());
   for (std::size_t i = 0; i < senders.size(); ++i) {
     const bool has_group_objective = groups[i] != nullptr && groups[i]->objective.has_value();
-    const Objective& own = has_group_objective ? *groups[i]->objective : objective;
-    const auto measured = performance(senders[i], tally_of(senders[i], tallies, i), specimen,
-                                      duration_ms, *own.throughput, own.minimum_on_ms);
-    result.push_back(measured ? std::optional(utility(own, *measured, packet_bytes))
+    const Objective& sender_objective = has_group_objective ? *groups[i]->objective : objective;
+    const auto measured =
+        performance(senders[i], tally_of(senders[i], tallies, i), specimen, duration_ms,
+                    *sender_objective.throughput, sender_objective.minimum_on_ms);
+    result.push_back(measured ? std::optional(utility(sender_objective, *measured, packet_bytes))
                               : std::nullopt);
   }
   return result;

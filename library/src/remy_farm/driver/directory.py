@@ -144,14 +144,14 @@ class OutDirectory:
         """Returns the names of the files that do not belong to a run without a checkpoint."""
         if not self.path.is_dir():
             return []
-        ours = {_LOCK}
+        of_run = {_LOCK}
         if self.has_run and not (self.progress.exists() and self.progress.stat().st_size):
             early = (self.first_table, self.spec, self.provenance, self.pareto, self.progress)
-            ours.add(self.traces.name)
-            ours.update(each.name for each in early)
+            of_run.add(self.traces.name)
+            of_run.update(each.name for each in early)
             for file in self._written():
-                ours.update(each.name for each in self.path.glob(f".{file.name}.*.tmp"))
-        return sorted(each.name for each in self.path.iterdir() if each.name not in ours)
+                of_run.update(each.name for each in self.path.glob(f".{file.name}.*.tmp"))
+        return sorted(each.name for each in self.path.iterdir() if each.name not in of_run)
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -66,9 +66,9 @@ class SettingsSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     def or_else(self, other: SettingsSource) -> SettingsSource:
         """Returns these settings, with values of `other` where they are None."""
-        mine = msgspec.structs.asdict(self)
+        values = msgspec.structs.asdict(self)
         return msgspec.structs.replace(
-            other, **{name: value for name, value in mine.items() if value is not None}
+            other, **{name: value for name, value in values.items() if value is not None}
         )
 
 
