@@ -46,6 +46,18 @@ def test_scores_have_rows_per_contender_and_per_network(scores: rf.Scores) -> No
     assert list(frame["networks"]) == [4, 4, 4]
     each = scores.by_network().to_pandas()
     assert len(each) == 12
+    for rows, name in ((frame, "rtt_p{}_ms_median"), (each, "rtt_p{}_ms")):
+        # On some networks no sender was ever on.
+        columns = [name.format(percent) for percent in (50, 95, 99)]
+        median, high, highest = (rows.dropna(subset=columns)[column] for column in columns)
+        assert len(median) >= len(rows) / 2
+        assert (median > 0).all()
+        assert (median <= high).all()
+        assert (high <= highest).all()
+    sums = each.groupby("name")["packets_retransmitted"].sum()
+    assert dict(sums) == dict(zip(frame["name"], frame["packets_retransmitted"], strict=True))
+    losses = each.groupby("name")["loss"].mean()
+    assert losses["cubic"] == pytest.approx(frame.set_index("name")["loss_mean"]["cubic"])
     assert each["rate_mbps"].between(10, 20).all()
     means = each.groupby("name")["score"].mean()
     assert means["cubic"] == pytest.approx(frame.set_index("name")["score_mean"]["cubic"])

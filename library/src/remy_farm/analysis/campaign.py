@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,14 @@ import msgspec
 import remy_simulator
 from remy_farm.analysis import wording
 from remy_farm.analysis.wording import duration, format_estimate, plural
-from remy_farm.evaluation.measures import Estimate, Evaluate, estimate, evaluate_table
+from remy_farm.evaluation.measures import (
+    PERCENTS,
+    Estimate,
+    Evaluate,
+    PacketMeasures,
+    estimate,
+    evaluate_table,
+)
 from remy_farm.files import FileError, read_file, write_file
 from remy_farm.specification import (
     SpecError,
@@ -176,6 +183,8 @@ class Comparison:
     throughput_over_link_rate: float | None
     #: Median over specimens.
     delay_over_rtt: float | None
+    #: Those of `Summary`; records of earlier versions have none.
+    packets: PacketMeasures = field(default_factory=PacketMeasures)
 
 
 def compare_member(
@@ -194,6 +203,7 @@ def compare_member(
         seed=remy_simulator.mix(_COMPARISON),
         specimens=validation_specimens(spec),
         evaluate=evaluate,
+        distributions=True,
     )
     summary = trial.summary()
     return Comparison(
@@ -203,6 +213,7 @@ def compare_member(
         ),
         throughput_over_link_rate=summary.throughput_over_link_rate,
         delay_over_rtt=summary.delay_over_rtt,
+        packets=summary.packets,
     )
 
 
@@ -300,13 +311,14 @@ MEMBER_HEAD = (
     "normalized score",
     "throughput / link rate",
     "delay / RTT",
+    *(f"RTT {percent} %, ms" for percent in PERCENTS),
     "rules",
     "CPU time",
 )
 MEMBER_EXPLANATION = (
     "Scores are means over fresh specimens with standard errors, each by its member's own "
     "objective; the normalized score is log2(throughput / link rate) - log2(delay / RTT) per "
-    "sender. Throughput and delay are medians."
+    "sender. Throughput, delay and percentiles of the RTT are medians."
 )
 
 
@@ -323,6 +335,7 @@ def member_cells(number: int, record: MemberRecord) -> tuple[str, ...]:
         format_estimate(comparison.normalized_score),
         wording.number(comparison.throughput_over_link_rate),
         wording.number(comparison.delay_over_rtt),
+        *(wording.number(getattr(comparison.packets, f"rtt_p{each}_ms")) for each in PERCENTS),
         str(record.rules),
         duration(record.cpu_seconds),
     )

@@ -29,6 +29,7 @@ from remy_farm.api.showing import Plot, Rows, Tabular, rows_like
 from remy_farm.api.spec import Spec, plain
 from remy_farm.driver.progress import DesignObserver
 from remy_farm.driver.run import with_length
+from remy_farm.evaluation.measures import packets_row
 from remy_farm.files import FileError
 from remy_simulator.cpus import allowed_cpus
 
@@ -122,6 +123,7 @@ def _row(
         "normalized_score_mean": None if normalized is None else normalized.mean,
         "throughput_over_link_rate_median": comparison.throughput_over_link_rate,
         "delay_over_rtt_median": comparison.delay_over_rtt,
+        **packets_row(comparison.packets),
         "is_on_pareto_front": record.name in front,
         "rules": record.rules,
         "steps": record.steps,
