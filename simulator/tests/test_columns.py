@@ -357,6 +357,19 @@ def test_distributions_change_no_result() -> None:
     assert outcome == expected
 
 
+@pytest.mark.parametrize("rules", [rule_table_pb2.RULES_ABSOLUTE, rule_table_pb2.RULES_SCALE_FREE])
+def test_distributions_change_no_digest_of_tables_with_more_signals(
+    rules: rule_table_pb2.Rules,
+) -> None:
+    """They run on the dumbbell also where the queue marks packets."""
+    without = columns.packed(_request_of_signals(rules, evaluation_pb2.RECORDING_USES))
+    request = evaluation_pb2.EvaluationRequest(distributions=True)
+    request.MergeFrom(without)
+    outcome, expected = map(remy_simulator.evaluate_columns, (request, without))
+    columns.check(request, outcome)
+    assert columns.digest(request, outcome) == columns.digest(without, expected)
+
+
 def test_distributions_of_the_general_network_are_those_of_the_dumbbell() -> None:
     """A recording simulates a plain specimen on the general network."""
     request = _distributed(20)

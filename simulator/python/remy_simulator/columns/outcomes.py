@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from remy_proto.v1 import evaluation_pb2
 from remy_simulator import _native, messages
 from remy_simulator.columns.layout import numbers
@@ -48,11 +50,27 @@ def digest(
 ) -> str:
     """Returns a digest, 16 hexadecimal digits, of the exact results of all senders in order."""
     results = specimen_outcomes(request, outcome)
-    # Distributions do not change the digest of plain specimens.
-    all_plain = all(map(messages.is_plain, packed(request).specimen_columns.kinds))
+    specimens = packed(request).specimen_columns
+    plain = [messages.is_plain(kind) for kind in specimens.kinds]
+    kinds = specimens.kind or [0] * specimen_count(request)
     return _native.digest(
         simulations=[messages.sender_results(each) for each in results],
         transports=[
-            [] if all_plain else messages.transport_results(each.transport) for each in results
+            []
+            if all(plain)
+            else messages.transport_results(
+                _without_flows(each.transport) if plain[kind] else each.transport
+            )
+            for each, kind in zip(results, itertools.cycle(kinds), strict=False)
         ],
     )
+
+
+def _without_flows(columns: evaluation_pb2.TransportColumns) -> evaluation_pb2.TransportColumns:
+    """Returns what a plain specimen has without distributions, which do not change its digest."""
+    without = evaluation_pb2.TransportColumns()
+    without.CopyFrom(columns)
+    without.flows[:] = [0] * len(columns.flows)
+    without.ClearField("flow_packets")
+    without.ClearField("completion_ms")
+    return without
