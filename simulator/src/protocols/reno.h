@@ -19,8 +19,7 @@ class Reno : public CongestionController {
 
   void on_ack(const AckEvent& ack) final {
     on_every_ack(ack);
-    // RFC 3168, section 6.1.2: "the sending TCP [...] SHOULD NOT increase the congestion window in
-    // response to the receipt of an ECN-Echo ACK packet."
+    // RFC 3168, section 6.1.2: the window does not increase in response to an ACK with ECN-Echo.
     if (ack.in_recovery || !ack.is_cwnd_limited || ack.newly_delivered <= ack.newly_marked) {
       return;
     }
