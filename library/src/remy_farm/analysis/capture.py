@@ -427,8 +427,10 @@ class _Packets:
         is_new = sequence >= self.next_new
         self.next_new = max(self.next_new, sequence + 1)
         self.outstanding[sequence] = transmission
-        trigger = self.lost.pop(sequence, _REORDERED)
-        return None if is_new else _RETRANSMISSIONS[trigger]
+        trigger = self.lost.pop(sequence, None)
+        if is_new:
+            return None
+        return _PROBE if trigger is None else _RETRANSMISSIONS[trigger]
 
     def acknowledge(self, echoed: int, transmission: int, ack: _Ack | None) -> list[list[int]]:
         """Returns the ranges of transmissions that the receiver has, by all ACKs up to this one.
@@ -462,6 +464,8 @@ class _Packets:
 
 
 _REORDERED, _EXPIRED = "reordering_threshold", "pto_expired"
+# The trigger of a retransmission of a packet that was not found lost.
+_PROBE = "pto_probe"
 #: The trigger of a retransmission by that of the loss.
 _RETRANSMISSIONS: Final = {_REORDERED: "retransmit_reordered", _EXPIRED: "retransmit_timeout"}
 
