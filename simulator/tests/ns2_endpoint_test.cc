@@ -165,6 +165,42 @@ TEST_F(Ns2EndpointTest, OffPeriodSendsRetransmissionsButNoNewData) {
   EXPECT_EQ(sender->results().packets_in_order, 10U);
 }
 
+// The study's application resets the agent when an on period ends, too: its retransmissions leave
+// by the window and the interval of a new memory's rule. ACKs do not change that memory.
+TEST_F(Ns2EndpointTest, OffPeriodRetransmitsByTheRuleOfANewMemory) {
+  // One packet in 50 ms until an RTT ratio is known, then one in 1 ms.
+  table = RuleTable({Signal::kRttRatio}, {Node{{{Signal::kRttRatio, 0.5}}, {}},
+                                          Node{{}, {0, 10, 50}}, Node{{}, {0, 10, 1}}});
+  const auto sender = endpoint();
+  EndpointOnPath path(*sender);
+  path.loses = [](const Segment& segment) {
+    return segment.transmission_number == 4 || segment.transmission_number == 5;
+  };
+  path.switch_on(std::nullopt);
+  path.run_until(200);
+  sender->switch_off(path.now_ms);
+  path.run_until(1000);
+  // The second ACK, at 150 ms, yields the first ratio. The ACK at 253 ms shows the losses.
+  EXPECT_EQ(times_of(path, 4), (std::vector<double>{151, 253}));
+  EXPECT_EQ(times_of(path, 5), (std::vector<double>{152, 303}));
+}
+
+TEST_F(Ns2EndpointTest, AcksHaveTheSizeOfNs2sSink) {
+  const auto receiver = endpoint();
+  const auto ack_bytes = [&receiver](std::uint64_t sequence) {
+    Segment segment;
+    segment.sequence = sequence;
+    return receiver->on_data(segment, 0)->bytes;
+  };
+  EXPECT_EQ(ack_bytes(0), 40U);
+  // Each of at most three SACK blocks has 8 bytes.
+  EXPECT_EQ(ack_bytes(2), 48U);
+  EXPECT_EQ(ack_bytes(4), 56U);
+  EXPECT_EQ(ack_bytes(6), 64U);
+  EXPECT_EQ(ack_bytes(8), 64U);
+  EXPECT_EQ(ack_bytes(1), 64U);
+}
+
 TEST_F(Ns2EndpointTest, FlowEndsWhenAllPacketsAreAcknowledgedInOrder) {
   const auto sender = endpoint();
   EndpointOnPath path(*sender);

@@ -75,7 +75,7 @@ class SlowReceiver {
   }
   // Returns by how much the cumulative ACK advances.
   std::uint64_t add(std::uint64_t packet) {
-    if (packet < next || out_of_order_.contains(packet)) {
+    if (packet < next) {
       return 0;
     }
     out_of_order_.insert(packet);
@@ -705,15 +705,13 @@ class SlowNs2 final : public Endpoint {
 
   void switch_on(std::optional<std::uint64_t> packets, double now_ms, PacketSink& sink) override {
     data_end_ = packets ? next_ + *packets : kEndless;
-    begin_ = results_.packets_sent;
-    has_measured_ = false;
-    last_send_ms_ = -kNever;
-    remy_.start();
+    reset();
     plan();
     act(now_ms, sink);
   }
   void switch_off(double) override {
     data_end_ = next_;
+    reset();
     plan();
   }
 
@@ -735,7 +733,7 @@ class SlowNs2 final : public Endpoint {
       // As in ns-2, times are in seconds, and the last bit of a received time is rounded at random.
       const double sent_s = echo.sent_ms / 1000;
       double received_s = sent_s + (now_ms - echo.sent_ms) / 1000;
-      if (scramble(echo.transmission_number + kGoldenRatio) % 8 < 3) {
+      if (scramble(echo.transmission_number + kGoldenRatio) % 16 < 3) {
         received_s = std::nextafter(received_s, kNever);
       }
       remy_.acknowledge(sent_s * 1000, received_s * 1000,
@@ -784,10 +782,20 @@ class SlowNs2 final : public Endpoint {
     AckContent content;
     content.received_ms = now_ms;
     content.cumulative = receiver_.next;
+    receiver_.report(content);
+    content.bytes = 40 + 8 * content.blocks;
+    content.blocks = 0;
     return content;
   }
 
  private:
+  // As ns-2's application does at both ends of an on period.
+  void reset() {
+    begin_ = results_.packets_sent;
+    has_measured_ = false;
+    last_send_ms_ = -kNever;
+    remy_.start();
+  }
   bool may_send() const {
     const bool has_room = results_.packets_sent < latest_ + remy_.window_packets();
     return has_room && (!missing_.empty() || next_ < data_end_);

@@ -369,6 +369,9 @@ void SlowNetwork::send_ack(SlowSender& sender, const Segment& echo, const AckCon
   ack.is_marked = false;
   ack.is_ecn_capable = false;
   ack.bytes = static_cast<std::uint32_t>(network_.ack_bytes);
+  if (ack.bytes > 0 && content.bytes > 0) {
+    ack.bytes = content.bytes;
+  }
   ack.hop = 0;
   ack.ack_slot = next_slot_++;
   acks_[ack.ack_slot] = content;

@@ -500,7 +500,7 @@ void NetworkSimulation::send_ack(NetworkSender& sender, const Segment& echo,
   ack.is_ack = true;
   ack.is_marked = false;
   ack.is_ecn_capable = false;
-  ack.bytes = ack_bytes_;
+  ack.bytes = content.bytes > 0 && ack_bytes_ > 0 ? content.bytes : ack_bytes_;
   ack.hop = 0;
   ack.lost_behind_hop = 0;
   const std::uint64_t number = sender.results.acks_sent++;

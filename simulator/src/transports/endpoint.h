@@ -27,6 +27,7 @@ struct AckContent {
   std::uint32_t marked = 0;        // of these, packets with a CE mark (RFC 3168)
   double feedback_packets = 0;     // window change that XCP routers grant
   std::uint32_t blocks = 0;        // valid entries of `sacks`
+  std::uint32_t bytes = 0;         // on the wire; 0: the network's ack_bytes
   std::array<SackBlock, 3> sacks;  // most recent first
 };
 

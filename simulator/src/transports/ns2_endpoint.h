@@ -43,6 +43,7 @@ class Ns2Endpoint final : public Endpoint {
   static constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
 
   void used(std::uint32_t rule);
+  void reset_controller();
   void find_missing(std::uint64_t sequence, double now_ms);
   bool has_room() const {
     return results_.packets_sent < latest_serial_end_ + controller_.window_packets();

@@ -224,8 +224,7 @@ double measured_mbps(const Point& point, const CompiledTable& table, std::uint64
 }
 
 // Includes points with overflowing buffers. Deviations above a tenth are at points with little
-// in-order delivery, and at two points of the table for 10 to 280 ms, whose thresholds distinguish
-// how sums of times are rounded.
+// in-order delivery.
 TEST(Learnability, RemyCCsOnTheNs2TransportReproduceFigures2To4) {
   const char* const reference = reference_folder();
   if (reference == nullptr) {
