@@ -61,24 +61,32 @@ def measure_packets(
     outcome: evaluation_pb2.SpecimenOutcome, senders: Sequence[int]
 ) -> PacketMeasures:
     """Measures several senders together: percentiles are over the packets and flows of all."""
-    sent = sum(outcome.packets_sent[sender] for sender in senders)
-    lost = sum(outcome.packets_lost[sender] for sender in senders)
-    transport = outcome.transport
-    has_transport = outcome.HasField("transport")
-    results = transport_results(transport) if has_transport else []
-    histograms = rtt_histograms(transport)
-    times = sorted(flow.time_ms for sender in senders if results for flow in results[sender].flows)
-    rtts: Counter[int] = Counter()
-    for sender in senders if histograms else ():
-        rtts.update(histograms[sender])
-    return PacketMeasures(
-        loss=lost / sent if sent else None,
-        packets_retransmitted=sum(
-            results[sender].packets_retransmitted for sender in senders if results
-        ),
-        **{f"rtt_p{percent}_ms": _histogram_percentile(rtts, percent) for percent in PERCENTS},
-        **{f"completion_p{percent}_ms": percentile(times, percent) for percent in PERCENTS},
-    )
+    return _PacketResults(outcome).measure(senders)
+
+
+class _PacketResults:
+    """The results of an outcome from which PacketMeasures are computed, read once."""
+
+    def __init__(self, outcome: evaluation_pb2.SpecimenOutcome) -> None:
+        self._sent, self._lost = outcome.packets_sent[:], outcome.packets_lost[:]
+        # Both are empty if the outcome does not have them.
+        self._results = transport_results(outcome.transport)
+        self._histograms = rtt_histograms(outcome.transport)
+
+    def measure(self, senders: Sequence[int]) -> PacketMeasures:
+        sent = sum(self._sent[sender] for sender in senders)
+        lost = sum(self._lost[sender] for sender in senders)
+        results = [self._results[sender] for sender in senders] if self._results else []
+        times = sorted(flow.time_ms for each in results for flow in each.flows)
+        rtts: Counter[int] = Counter()
+        for sender in senders if self._histograms else ():
+            rtts.update(self._histograms[sender])
+        return PacketMeasures(
+            loss=lost / sent if sent else None,
+            packets_retransmitted=sum(each.packets_retransmitted for each in results),
+            **{f"rtt_p{percent}_ms": _histogram_percentile(rtts, percent) for percent in PERCENTS},
+            **{f"completion_p{percent}_ms": percentile(times, percent) for percent in PERCENTS},
+        )
 
 
 def percentile(ascending: Sequence[float], percent: int) -> float | None:
@@ -209,6 +217,7 @@ def measure_senders(
     received = outcome.packets_received
     # Empty for plain dumbbells, where every received packet counts as throughput.
     counted = [(tally.throughput_packets, tally.delay_samples) for tally in tallies(outcome)]
+    packets_of = _PacketResults(outcome)
     return [
         SenderMeasures(
             throughput_mbps=_mbps(packets, on_ms, bytes_a_packet),
@@ -217,7 +226,7 @@ def measure_senders(
             packets_received=received,
             packets_lost=lost,
             on_ms=on_ms,
-            **asdict(measure_packets(outcome, [sender])),
+            **asdict(packets_of.measure([sender])),
         )
         for sender, (packets, samples), received, lost, on_ms, share_ms, delay_sum_ms in zip(
             range(len(received)),
