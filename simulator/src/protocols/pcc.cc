@@ -13,6 +13,7 @@ double MonitorInterval::rtt_slope() const {
 
 void Pcc::start(double) {
   intervals_.clear();
+  last_acked_ = 0;
   srtt_ms_ = 0;
   round_ = 0;
   must_start_interval_ = false;
@@ -52,8 +53,14 @@ void Pcc::on_ack(const AckEvent& ack) {
   srtt_ms_ += (ack.rtt_ms - srtt_ms_) / 8;
   if (MonitorInterval* const interval = find_interval(ack.transmission_number);
       interval != nullptr) {
-    interval->acked =
-        std::min(interval->acked + ack.newly_delivered, interval->sent - interval->lost);
+    // An ACK reports the transmission that it echoes, even an unnecessary one. It can report more
+    // only of transmissions since the last one echoed, whose ACKs were delayed or lost: without
+    // SACK, what a retransmission makes the cumulative ACK cover was received long before.
+    const std::uint64_t since_last =
+        ack.transmission_number - std::min(ack.transmission_number, last_acked_);
+    const std::uint64_t packets =
+        std::max<std::uint64_t>(std::min(ack.newly_delivered, since_last), 1);
+    interval->acked = std::min(interval->acked + packets, interval->sent);
     const double time_ms = ack.sent_ms - interval->start_ms;
     interval->rtt_count += 1;
     interval->rtt_sum_ms += ack.rtt_ms;
@@ -61,33 +68,35 @@ void Pcc::on_ack(const AckEvent& ack) {
     interval->time_square_sum += time_ms * time_ms;
     interval->time_rtt_sum += time_ms * ack.rtt_ms;
   }
+  last_acked_ = std::max(last_acked_, ack.transmission_number);
   process_finished_intervals(ack.sent_ms);
 }
 
 void Pcc::on_loss(const LossEvent& loss) {
   if (MonitorInterval* const interval = find_interval(loss.transmission_number);
       interval != nullptr) {
-    interval->lost = std::min(interval->lost + 1, interval->sent - interval->acked);
+    interval->lost = std::min(interval->lost + 1, interval->sent);
   }
 }
 
-void Pcc::on_timeout(const TimeoutEvent&) {
-  for (MonitorInterval& interval : intervals_) {
-    interval.lost = interval.sent - interval.acked;
-  }
-  process_finished_intervals(0);
+// No ACK has arrived for a long time. What is in flight may arrive nevertheless.
+void Pcc::on_timeout(const TimeoutEvent& timeout) {
+  process_finished_intervals(timeout.now_ms - srtt_ms_);
 }
 
-// The results of an interval are complete when all its packets are acknowledged or lost, or (as
-// ACKs may be lost) when a packet is acknowledged that was sent an RTT after the interval.
+// The results of an interval are complete when all its packets are acknowledged or lost, or when a
+// packet is acknowledged that was sent an RTT after the interval. What is not acknowledged by then
+// is lost, even if the transport does not know it yet: a lost retransmission without RACK, or any
+// loss but the first of a window without SACK.
 void Pcc::process_finished_intervals(double acknowledged_sent_ms) {
   while (!intervals_.empty() && intervals_.front().is_over) {
-    const MonitorInterval interval = intervals_.front();
+    MonitorInterval interval = intervals_.front();
     if (interval.acked + interval.lost < interval.sent &&
         acknowledged_sent_ms < interval.end_ms + srtt_ms_) {
       return;
     }
     intervals_.pop_front();
+    interval.lost = interval.sent - interval.acked;
     const double value = utility(interval);
     if (interval.round != round_) {
       continue;

@@ -91,6 +91,7 @@ class Pcc : public CongestionController {
   void on_starting_result(const MonitorInterval& interval, double utility);
 
   std::deque<MonitorInterval> intervals_;
+  std::uint64_t last_acked_ = 0;  // highest transmission number that an ACK has echoed
   double srtt_ms_ = 0;
   double rate_per_ms_ = 0;  // base rate, around which trials vary
   int round_ = 0;
