@@ -128,7 +128,7 @@ TEST_P(AgainstTheSlowScoreboard, HasTheSameState) {
       continue;
     }
     std::uint64_t newly_delivered = 0;
-    const auto delivered = [&newly_delivered](const Scoreboard::Transmission&) {
+    const auto delivered = [&newly_delivered](std::uint64_t, const Scoreboard::Transmission&) {
       ++newly_delivered;
     };
     if (acks_are_reliable) {
@@ -164,7 +164,7 @@ TEST(ScoreboardTest, LossByDistanceNeedsNoSackedPacketsBetween) {
   for (int i = 0; i < 10; ++i) {
     scoreboard.send();
   }
-  const auto ignore = [](const Scoreboard::Transmission&) {};
+  const auto ignore = [](std::uint64_t, const Scoreboard::Transmission&) {};
   std::vector<std::uint64_t> found;
   scoreboard.acknowledge(SackBlock{6, 7}, ignore);
   scoreboard.detect_losses(3, found);

@@ -73,6 +73,7 @@ class SlowReceiver {
     out_of_order_.clear();
     recent_.clear();
   }
+  bool has(std::uint64_t packet) const { return packet < next || out_of_order_.contains(packet); }
   // Returns by how much the cumulative ACK advances.
   std::uint64_t add(std::uint64_t packet) {
     if (packet < next) {
@@ -180,8 +181,23 @@ class SlowTcp final : public Endpoint {
       app_limited_until_ = window_full_until_ = 0;
       last_send_ms_ = -kNever;
       controller_->start(now_ms);
+      rack_ = {};
+      rack_.fack = next_;
+      probe_ = {};
+      usage_ = {};
+      first_retransmission_ms_ = kNever;
+      time_stamp_ms_ = 0;
+      usage_.initial = whole_window();
+      usage_.checked_ms = now_ms;
+      data_end_ = next_;
     }
     was_on_ = true;
+    if (is_linux_ && restarts_after_idle_ && outstanding_.empty() && last_send_ms_ > -kNever) {
+      halve_idle_window(now_ms);
+    }
+    if (next_ >= data_end_ && !lowest_lost() && in_flight() < window()) {
+      app_limited_until_ = std::max<std::uint64_t>(delivered_ + in_flight(), 1);
+    }
     data_end_ = packets ? next_ + *packets : kEndless;
     send_all(now_ms, sink);
   }
@@ -196,12 +212,23 @@ class SlowTcp final : public Endpoint {
   bool is_done() const override { return first() >= data_end_; }
   Pace pace() const override { return {controller_->cwnd(), controller_->pacing_interval_ms()}; }
   double next_act_ms() const override {
-    return std::min({pacing_ms_, timer_.expires_ms, controller_->next_tick_ms()});
+    return std::min({pacing_ms_, timer_.expires_ms, controller_->next_tick_ms(), rack_.timer_ms,
+                     probe_.due_ms});
   }
 
   void act(double now_ms, PacketSink& sink) override {
     if (controller_->next_tick_ms() <= now_ms) {
       controller_->on_tick(now_ms);
+    }
+    if (rack_.timer_ms <= now_ms) {
+      const std::uint64_t lost_before = lost_;
+      find_losses_by_rack(in_flight(), now_ms);
+      if (lost_ > lost_before && uses_prr_) {
+        update_prr_window(1);
+      }
+    }
+    if (probe_.due_ms <= now_ms) {
+      probe(now_ms, sink);
     }
     if (timer_.expires_ms <= now_ms) {
       on_timer(now_ms);
@@ -224,7 +251,9 @@ class SlowTcp final : public Endpoint {
     ack.prior_in_flight = in_flight();
     const std::uint64_t first_before = first();
 
+    rack_.min_rtt_ms = std::min(rack_.min_rtt_ms, now_ms - echo.sent_ms);
     std::vector<Outstanding> newly_delivered;
+    const std::uint64_t fack_before = rack_.fack;
     for (auto& [packet, known] : outstanding_) {
       bool is_received = packet < content.cumulative;
       for (std::uint32_t i = 0; i < content.blocks; ++i) {
@@ -234,15 +263,27 @@ class SlowTcp final : public Endpoint {
         newly_delivered.push_back(known);
         known.received = true;
         known.lost = false;
+        rack_.has_reordering |= packet < fack_before && !known.is_retransmission;
+        rack_.fack = std::max(rack_.fack, packet + 1);
+        const double rtt_ms = now_ms - known.state.sent_ms;
+        const bool has_old_stamp =
+            packet < content.cumulative && content.time_stamp_ms < known.state.sent_ms;
+        if ((!known.is_retransmission || (!has_old_stamp && rtt_ms >= rack_.min_rtt_ms)) &&
+            known.transmission_number >= rack_.sent_end) {
+          rack_.sent_end = known.transmission_number + 1;
+          rack_.rtt_ms = rtt_ms;
+        }
       }
     }
     std::erase_if(outstanding_, [&](const auto& each) { return each.first < content.cumulative; });
     ack.newly_acked = first() - first_before;
     ack.newly_delivered = newly_delivered.size();
-    latest_acked_transmission_ = std::max(latest_acked_transmission_, echo.transmission_number);
     if (!has_sack_) {
       ack.newly_delivered =
           count_delivered_without_sack(ack.newly_acked, content.cumulative == first_before);
+    }
+    if (is_linux_ && ack.newly_acked > 0 && is_spurious(content.time_stamp_ms)) {
+      undo();
     }
     const bool was_recovering = state_ == State::kRecovery;
     if (ack.newly_delivered > 0) {
@@ -265,18 +306,24 @@ class SlowTcp final : public Endpoint {
       }
     }
     if (state_ != State::kOpen && first() >= recovery_end_) {
-      state_ = State::kOpen;
-      ignores_window_ = uses_prr_ = false;
-      duplicates_ = 0;
-      // The first outstanding packet was lost while recovery was in progress: recovery starts
-      // again.
-      if (!outstanding_.empty() && outstanding_.begin()->second.was_lost) {
-        begin_recovery();
-        ignores_window_ = outstanding_.begin()->second.lost;
-        report_loss(outstanding_.begin()->second, true, ack.prior_in_flight, now_ms);
+      leave_recovery();
+      // A packet was lost while recovery was in progress: recovery starts again.
+      for (auto& [packet, known] : outstanding_) {
+        if (known.was_lost && !known.received) {
+          begin_recovery();
+          ignores_window_ = known.lost;
+          report_loss(known, true, ack.prior_in_flight, now_ms);
+          break;
+        }
+        if (!is_linux_) {
+          break;
+        }
       }
     }
-    if (has_sack_) {
+    if (is_linux_) {
+      widen_reordering_window(content.is_duplicate && !(probe_.is_out && probe_.repeats));
+      find_losses_by_rack(ack.prior_in_flight, now_ms);
+    } else if (has_sack_) {
       find_losses(ack.prior_in_flight, now_ms);
     } else {
       find_loss_without_sack(ack.newly_acked > 0 && was_recovering, ack.prior_in_flight, now_ms);
@@ -286,7 +333,7 @@ class SlowTcp final : public Endpoint {
       if (first() > recovery_end_) {
         timer_.doublings = 0;
       }
-      if (outstanding_.empty() && !restarts_after_idle_) {
+      if (outstanding_.empty() && (!restarts_after_idle_ || is_linux_)) {
         timer_.expires_ms = kNever;
       } else {
         const bool is_partial = was_recovering && state_ == State::kRecovery && !has_sack_;
@@ -296,13 +343,19 @@ class SlowTcp final : public Endpoint {
         is_first_partial_ = is_first_partial_ && !is_partial;
       }
     }
+    if (is_linux_) {
+      judge_probe(ack, content.is_duplicate);
+      if (ack.newly_acked > 0) {
+        schedule_probe(now_ms);
+      }
+    }
     ack.newly_marked = content.marked;
     ack.xcp_feedback_packets = content.feedback_packets;
     ack.total_delivered = delivered_;
     ack.total_lost = lost_;
     ack.in_flight = in_flight();
     ack.in_recovery = state_ == State::kRecovery;
-    ack.is_cwnd_limited = first_before < window_full_until_;
+    ack.is_cwnd_limited = is_linux_ ? may_grow() : first_before < window_full_until_;
     controller_->on_ack(ack);
     if (uses_prr_) {
       update_prr_window(ack.newly_delivered);
@@ -316,6 +369,10 @@ class SlowTcp final : public Endpoint {
     if (segment.sequence < connection_start_) {
       return std::nullopt;
     }
+    if (segment.sequence <= receiver_.next) {
+      time_stamp_ms_ = std::max(time_stamp_ms_, segment.sent_ms);
+    }
+    const bool is_duplicate = receiver_.has(segment.sequence);
     const std::uint64_t advance = receiver_.add(segment.sequence);
     if (advance > 0) {
       results_.packets_in_order += advance;
@@ -323,6 +380,8 @@ class SlowTcp final : public Endpoint {
     }
     AckContent content;
     content.received_ms = now_ms;
+    content.time_stamp_ms = time_stamp_ms_;
+    content.is_duplicate = is_duplicate;
     content.cumulative = receiver_.next;
     content.marked = segment.is_marked ? 1 : 0;
     content.feedback_packets = segment.congestion.feedback_packets;
@@ -414,6 +473,7 @@ class SlowTcp final : public Endpoint {
                           .starts_recovery = starts,
                           .packet = known.state});
     if (starts) {
+      probe_.due_ms = kNever;
       uses_prr_ = is_linux_ && window() < in_flight_before;
       recover_fs_ = std::max<std::uint64_t>(in_flight_before, 1);
       prr_delivered_ = prr_out_ = prr_window_ = 0;
@@ -435,20 +495,174 @@ class SlowTcp final : public Endpoint {
     for (auto each = found.rbegin(); each != found.rend(); ++each) {
       mark_lost(**each, in_flight_before, now_ms);
     }
-    // Linux: a retransmission is lost if a packet that was sent after it is acknowledged.
-    while (is_linux_) {
-      Outstanding* oldest = nullptr;
-      for (auto& [packet, known] : outstanding_) {
-        if (known.is_retransmission && !known.received && !known.lost &&
-            known.transmission_number < latest_acked_transmission_ &&
-            (oldest == nullptr || known.transmission_number < oldest->transmission_number)) {
-          oldest = &known;
-        }
+  }
+
+  // RFC 8985, section 6.2, with its names.
+  double reordering_window_ms() const {
+    const auto received =
+        std::ranges::count_if(outstanding_, [](const auto& each) { return each.second.received; });
+    if (!rack_.has_reordering && (state_ != State::kOpen || received >= 3)) {
+      return 0;
+    }
+    return std::min(static_cast<double>(rack_.multiple) * rack_.min_rtt_ms / 4, timer_.srtt);
+  }
+  void widen_reordering_window(bool is_duplicate) {
+    if (rack_.dsack_round && first() >= *rack_.dsack_round) {
+      rack_.dsack_round.reset();
+    }
+    if (is_duplicate && !rack_.dsack_round) {
+      rack_.dsack_round = next_;
+      ++rack_.multiple;
+      rack_.persist = 16;
+    }
+  }
+  void find_losses_by_rack(std::uint64_t in_flight_before, double now_ms) {
+    std::map<std::uint64_t, Outstanding*> earlier;
+    for (auto& [packet, known] : outstanding_) {
+      if (!known.received && !known.lost && known.transmission_number < rack_.sent_end) {
+        earlier[known.transmission_number] = &known;
       }
-      if (oldest == nullptr) {
-        return;
+    }
+    const double timeout_ms = rack_.rtt_ms + reordering_window_ms();
+    rack_.timer_ms = kNever;
+    for (const auto& [number, known] : earlier) {
+      const double due_ms = known->state.sent_ms + timeout_ms;
+      if (now_ms - known->state.sent_ms >= timeout_ms || now_ms >= due_ms) {
+        mark_lost(*known, in_flight_before, now_ms);
+      } else {
+        rack_.timer_ms = rack_.timer_ms == kNever ? due_ms : std::max(rack_.timer_ms, due_ms);
       }
-      mark_lost(*oldest, in_flight_before, now_ms);
+    }
+  }
+  void leave_recovery() {
+    state_ = State::kOpen;
+    ignores_window_ = uses_prr_ = false;
+    duplicates_ = 0;
+    first_retransmission_ms_ = kNever;
+    if (rack_.persist > 0 && --rack_.persist == 0) {
+      rack_.multiple = 1;
+    }
+  }
+
+  // RFC 3522 and RFC 4015.
+  bool is_spurious(double time_stamp_ms) const {
+    const bool has_retransmissions_out = std::ranges::any_of(outstanding_, [](const auto& each) {
+      return each.second.is_retransmission && !each.second.received && !each.second.lost;
+    });
+    return state_ != State::kOpen && time_stamp_ms < first_retransmission_ms_ &&
+           (state_ == State::kTimedOut || first() >= recovery_end_ || !has_retransmissions_out);
+  }
+  void undo() {
+    rack_.has_reordering |= state_ == State::kRecovery;
+    leave_recovery();
+    for (auto& [packet, known] : outstanding_) {
+      known.was_lost = known.is_retransmission;
+      known.lost = false;
+    }
+    timer_.doublings = 0;
+    controller_->on_spurious_recovery();
+  }
+
+  // RFC 8985, section 7.
+  void schedule_probe(double now_ms) {
+    const bool has_received =
+        std::ranges::any_of(outstanding_, [](const auto& each) { return each.second.received; });
+    if (state_ != State::kOpen || has_received || outstanding_.empty()) {
+      probe_.due_ms = kNever;
+      return;
+    }
+    double pto_ms = 1000;
+    if (timer_.srtt > 0) {
+      pto_ms = 2 * timer_.srtt + (outstanding_.size() == 1 ? 200 : 0);
+    }
+    probe_.due_ms = std::min(now_ms + pto_ms, timer_.expires_ms);
+  }
+  void probe(double now_ms, PacketSink& sink) {
+    probe_.due_ms = kNever;
+    if (state_ != State::kOpen || outstanding_.empty()) {
+      return;
+    }
+    if (!probe_.is_out) {
+      const bool is_new = next_ < data_end_ && next_ - first() < receive_window_;
+      if (!is_new) {
+        outstanding_.rbegin()->second.lost = true;
+      }
+      send(is_new ? std::nullopt : std::optional(next_ - 1), now_ms, sink);
+      probe_ = {.is_out = true, .repeats = !is_new, .end = next_};
+    }
+    timer_.restart(now_ms);
+  }
+  void judge_probe(const AckEvent& ack, bool is_duplicate) {
+    if (!probe_.is_out || first() < probe_.end) {
+      return;
+    }
+    if (probe_.repeats && !is_duplicate && first() > probe_.end) {
+      ++lost_;
+      controller_->on_loss({.now_ms = ack.now_ms,
+                            .transmission_number = ack.transmission_number,
+                            .in_flight = ack.prior_in_flight,
+                            .starts_recovery = state_ == State::kOpen,
+                            .packet = {}});
+    }
+    if (!probe_.repeats || is_duplicate || first() > probe_.end || ack.newly_delivered == 0) {
+      probe_.is_out = false;
+    }
+  }
+
+  // Linux's congestion window validation.
+  std::uint64_t whole_window() const {
+    return static_cast<std::uint64_t>(std::max(1.0, std::min(1e6, controller_->cwnd())));
+  }
+  bool may_grow() const {
+    return usage_.was_full || (controller_->is_in_slow_start() && whole_window() < 2 * usage_.most);
+  }
+  void halve_idle_window(double now_ms) {
+    double idle_ms = now_ms - last_send_ms_;
+    if (idle_ms <= timer_.rto()) {
+      return;
+    }
+    usage_.used = 0;
+    usage_.checked_ms = now_ms;
+    const std::uint64_t before = whole_window();
+    std::uint64_t after = before;
+    while ((idle_ms -= timer_.rto()) > 0 && after > usage_.initial) {
+      after /= 2;
+    }
+    after = std::max(after, std::min(before, usage_.initial));
+    if (after < before) {
+      controller_->lower_unused_window(static_cast<double>(after));
+    }
+  }
+  void validate_window(bool has_sent, double now_ms) {
+    const bool is_full = in_flight() >= window();
+    if (!is_full && !has_sent) {
+      return;
+    }
+    const std::uint64_t out = next_ - first();
+    if (first() >= usage_.end || is_full || (!usage_.was_full && out > usage_.most)) {
+      usage_.was_full = is_full;
+      usage_.most = out;
+      usage_.end = next_;
+    }
+    if (may_grow()) {
+      usage_.used = 0;
+      usage_.checked_ms = now_ms;
+      return;
+    }
+    usage_.used = std::max(usage_.used, out);
+    if (!restarts_after_idle_ || now_ms - usage_.checked_ms < timer_.rto()) {
+      return;
+    }
+    usage_.checked_ms = now_ms;
+    const bool has_received =
+        std::ranges::any_of(outstanding_, [](const auto& each) { return each.second.received; });
+    if (state_ != State::kOpen || has_received) {
+      return;
+    }
+    const std::uint64_t used = std::max(usage_.used, usage_.initial);
+    usage_.used = 0;
+    if (used < whole_window()) {
+      controller_->lower_unused_window(static_cast<double>((whole_window() + used) / 2));
     }
   }
 
@@ -470,11 +684,16 @@ class SlowTcp final : public Endpoint {
     ++results_.timeouts;
     const std::uint64_t before = in_flight();
     for (auto& [packet, known] : outstanding_) {
-      if (!known.received && !known.lost) {
+      // With RACK only the first, and those that were sent long enough ago.
+      const bool is_due = !is_linux_ || packet == first() ||
+                          now_ms - known.state.sent_ms >= rack_.rtt_ms + reordering_window_ms();
+      if (!known.received && !known.lost && is_due) {
         known.lost = known.was_lost = true;
         ++lost_;
       }
     }
+    rack_.timer_ms = kNever;
+    probe_ = {};
     duplicates_ = 0;
     state_ = State::kTimedOut;
     recovery_end_ = next_;
@@ -506,6 +725,17 @@ class SlowTcp final : public Endpoint {
   }
 
   void send_all(double now_ms, PacketSink& sink) {
+    const std::uint64_t end_before = next_;
+    send_allowed(now_ms, sink);
+    if (is_linux_) {
+      validate_window(next_ > end_before, now_ms);
+      if (next_ > end_before) {
+        schedule_probe(now_ms);
+      }
+    }
+  }
+
+  void send_allowed(double now_ms, PacketSink& sink) {
     pacing_ms_ = kNever;
     for (;;) {
       const auto lost = lowest_lost();
@@ -543,11 +773,15 @@ class SlowTcp final : public Endpoint {
                    .first_sent_ms = first_sent_ms_,
                    .tx_in_flight = others + 1,
                    .lost = lost_,
-                   .is_app_limited = delivered_ < app_limited_until_};
+                   .is_app_limited = app_limited_until_ > 0 && delivered_ <= app_limited_until_,
+                   .is_retransmission = is_linux_ && retransmitted.has_value()};
     known.transmission_number = results_.packets_sent++;
     known.lost = false;
     known.is_retransmission = retransmitted.has_value();
     if (retransmitted) {
+      if (state_ != State::kOpen) {
+        first_retransmission_ms_ = std::min(first_retransmission_ms_, now_ms);
+      }
       ignores_window_ = false;
       ++results_.packets_retransmitted;
     } else {
@@ -555,7 +789,8 @@ class SlowTcp final : public Endpoint {
     }
     ++prr_out_;
     last_send_ms_ = now_ms;
-    if (was_empty || timer_.expires_ms == kNever) {
+    const bool is_first_again = is_linux_ && retransmitted && packet == first();
+    if (was_empty || is_first_again || timer_.expires_ms == kNever) {
       timer_.restart(now_ms);
     }
     controller_->on_sent({.now_ms = now_ms,
@@ -603,7 +838,6 @@ class SlowTcp final : public Endpoint {
   std::uint64_t prr_delivered_ = 0;
   std::uint64_t prr_out_ = 0;
   std::uint64_t prr_window_ = 0;
-  std::uint64_t latest_acked_transmission_ = 0;
   std::uint64_t delivered_ = 0;
   std::uint64_t lost_ = 0;
   double delivered_ms_ = 0;
@@ -612,7 +846,36 @@ class SlowTcp final : public Endpoint {
   std::uint64_t window_full_until_ = 0;
   double last_send_ms_ = -kNever;
   double pacing_ms_ = kNever;
+  double first_retransmission_ms_ = kNever;  // of this recovery
+  double time_stamp_ms_ = 0;
   SlowReceiver receiver_;
+
+  // RFC 8985. Tests last less than the five minutes in which Linux forgets a minimum RTT.
+  struct {
+    double min_rtt_ms = kNever;
+    std::uint64_t sent_end = 0;  // one more than the last transmission that was delivered
+    double rtt_ms = 0;
+    std::uint64_t fack = 0;
+    bool has_reordering = false;
+    std::uint64_t multiple = 1;
+    int persist = 0;
+    std::optional<std::uint64_t> dsack_round;
+    double timer_ms = kNever;
+  } rack_;
+  struct {
+    double due_ms = kNever;
+    bool is_out = false;
+    bool repeats = false;
+    std::uint64_t end = 0;
+  } probe_;
+  struct {
+    std::uint64_t initial = 0;
+    bool was_full = false;
+    std::uint64_t most = 0;
+    std::uint64_t end = 0;
+    std::uint64_t used = 0;
+    double checked_ms = 0;
+  } usage_;
 };
 
 // A RemyCC over datagrams, without retransmission.

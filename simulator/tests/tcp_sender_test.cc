@@ -240,7 +240,7 @@ TEST_F(TcpSenderTest, RackFindsALostRetransmissionWithoutATimeout) {
   for (const bool finds : {false, true}) {
     events = {};
     TcpSettings settings;
-    settings.uses_rack = finds;
+    settings.recovery = finds ? RecoveryKind::kRack : RecoveryKind::kSack;
     settings.timeouts.minimum_ms = 350;
     const auto endpoint = tcp(20, settings);
     EndpointOnPath path(*endpoint);

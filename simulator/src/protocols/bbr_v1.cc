@@ -2,9 +2,9 @@
 #include <array>
 #include <cmath>
 
+#include "core/windowed_filter.h"
 #include "protocols/bbr.h"
 #include "protocols/connection_draws.h"
-#include "protocols/windowed_filter.h"
 
 namespace remy {
 

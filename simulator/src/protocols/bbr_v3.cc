@@ -3,9 +3,9 @@
 #include <limits>
 
 #include "core/random.h"
+#include "core/windowed_filter.h"
 #include "protocols/bbr.h"
 #include "protocols/connection_draws.h"
-#include "protocols/windowed_filter.h"
 
 namespace remy {
 
@@ -141,6 +141,8 @@ class BbrV3 final : public CongestionController {
         sent.now_ms > last_ack_ms_ + pacing_interval_ms_) {
       idle_restart_ = true;
       extra_acked_interval_start_ms_ = now_ms_ = sent.now_ms;
+      // As in Linux. The draft keeps it, and so would count packets of all earlier intervals.
+      extra_acked_delivered_ = 0;
       if (is_in_probe_bw()) {
         set_pacing_rate_with_gain(1);
       } else if (state_ == State::kProbeRtt) {

@@ -88,6 +88,15 @@ class PaperCompound : public CongestionController {
     update_cwnd();
   }
 
+  void lower_unused_window(double packets) override {
+    ssthresh_ = std::max(ssthresh_, 0.75 * cwnd_);
+    dwnd_ = std::min(dwnd_, packets);
+    loss_window_ = packets - dwnd_;
+    update_cwnd();
+  }
+
+  bool is_in_slow_start() const override { return loss_window_ < ssthresh_; }
+
   void on_sent(const SendEvent& sent) override { round_.on_sent(sent); }
 
  private:

@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "core/windowed_filter.h"
 #include "protocols/protocol.h"
-#include "protocols/windowed_filter.h"
 
 namespace remy {
 

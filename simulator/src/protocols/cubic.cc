@@ -31,6 +31,7 @@ class Rfc9438Cubic : public CongestionController {
     srtt_ms_ = 0;
     in_epoch_ = false;
     had_loss_ = false;
+    undo_ = {};
     last_active_ms_ = now_ms;
   }
 
@@ -71,6 +72,26 @@ class Rfc9438Cubic : public CongestionController {
   // RFC 5681, section 4.1: RW = min(IW, cwnd) after an idle period.
   void on_idle_timeout(double) override { cwnd_ = std::min(cwnd_, initial_window_); }
 
+  void lower_unused_window(double packets) override {
+    ssthresh_ = std::max(ssthresh_, 0.75 * cwnd_);
+    cwnd_ = packets;
+  }
+
+  // Section 4.9: the state from before the congestion event.
+  void on_spurious_recovery() override {
+    cwnd_ = std::max(cwnd_, undo_.cwnd);
+    ssthresh_ = std::max(ssthresh_, undo_.ssthresh);
+    w_max_ = undo_.w_max;
+    cwnd_prior_ = undo_.cwnd_prior;
+    w_est_ = undo_.w_est;
+    k_s_ = undo_.k_s;
+    epoch_start_ms_ = undo_.epoch_start_ms;
+    in_epoch_ = undo_.in_epoch;
+    had_loss_ = undo_.had_loss;
+  }
+
+  bool is_in_slow_start() const override { return cwnd_ < ssthresh_; }
+
   void on_transmit_start(double now_ms) override {
     epoch_start_ms_ += now_ms - last_active_ms_;
     last_active_ms_ = now_ms;
@@ -100,6 +121,8 @@ class Rfc9438Cubic : public CongestionController {
   }
 
   void reduce_ssthresh() {
+    undo_ = {cwnd_, ssthresh_,       w_max_,    cwnd_prior_, w_est_,
+             k_s_,  epoch_start_ms_, in_epoch_, had_loss_};
     // Section 4.7, fast convergence: a flow that did not reach its last W_max releases bandwidth.
     w_max_ = has_fast_convergence_ && cwnd_ < w_max_ ? cwnd_ * (1 + beta_cubic_) / 2 : cwnd_;
     cwnd_prior_ = cwnd_;
@@ -171,6 +194,19 @@ class Rfc9438Cubic : public CongestionController {
   double last_active_ms_ = 0;
   bool in_epoch_ = false;
   bool had_loss_ = false;
+
+  // Section 4.9.2, from before the last congestion event.
+  struct Undo {
+    double cwnd = 0;
+    double ssthresh = 0;
+    double w_max = 0;
+    double cwnd_prior = 0;
+    double w_est = 0;
+    double k_s = 0;
+    double epoch_start_ms = 0;
+    bool in_epoch = false;
+    bool had_loss = false;
+  } undo_;
 };
 
 // Constants of both kernel versions (tcp_cubic.c): whole packets, binary fixed-point fractions, and
@@ -290,7 +326,7 @@ class Linux2622Cubic : public Ns2Linux {
     if (!is_cwnd_limited(ack)) {
       return;
     }
-    if (in_slow_start()) {
+    if (is_in_slow_start()) {
       slow_start();
     } else {
       update_acks_per_packet();
@@ -438,6 +474,7 @@ class LinuxCubic : public CongestionController {
     // Nothing is in flight: packets of an earlier connection are forgotten.
     snd_una_ = snd_nxt_;
     ssthresh_ = kInfiniteSsthresh;
+    prior_cwnd_ = prior_ssthresh_ = 0;
     snd_cwnd_cnt_ = 0;
     set_cwnd(initial_window_);
     reset(now_ms);
@@ -486,6 +523,19 @@ class LinuxCubic : public CongestionController {
     set_cwnd(std::min(snd_cwnd_, initial_window_));
   }
 
+  void lower_unused_window(double packets) override {
+    ssthresh_ = std::max(ssthresh_, snd_cwnd_ * 3 / 4);
+    set_cwnd(static_cast<std::uint64_t>(packets));
+  }
+
+  // tcp_undo_cwnd_reduction, tcp_reno_undo_cwnd.
+  void on_spurious_recovery() override {
+    set_cwnd(std::max(snd_cwnd_, prior_cwnd_));
+    ssthresh_ = std::max(ssthresh_, prior_ssthresh_);
+  }
+
+  bool is_in_slow_start() const override { return snd_cwnd_ < ssthresh_; }
+
   void on_sent(const SendEvent& sent) override {
     snd_nxt_ += sent.is_retransmission ? 0 : 1;
     // Idle time is excluded from the epoch.
@@ -511,6 +561,8 @@ class LinuxCubic : public CongestionController {
   }
 
   void reduce_ssthresh() {
+    prior_cwnd_ = snd_cwnd_;
+    prior_ssthresh_ = ssthresh_;
     in_epoch_ = false;
     w_max_ = w_max_after_loss(snd_cwnd_, w_max_, kBeta);
     ssthresh_ = std::max<std::uint64_t>(snd_cwnd_ * kBeta / kBetaScale, 2);
@@ -589,6 +641,8 @@ class LinuxCubic : public CongestionController {
 
   std::uint64_t initial_window_;
   bool has_hystart_;
+  std::uint64_t prior_cwnd_ = 0;  // before the last recovery
+  std::uint64_t prior_ssthresh_ = 0;
   KernelWCubic w_cubic_;
   KernelRenoEstimate reno_estimate_;
   HyStart hystart_;

@@ -61,6 +61,8 @@ class Ledbat : public CongestionController {
     current_delays_ms_.fill(kNever);
   }
 
+  void lower_unused_window(double packets) override { cwnd_ = packets; }
+
  private:
   static constexpr std::size_t kBaseHistory = 10;   // minutes
   static constexpr std::size_t kCurrentFilter = 4;  // samples

@@ -64,6 +64,13 @@ class Ns2Linux : public CongestionController {
   // An idle period of one RTO restores the initial window and keeps ssthresh.
   void on_idle_timeout(double) final { set_cwnd(initial_window_); }
 
+  void lower_unused_window(double packets) final {
+    snd_ssthresh_ = std::max(snd_ssthresh_, snd_cwnd_ * 3 / 4);
+    set_cwnd(static_cast<std::uint64_t>(packets));
+  }
+
+  bool is_in_slow_start() const final { return snd_cwnd_ <= snd_ssthresh_; }
+
   void on_sent(const SendEvent& sent) final { snd_nxt_ += sent.is_retransmission ? 0 : 1; }
 
  protected:
@@ -85,7 +92,6 @@ class Ns2Linux : public CongestionController {
     cwnd_ = static_cast<double>(packets);
   }
   bool is_cwnd_limited(const AckEvent& ack) const { return ack.prior_in_flight >= snd_cwnd_; }
-  bool in_slow_start() const { return snd_cwnd_ <= snd_ssthresh_; }
 
   // tcp_slow_start: one packet per ACK, however many packets the ACK acknowledges.
   void slow_start() {
@@ -120,7 +126,7 @@ class Ns2Linux : public CongestionController {
     if (!is_cwnd_limited(ack)) {
       return;
     }
-    if (in_slow_start()) {
+    if (is_in_slow_start()) {
       slow_start();
     } else if (packets_acked_ >= snd_cwnd_) {
       packets_acked_ -= snd_cwnd_;

@@ -14,6 +14,7 @@ class Reno : public CongestionController {
   void start(double now_ms) final {
     cwnd_ = initial_window_;
     ssthresh_ = kNever;
+    prior_cwnd_ = prior_ssthresh_ = 0;
     reset(now_ms);
   }
 
@@ -24,7 +25,7 @@ class Reno : public CongestionController {
       return;
     }
     auto packets = static_cast<double>(ack.newly_delivered - ack.newly_marked);
-    if (in_slow_start()) {
+    if (is_in_slow_start()) {
       // Packets beyond those that reach ssthresh count for congestion avoidance.
       const double growth = packets * slow_start_increase();
       const double room = ssthresh_ - cwnd_;
@@ -40,6 +41,7 @@ class Reno : public CongestionController {
 
   void on_loss(const LossEvent& loss) final {
     if (loss.starts_recovery) {
+      remember_window();
       reduce_to(ssthresh_after_loss());
     }
   }
@@ -48,6 +50,7 @@ class Reno : public CongestionController {
   double slow_start_threshold() const override { return ssthresh_; }
   void on_timeout(const TimeoutEvent& timeout) final {
     if (timeout.is_first) {
+      remember_window();
       reduce_to(ssthresh_after_loss());
     }
     cwnd_ = 1;
@@ -56,6 +59,18 @@ class Reno : public CongestionController {
 
   // RFC 5681, section 4.1: RW = min(IW, cwnd) after an idle period.
   void on_idle_timeout(double) final { cwnd_ = std::min(cwnd_, initial_window_); }
+
+  void lower_unused_window(double packets) final {
+    ssthresh_ = std::max(ssthresh_, 0.75 * cwnd_);
+    cwnd_ = packets;
+  }
+
+  void on_spurious_recovery() final {
+    cwnd_ = std::max(cwnd_, prior_cwnd_);
+    ssthresh_ = std::max(ssthresh_, prior_ssthresh_);
+  }
+
+  bool is_in_slow_start() const final { return cwnd_ < ssthresh_; }
 
  protected:
   explicit Reno(double initial_window_packets) : initial_window_(initial_window_packets) {}
@@ -70,7 +85,6 @@ class Reno : public CongestionController {
   virtual double congestion_avoidance_increase() const { return 1 / cwnd_; }
   virtual double ssthresh_after_loss() { return cwnd_ / 2; }
 
-  bool in_slow_start() const { return cwnd_ < ssthresh_; }
   // Sets ssthresh and cwnd, to at least two packets (RFC 5681, equation 4).
   void reduce_to(double packets) {
     ssthresh_ = std::max(packets, 2.0);
@@ -78,8 +92,15 @@ class Reno : public CongestionController {
   }
 
  private:
+  void remember_window() {
+    prior_cwnd_ = cwnd_;
+    prior_ssthresh_ = ssthresh_;
+  }
+
   double initial_window_;
   double ssthresh_ = kNever;
+  double prior_cwnd_ = 0;  // before the last recovery
+  double prior_ssthresh_ = 0;
 };
 
 // Divides time into round trips. A round trip ends when a packet is acknowledged that was sent

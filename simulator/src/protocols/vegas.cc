@@ -77,6 +77,13 @@ class Ns2Vegas : public CongestionController {
   // An idle period is treated as a timeout.
   void on_idle_timeout(double) override { restart_slow_start(); }
 
+  void lower_unused_window(double packets) override {
+    ssthresh_ = std::max(ssthresh_, 0.75 * cwnd_);
+    cwnd_ = packets;
+  }
+
+  bool is_in_slow_start() const override { return cwnd_ < ssthresh_; }
+
   void on_sent(const SendEvent& sent) override { snd_nxt_ += sent.is_retransmission ? 0 : 1; }
 
  private:
@@ -183,7 +190,7 @@ class LinuxVegas : public Ns2Linux {
       return;
     }
     if (!round_.is_over(snd_una())) {
-      if (in_slow_start() && ack.is_cwnd_limited) {
+      if (is_in_slow_start() && ack.is_cwnd_limited) {
         slow_start();
       }
       return;
@@ -201,7 +208,7 @@ class LinuxVegas : public Ns2Linux {
 
   void adjust(std::uint64_t round_window, bool may_grow) {
     const std::uint64_t diff = round_.diff_half_packets();
-    if (in_slow_start()) {
+    if (is_in_slow_start()) {
       // The rate exceeds the path's: the window falls to the target. One packet compensates for
       // rounding down.
       if (diff > gamma_half_packets_) {

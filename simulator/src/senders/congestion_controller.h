@@ -15,6 +15,7 @@ struct DeliverySnapshot {
   std::uint64_t tx_in_flight = 0;  // packets in flight, this one included
   std::uint64_t lost = 0;          // packets found lost so far
   bool is_app_limited = false;
+  bool is_retransmission = false;  // the packet had been sent before; known with RACK alone
 };
 
 // A packet is sent.
@@ -97,8 +98,18 @@ class CongestionController {
   virtual void on_sent(const SendEvent&) {}
   // A packet is about to be sent while none is in flight. Called before on_sent().
   virtual void on_transmit_start(double /*now_ms*/) {}
-  // Nothing has been in flight for one retransmission timeout (RFC 5681, section 4.1).
+  // Nothing has been in flight for one retransmission timeout (RFC 5681, section 4.1). Not called
+  // by transports that validate the window.
   virtual void on_idle_timeout(double /*now_ms*/) {}
+  // The transport validates the window (RFC 7661), and finds that so much is enough for what the
+  // sender uses: cwnd becomes `packets`, and ssthresh at least three quarters of the old cwnd.
+  // Controllers that model the path and do not probe by ACKs ignore it, as in Linux.
+  virtual void lower_unused_window(double /*packets*/) {}
+  // The last recovery or timeout was spurious, since nothing was lost: window and ssthresh become
+  // at least what they were before (RFC 4015).
+  virtual void on_spurious_recovery() {}
+  // cwnd is below ssthresh.
+  virtual bool is_in_slow_start() const { return false; }
   // The controller's own timer expires: next_tick_ms() is reached.
   virtual void on_tick(double /*now_ms*/) {}
   // Window change in packets that the next packet requests from XCP routers.

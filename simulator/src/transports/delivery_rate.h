@@ -17,11 +17,12 @@ class DeliveryRateSampler {
   void on_delivered(std::uint64_t packets) { delivered_ += packets; }
   void on_lost(std::uint64_t packets) { lost_ += packets; }
 
-  // Section 3.4: the sender has no more data to send.
+  // Section 3.4: the sender has sent all data that there is, or new data is written then. Packets
+  // sent from now on are application-limited until more than what is in flight is delivered.
   void on_app_limited(std::uint64_t in_flight) {
-    app_limited_until_ = std::max<std::uint64_t>(delivered_ + in_flight, 1);
+    app_limited_ = std::max<std::uint64_t>(delivered_ + in_flight, 1);
   }
-  void on_connection_start() { app_limited_until_ = 0; }
+  void on_connection_start() { app_limited_ = 0; }
 
   // Section 3.2, SendPacket(). `in_flight` is without the packet that is sent.
   DeliverySnapshot on_sent(double now_ms, std::uint64_t in_flight) {
@@ -35,7 +36,7 @@ class DeliveryRateSampler {
             .first_sent_ms = first_sent_ms_,
             .tx_in_flight = in_flight + 1,
             .lost = lost_,
-            .is_app_limited = delivered_ < app_limited_until_};
+            .is_app_limited = delivered_ <= app_limited_ && app_limited_ > 0};
   }
 
   // Section 3.3, UpdateRateSample() and GenerateRateSample(). `packet` is the most recently sent of
@@ -57,9 +58,9 @@ class DeliveryRateSampler {
  private:
   std::uint64_t delivered_ = 0;
   std::uint64_t lost_ = 0;
-  double delivered_ms_ = 0;              // C.delivered_time
-  double first_sent_ms_ = 0;             // C.first_sent_time
-  std::uint64_t app_limited_until_ = 0;  // C.app_limited
+  double delivered_ms_ = 0;        // C.delivered_time
+  double first_sent_ms_ = 0;       // C.first_sent_time
+  std::uint64_t app_limited_ = 0;  // C.app_limited; 0 if the connection is not
 };
 
 }  // namespace remy

@@ -25,6 +25,7 @@ struct AckContent {
   std::uint64_t cumulative = 0;    // the receiver has all packets before this one
   std::uint32_t packets = 1;       // data packets that this ACK acknowledges, 2 if it was delayed
   std::uint32_t marked = 0;        // of these, packets with a CE mark (RFC 3168)
+  bool is_duplicate = false;       // the receiver had that packet already (DSACK, RFC 2883)
   double feedback_packets = 0;     // window change that XCP routers grant
   std::uint32_t blocks = 0;        // valid entries of `sacks`
   std::uint32_t bytes = 0;         // on the wire; 0: the network's ack_bytes

@@ -2,6 +2,7 @@
 
 #include "transports/newreno_recovery.h"
 #include "transports/ns2_recovery.h"
+#include "transports/rack_recovery.h"
 #include "transports/sack_recovery.h"
 
 namespace remy {
@@ -13,6 +14,7 @@ void LossRecovery::start_connection(std::uint64_t first_packet) {
   must_retransmit_ = false;
   duplicates_ = 0;
   window_floor_ = 0;
+  reordering_timer_ms_ = kNever;
 }
 
 // RFC 6675, section 5, step 4.1: "RecoveryPoint = HighData"; RFC 6582, section 3.2, step 2.
@@ -62,6 +64,8 @@ std::unique_ptr<LossRecovery> make_loss_recovery(const TcpSettings& settings,
       return std::make_unique<Ns2NewRenoRecovery>(settings, scoreboard);
     case RecoveryKind::kNs2Linux:
       return std::make_unique<Ns2LinuxRecovery>(settings, scoreboard);
+    case RecoveryKind::kRack:
+      return std::make_unique<RackRecovery>(settings, scoreboard);
     case RecoveryKind::kSack:
       break;
   }

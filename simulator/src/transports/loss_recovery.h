@@ -19,6 +19,17 @@ struct RecoveryRules {
   bool measures_by_time_stamps = false;      // RTTs by RFC 7323; otherwise by what the ACK echoes
   bool ignores_old_acks = false;             // ACKs below the first packet not acknowledged
   bool restarts_timer_at_every_ack = false;  // otherwise only at ACKs of new data
+  bool tracks_transmissions = false;         // on_rtt(), on_sent() and on_delivered() are called
+};
+
+// What an ACK says to loss recovery, once the scoreboard is up to date.
+struct AckOfRecovery {
+  double now_ms = 0;
+  std::uint64_t newly_acked = 0;          // by how much the cumulative ACK advances
+  std::uint64_t transmission_number = 0;  // of the packet that the ACK echoes
+  bool was_in_recovery = false;
+  bool is_duplicate = false;   // the receiver had that packet already (DSACK, RFC 2883)
+  double smoothed_rtt_ms = 0;  // SRTT, with this ACK's sample
 };
 
 // Finds lost packets and says what a sender may send until they are recovered. This is the base of
@@ -33,6 +44,7 @@ class LossRecovery {
     kLoss,      // the same after a retransmission timeout
   };
   static constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   virtual ~LossRecovery() = default;
 
@@ -74,6 +86,20 @@ class LossRecovery {
     return rules_.measures_by_time_stamps ? takes_time_stamp_sample(newly_acked, remains)
                                           : newly_delivered > 0;
   }
+  // An ACK yields a sample of the RTT, and is not processed yet.
+  virtual void on_rtt(double /*now_ms*/, double /*rtt_ms*/) {}
+  // A packet is newly delivered. `transmission` is its most recent one. `time_stamp_ms` is the time
+  // stamp of an ACK that covers the packet cumulatively; kNever if it is SACKed.
+  virtual void on_delivered(std::uint64_t /*packet*/,
+                            const Scoreboard::Transmission& /*transmission*/,
+                            double /*time_stamp_ms*/, double /*now_ms*/) {}
+  // The ACK shows that the receiver had what this recovery first retransmitted. `time_stamp_ms` is
+  // the time stamp that it echoes (RFC 7323).
+  virtual bool is_spurious(std::uint64_t /*newly_acked*/, double /*time_stamp_ms*/) const {
+    return false;
+  }
+  // Ends a spurious recovery: no packet is lost.
+  virtual void undo() {}
   // The ACK covers the recovery point. Returns a lost packet that starts another recovery, if any.
   virtual std::optional<std::uint64_t> exit_recovery();
   // False if the ACK cannot show any packet to be lost: a cheap check before detect_losses().
@@ -81,17 +107,31 @@ class LossRecovery {
     return !rules_.uses_scoreboard_alone || scoreboard_.may_detect_losses(duplicate_threshold_);
   }
   // Marks packets on the scoreboard that the ACK shows to be lost, and returns them. The result is
-  // valid until the next call. `transmission_number` is that of the packet which the ACK echoes.
-  virtual std::span<const std::uint64_t> detect_losses(std::uint64_t newly_acked,
-                                                       std::uint64_t transmission_number,
-                                                       bool was_in_recovery) = 0;
+  // valid until the next call.
+  virtual std::span<const std::uint64_t> detect_losses(const AckOfRecovery& ack) = 0;
   // A packet was found lost. Returns whether that starts recovery: a congestion event.
   bool on_loss(std::uint64_t cwnd_packets);
   // Whether an ACK of new data restarts the retransmission timer. Called if `was_in_recovery`.
   virtual bool restarts_timer() { return true; }
-  // The retransmission timer has expired, and the scoreboard has all in flight marked lost.
+  // When on_reordering_timer() must be called; kNever if it need not.
+  double reordering_timer_ms() const { return reordering_timer_ms_; }
+  // Marks packets on the scoreboard that are lost by now without any ACK, and returns them as
+  // detect_losses() does.
+  virtual std::span<const std::uint64_t> on_reordering_timer(double /*now_ms*/,
+                                                             double /*smoothed_rtt_ms*/) {
+    return {};
+  }
+  // The retransmission timer has expired: marks packets in flight lost on the scoreboard, and
+  // returns their number.
+  virtual std::uint64_t mark_lost_on_timeout(double /*now_ms*/, double /*smoothed_rtt_ms*/) {
+    return scoreboard_.mark_all_lost();
+  }
+  // Called after mark_lost_on_timeout().
   virtual void on_timeout();
 
+  // A packet is sent, for the first time or again.
+  bool tracks_transmissions() const { return rules_.tracks_transmissions; }
+  virtual void on_sent(std::uint64_t /*packet*/, const Scoreboard::Transmission&) {}
   // A lost packet is sent again.
   virtual void on_retransmission(std::uint64_t /*packet*/, std::uint64_t /*number*/) {
     must_retransmit_ = false;
@@ -125,6 +165,7 @@ class LossRecovery {
   std::uint64_t recovery_point_ = 0;
   std::uint64_t duplicates_ = 0;
   std::uint64_t window_floor_ = 0;
+  double reordering_timer_ms_ = kNever;
   std::vector<std::uint64_t> lost_;  // the result of detect_losses()
 };
 

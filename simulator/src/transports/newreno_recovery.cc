@@ -39,13 +39,12 @@ bool NewRenoRecovery::may_start_recovery_by_acks() const {
          (scoreboard_.first() > recovery_point_ || recovery_point_ == connection_start_);
 }
 
-std::span<const std::uint64_t> NewRenoRecovery::detect_losses(std::uint64_t newly_acked,
-                                                              std::uint64_t, bool was_in_recovery) {
+std::span<const std::uint64_t> NewRenoRecovery::detect_losses(const AckOfRecovery& ack) {
   lost_.clear();
   // RFC 6582, section 3.2, step 2: the third duplicate ACK starts fast retransmit.
   const bool starts = duplicates_ >= duplicate_threshold_ && may_start_recovery_by_acks();
   // Step 3: a partial ACK shows that the next packet is lost, too.
-  const bool is_partial = newly_acked > 0 && was_in_recovery && in_recovery();
+  const bool is_partial = ack.newly_acked > 0 && ack.was_in_recovery && in_recovery();
   const std::uint64_t packet = scoreboard_.first();
   if ((starts || is_partial) && !scoreboard_.is_lost(packet)) {
     scoreboard_.mark_lost(packet);

@@ -12,9 +12,7 @@ class NewRenoRecovery : public LossRecovery {
 
   std::uint64_t count_delivered(std::uint64_t newly_acked, std::uint64_t newly_delivered,
                                 bool is_duplicate) override;
-  std::span<const std::uint64_t> detect_losses(std::uint64_t newly_acked,
-                                               std::uint64_t transmission_number,
-                                               bool was_in_recovery) override;
+  std::span<const std::uint64_t> detect_losses(const AckOfRecovery& ack) override;
   bool restarts_timer() override;
 
  protected:

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <deque>
+#include <optional>
+#include <span>
+
 #include "transports/newreno_recovery.h"
-#include "transports/sack_recovery.h"
 
 namespace remy {
 
@@ -28,24 +31,39 @@ class Ns2NewRenoRecovery final : public NewRenoRecovery {
 // Recovery as in ns-2.35's Agent/TCP/Linux. It differs from RFC 6675: losses are found by the
 // distance to the highest packet received (FACK); the window is halved gradually, by one packet for
 // two ACKs (rate halving); a loss after a timeout starts recovery; SACKs are forgotten when
-// recovery ends. Every ACK yields an RTT sample by its time stamp and restarts the timer.
-class Ns2LinuxRecovery final : public SackRecovery {
+// recovery ends. A retransmission is lost if a packet sent more than four transmissions later has
+// been delivered. Every ACK yields an RTT sample by its time stamp and restarts the timer.
+class Ns2LinuxRecovery final : public LossRecovery {
  public:
   Ns2LinuxRecovery(const TcpSettings& settings, Scoreboard& scoreboard)
-      : SackRecovery(settings, scoreboard,
+      : LossRecovery(settings, scoreboard,
                      {.measures_by_time_stamps = true,
                       .ignores_old_acks = true,
                       .restarts_timer_at_every_ack = true}) {}
 
+  void start_connection(std::uint64_t first_packet) override;
   std::optional<std::uint64_t> exit_recovery() override;
+  std::span<const std::uint64_t> detect_losses(const AckOfRecovery& ack) override;
+  void on_timeout() override;
+  void on_retransmission(std::uint64_t packet, std::uint64_t number) override;
   void before_sending(std::uint64_t in_flight) override;
   void after_sending(std::uint64_t in_flight) override;
 
  private:
   bool takes_time_stamp_sample(std::uint64_t, bool) const override { return true; }
-  void detect_first_losses() override;
   bool starts_recovery() const override { return state_ != State::kRecovery; }
   void enter_recovery(std::uint64_t cwnd_packets) override;
+  void detect_lost_retransmissions();
+
+  struct Retransmission {
+    std::uint64_t packet;
+    std::uint64_t transmission_number;
+  };
+
+  static constexpr std::uint64_t kRetransmissionThreshold = 4;
+
+  std::deque<Retransmission> retransmissions_;  // by transmission_number
+  std::uint64_t newest_delivered_ = 0;          // transmission number
 };
 
 }  // namespace remy

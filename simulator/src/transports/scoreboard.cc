@@ -37,6 +37,11 @@ void Scoreboard::mark_lost_before(std::uint64_t edge, std::vector<std::uint64_t>
   loss_end_ = edge;
 }
 
+void Scoreboard::unmark_all_lost() {
+  lost_.clear(first_, end_);
+  lost_count_ = 0;
+}
+
 void Scoreboard::forget_received() {
   sacked_.clear(first_, end_);
   lost_.clear(first_, end_);

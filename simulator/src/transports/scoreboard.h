@@ -37,6 +37,7 @@ class Scoreboard {
   const Transmission& at(std::uint64_t packet) const { return transmissions_[packet & mask_]; }
   // Any packet is held by the receiver beyond a gap.
   bool has_sacked() const { return sacked_count_ > 0; }
+  std::uint64_t sacked_count() const { return sacked_count_; }
   // All packets before this one are sacked or have been marked lost once.
   std::uint64_t loss_end() const { return std::max(first_, loss_end_); }
 
@@ -95,12 +96,13 @@ class Scoreboard {
     return true;
   }
 
-  // Processes a cumulative ACK. Calls `delivered` for each packet that is newly delivered.
+  // Processes a cumulative ACK. Calls `delivered` with each packet that is newly delivered and its
+  // transmission.
   template <class Delivered>
   void acknowledge(std::uint64_t cumulative, Delivered delivered) {
     if (is_in_order()) [[likely]] {
       for (; first_ < cumulative; ++first_) {
-        delivered(at(first_));
+        delivered(first_, at(first_));
       }
       return;
     }
@@ -111,14 +113,14 @@ class Scoreboard {
         continue;
       }
       lost_count_ -= lost_.test(first_) ? 1 : 0;
-      delivered(at(first_));
+      delivered(first_, at(first_));
     }
     sacked_.clear(first, cumulative);
     lost_.clear(first, cumulative);
   }
 
-  // Processes a SACK block. Calls `delivered` for each packet that is newly delivered. Ignores
-  // blocks without outstanding packets, which are old.
+  // Processes a SACK block. Calls `delivered` as above. Ignores blocks without outstanding packets,
+  // which are old.
   template <class Delivered>
   void acknowledge(const SackBlock& block, Delivered delivered) {
     const std::uint64_t first = std::max(block.first, first_);
@@ -135,7 +137,7 @@ class Scoreboard {
     sacked_.set(known_end, end, [this, &delivered](std::uint64_t packet) {
       ++sacked_count_;
       unmark_lost(packet);
-      delivered(at(packet));
+      delivered(packet, at(packet));
     });
     sacked_end_ = std::max(sacked_end_, end);
   }
@@ -177,6 +179,9 @@ class Scoreboard {
 
   // Marks all packets in flight as lost, and returns their number.
   std::uint64_t mark_all_lost();
+
+  // Takes back all marks of lost packets, which are in flight again.
+  void unmark_all_lost();
 
   // Forgets which packets are sacked or lost: all count as in flight again.
   void forget_received();

@@ -62,6 +62,7 @@ RecoveryKind recovery_of(std::string_view variant) {
   return variant == "newreno"      ? RecoveryKind::kNewReno
          : variant == "ns-2"       ? RecoveryKind::kNs2NewReno
          : variant == "ns-2-linux" ? RecoveryKind::kNs2Linux
+         : variant == "linux"      ? RecoveryKind::kRack
                                    : RecoveryKind::kSack;
 }
 
@@ -71,9 +72,8 @@ TcpSettings settings_of(const ParameterValues& values) {
   const bool is_ns2 = variant == "ns-2" || variant == "ns-2-linux";
   const bool is_linux = variant == "linux" || variant == "ns-2-linux";
   settings.recovery = recovery_of(variant);
-  settings.uses_rack = is_linux;
-  settings.rack_threshold = variant == "ns-2-linux" ? 4 : 0;
   settings.uses_prr = variant == "linux";
+  settings.validates_cwnd = variant == "linux";
   settings.keeps_state = values["keep_state"] != 0;
   settings.reports_idle_timeouts = values["restart_after_idle"] != 0;
   settings.delayed_ack_ms = values["delayed_ack_ms"];
@@ -95,7 +95,7 @@ Transport tcp() {
       .title = "TCP",
       .variants = {{"rfc", "RFC 5681, 6298, 6675", parameters(0, 1000, 1e6)},
                    {"newreno", "RFC 5681, 6298, 6582: no SACK", parameters(0, 1000, 1e6)},
-                   {"linux", "Linux: RFC 6675, 6937, 8985", parameters(0, 1000, 1e6)},
+                   {"linux", "Linux: RFC 6937, 8985, 3522, 7661", parameters(0, 1000, 1e6)},
                    {"ns-2", "ns-2.35, Agent/TCP/Newreno", parameters(1, 3000, 65536)},
                    {"ns-2-linux", "ns-2.35, Agent/TCP/Linux", parameters(1, 3000, 65536)}},
       .runs_tables = true,

@@ -29,7 +29,7 @@ std::optional<AckContent> TcpReceiver::on_data(const Segment& segment, double no
     content->marked = segment.is_marked ? 1 : 0;
     return content;
   }
-  reassembly_.add(segment.sequence);
+  const bool is_new = reassembly_.add(segment.sequence);
   const std::uint64_t newly_in_order = reassembly_.in_order_end() - in_order_before;
   if (newly_in_order > 0) {
     results.packets_in_order += newly_in_order;
@@ -47,6 +47,7 @@ std::optional<AckContent> TcpReceiver::on_data(const Segment& segment, double no
     return content;
   }
   fill_ack(content.emplace(), segment, now_ms);
+  content->is_duplicate = !is_new;
   return content;
 }
 

@@ -20,6 +20,7 @@ class TcpReceiver {
 
   explicit TcpReceiver(const TcpSettings& settings)
       : sends_sacks_(settings.recovery == RecoveryKind::kSack ||
+                     settings.recovery == RecoveryKind::kRack ||
                      settings.recovery == RecoveryKind::kNs2Linux),
         delivers_in_order_(settings.retransmits),
         delayed_ack_ms_(settings.delayed_ack_ms) {}

@@ -9,7 +9,8 @@ namespace {
 // Each data packet is acknowledged at once, with SACK, so that the scoreboard always equals the
 // receiver's state.
 bool handles_round_trips(const TcpSettings& settings) {
-  return settings.retransmits && settings.recovery == RecoveryKind::kSack &&
+  return settings.retransmits &&
+         (settings.recovery == RecoveryKind::kSack || settings.recovery == RecoveryKind::kRack) &&
          settings.delayed_ack_ms == 0;
 }
 
@@ -17,7 +18,8 @@ bool handles_round_trips(const TcpSettings& settings) {
 bool is_simple(const TcpSettings& settings, const ControllerNeeds& needs, double maximum_window) {
   return handles_round_trips(settings) && !needs.full_acks && !needs.on_sent &&
          settings.rtt_offset_ms == 0 && !settings.asks_xcp_routers && !settings.samples_rates &&
-         !settings.uses_rack && !settings.uses_prr &&
+         settings.recovery == RecoveryKind::kSack && !settings.uses_prr &&
+         !settings.validates_cwnd &&
          static_cast<double>(settings.receive_window_packets) >= maximum_window;
 }
 
@@ -46,9 +48,27 @@ void TcpSender::switch_on(std::optional<std::uint64_t> packets, double now_ms, P
     connection_start_ = scoreboard_.end();
     resolved_ = 0;
   }
-  data_end_ = packets ? scoreboard_.end() + *packets : kEndless;
+  on_write(now_ms, packets ? scoreboard_.end() + *packets : kEndless);
   send_allowed_packets(now_ms, sink);
   update_fast_path();
+}
+
+// The application writes data up to `data_end`.
+void TcpSender::on_write(double now_ms, std::uint64_t data_end) {
+  const double idle_ms = now_ms - last_send_ms_;
+  if (settings_.validates_cwnd && settings_.reports_idle_timeouts && scoreboard_.is_empty() &&
+      idle_ms < kNever && idle_ms > timer_.timeout_ms()) {
+    const std::uint64_t before = cwnd_packets();
+    const std::uint64_t after =
+        validation_.after_idle(now_ms, idle_ms, before, timer_.timeout_ms());
+    if (after < before) {
+      controller_->lower_unused_window(static_cast<double>(after));
+    }
+  }
+  if (scoreboard_.end() >= data_end_ && !scoreboard_.has_lost() && in_flight() < window_packets()) {
+    delivery_.on_app_limited(in_flight());
+  }
+  data_end_ = data_end;
 }
 
 void TcpSender::switch_off(double) {
@@ -64,6 +84,9 @@ void TcpSender::start_connection(double now_ms) {
   recovery_->start_connection(connection_start_);
   timer_.reset();
   prr_.stop();
+  probe_.reset();
+  recovery_ms_ = kNever;
+  time_stamp_ms_ = 0;
   delivery_.on_connection_start();
   has_timed_out_ = false;
   cwnd_limited_end_ = 0;
@@ -71,6 +94,8 @@ void TcpSender::start_connection(double now_ms) {
   last_send_ms_ = -kNever;
   pacing_ms_ = kNever;
   controller_->start(now_ms);
+  validation_.start(now_ms, cwnd_packets());
+  data_end_ = scoreboard_.end();
 }
 
 [[gnu::always_inline]] inline std::uint64_t TcpSender::cwnd_packets() const {
@@ -109,6 +134,16 @@ void TcpSender::start_connection(double now_ms) {
     ++results_.packets_retransmitted;
     recovery_->on_retransmission(packet, number);
   }
+  if (recovery_->tracks_transmissions()) {
+    transmission.transmission_number = number;
+    transmission.snapshot.sent_ms = now_ms;
+    transmission.snapshot.is_retransmission = is_retransmission;
+    recovery_->on_sent(packet, transmission);
+    // As in Linux, the timer counts from the last transmission of the first packet.
+    if (is_retransmission && packet == scoreboard_.first()) {
+      timer_.restart(now_ms);
+    }
+  }
   prr_.on_sent();
   // RFC 6298, section 5: "(5.1) Every time a packet containing data is sent [...], if the timer is
   // not running, start it".
@@ -132,8 +167,38 @@ void TcpSender::start_connection(double now_ms) {
   transmit(packet, transmission, now_ms, sink);
 }
 
-// RFC 6675, section 5, step (C), with pacing: lost packets first, then new ones.
 void TcpSender::send_allowed_packets(double now_ms, PacketSink& sink) {
+  const std::uint64_t end_before = scoreboard_.end();
+  send_while_allowed(now_ms, sink);
+  if (settings_.validates_cwnd) {
+    validate_cwnd(now_ms, end_before);
+  }
+  if (recovery_->tracks_transmissions()) {
+    if (scoreboard_.end() > end_before) {
+      schedule_tail_loss_probe(now_ms);
+    }
+    recovery_ms_ = std::min(recovery_->reordering_timer_ms(), probe_.due_ms());
+  }
+}
+
+void TcpSender::validate_cwnd(double now_ms, std::uint64_t end_before) {
+  const bool is_full = in_flight() >= window_packets();
+  if (!is_full && scoreboard_.end() == end_before) {
+    return;
+  }
+  const bool is_missing_any =
+      recovery_->state() != LossRecovery::State::kOpen || scoreboard_.has_sacked();
+  const std::optional<std::uint64_t> lower =
+      validation_.on_sent(now_ms, cwnd_packets(), is_full, controller_->is_in_slow_start(),
+                          scoreboard_.first(), scoreboard_.end(), is_missing_any,
+                          settings_.reports_idle_timeouts ? timer_.timeout_ms() : kNever);
+  if (lower) {
+    controller_->lower_unused_window(static_cast<double>(*lower));
+  }
+}
+
+// RFC 6675, section 5, step (C), with pacing: lost packets first, then new ones.
+[[gnu::always_inline]] inline void TcpSender::send_while_allowed(double now_ms, PacketSink& sink) {
   pacing_ms_ = kNever;
   if (recovery_->window_floor() > 0) [[unlikely]] {
     recovery_->before_sending(in_flight());
@@ -164,7 +229,7 @@ void TcpSender::send_allowed_packets(double now_ms, PacketSink& sink) {
 }
 
 [[gnu::always_inline]] inline double TcpSender::next_event_ms() const {
-  return std::min({pacing_ms_, timer_.expiry_ms(), controller_->next_tick_ms()});
+  return std::min({pacing_ms_, timer_.expiry_ms(), controller_->next_tick_ms(), recovery_ms_});
 }
 
 double TcpSender::next_act_ms() const { return next_event_ms(); }
@@ -204,6 +269,12 @@ double TcpSender::next_act_ms() const { return next_event_ms(); }
                           : kEndless;
 }
 
+[[gnu::always_inline]] inline bool TcpSender::is_cwnd_limited(const ReceivedAck& ack) const {
+  return settings_.validates_cwnd
+             ? validation_.is_cwnd_limited(cwnd_packets(), controller_->is_in_slow_start())
+             : ack.first_before < cwnd_limited_end_;
+}
+
 [[gnu::always_inline]] inline void TcpSender::report_full_ack(const ReceivedAck& ack,
                                                               double now_ms) {
   AckEvent event{.now_ms = now_ms,
@@ -219,7 +290,7 @@ double TcpSender::next_act_ms() const { return next_event_ms(); }
                  .prior_in_flight = ack.prior_in_flight,
                  .in_flight = in_flight(),
                  .in_recovery = recovery_->in_recovery(),
-                 .is_cwnd_limited = ack.first_before < cwnd_limited_end_,
+                 .is_cwnd_limited = is_cwnd_limited(ack),
                  .xcp_feedback_packets = ack.feedback_packets};
   if (ack.newest != nullptr) {
     delivery_.sample(ack.newest->snapshot, event);
@@ -234,7 +305,7 @@ double TcpSender::next_act_ms() const { return next_event_ms(); }
   brief_ack_.newly_acked = ack.newly_acked;
   brief_ack_.newly_delivered = ack.newly_delivered;
   brief_ack_.in_recovery = recovery_->in_recovery();
-  brief_ack_.is_cwnd_limited = ack.first_before < cwnd_limited_end_;
+  brief_ack_.is_cwnd_limited = is_cwnd_limited(ack);
   controller_->on_ack(brief_ack_);
 }
 
@@ -246,7 +317,7 @@ double TcpSender::next_act_ms() const { return next_event_ms(); }
   if (scoreboard_.first() > recovery_->recovery_point()) {
     timer_.end_back_off();
   }
-  if (scoreboard_.is_empty() && !settings_.reports_idle_timeouts) {
+  if (scoreboard_.is_empty() && (!settings_.reports_idle_timeouts || settings_.validates_cwnd)) {
     timer_.stop();
   } else if (!was_in_recovery || recovery_->restarts_timer()) {
     timer_.restart(now_ms);
@@ -258,6 +329,9 @@ double TcpSender::next_act_ms() const { return next_event_ms(); }
                                                           double now_ms, PacketSink& sink) {
   const double rtt_ms = now_ms - ack.sent_ms;
   ack.rtt_ms = is_simple ? rtt_ms : with_rtt_offset(rtt_ms);
+  if (!is_simple && recovery_->is_spurious(ack.newly_acked, ack.time_stamp_ms)) {
+    undo_spurious_recovery();
+  }
   const bool was_in_recovery = recovery_->in_recovery();
   const bool exits_recovery = recovery_->covers_recovery_point();
   if (is_simple ? ack.newly_delivered > 0
@@ -277,8 +351,15 @@ double TcpSender::next_act_ms() const { return next_event_ms(); }
   }
   if (is_simple ? scoreboard_.may_detect_losses(settings_.duplicate_threshold)
                 : recovery_->may_detect_losses()) {
-    for (const std::uint64_t packet :
-         recovery_->detect_losses(ack.newly_acked, ack.transmission_number, was_in_recovery)) {
+    const AckOfRecovery event = {
+        .now_ms = now_ms,
+        .newly_acked = ack.newly_acked,
+        .transmission_number = ack.transmission_number,
+        .was_in_recovery = was_in_recovery,
+        .is_duplicate = ack.is_duplicate && !probe_.has_retransmission_out(),
+        .smoothed_rtt_ms = timer_.smoothed_ms(),
+    };
+    for (const std::uint64_t packet : recovery_->detect_losses(event)) {
       on_loss(packet, ack.prior_in_flight, now_ms);
     }
   }
@@ -286,6 +367,9 @@ double TcpSender::next_act_ms() const { return next_event_ms(); }
     on_new_data_acked(was_in_recovery, now_ms);
   } else if (!is_simple && recovery_->restarts_timer_at_every_ack()) {
     timer_.restart(now_ms);
+  }
+  if (!is_simple && recovery_->tracks_transmissions()) {
+    process_probe_ack(ack, now_ms);
   }
   if (!is_simple && controller_->needs().full_acks) {
     report_full_ack(ack, now_ms);
@@ -302,6 +386,71 @@ double TcpSender::next_act_ms() const { return next_event_ms(); }
   }
   if (is_simple) {
     update_fast_path();
+  }
+}
+
+// The response to a spurious retransmission (RFC 4015).
+void TcpSender::undo_spurious_recovery() {
+  recovery_->undo();
+  prr_.stop();
+  timer_.end_back_off();
+  controller_->on_spurious_recovery();
+}
+
+void TcpSender::process_probe_ack(const ReceivedAck& ack, double now_ms) {
+  if (probe_.on_ack(scoreboard_.first(), ack.is_duplicate, ack.newly_delivered == 0)) {
+    // RFC 8985, section 7.4.2: the probe has repaired a loss of the last packet.
+    delivery_.on_lost(1);
+    controller_->on_loss({.now_ms = now_ms,
+                          .transmission_number = ack.transmission_number,
+                          .in_flight = ack.prior_in_flight,
+                          .starts_recovery = recovery_->state() == LossRecovery::State::kOpen,
+                          .packet = {}});
+  }
+  if (ack.newly_acked > 0) {
+    schedule_tail_loss_probe(now_ms);
+  }
+}
+
+// RFC 8985, section 7.2: not while packets are missing, which ACKs report.
+void TcpSender::schedule_tail_loss_probe(double now_ms) {
+  if (recovery_->state() != LossRecovery::State::kOpen || scoreboard_.has_sacked() ||
+      scoreboard_.is_empty()) {
+    probe_.cancel();
+    return;
+  }
+  probe_.schedule(now_ms, timer_.smoothed_ms(), scoreboard_.end() - scoreboard_.first(),
+                  timer_.expiry_ms());
+}
+
+// RFC 8985, section 7.3: a new packet, even beyond the window, or else the last one again. The
+// retransmission timer starts anew.
+void TcpSender::send_tail_loss_probe(double now_ms, PacketSink& sink) {
+  probe_.cancel();
+  if (recovery_->state() != LossRecovery::State::kOpen || scoreboard_.is_empty()) {
+    return;
+  }
+  if (probe_.may_send()) {
+    const bool has_new = scoreboard_.end() < data_end_ &&
+                         scoreboard_.end() - scoreboard_.first() < settings_.receive_window_packets;
+    if (!has_new) {
+      scoreboard_.mark_lost(scoreboard_.end() - 1);
+    }
+    send_packet(!has_new, now_ms, sink);
+    probe_.on_sent(scoreboard_.end(), !has_new);
+  }
+  timer_.restart(now_ms);
+}
+
+void TcpSender::on_reordering_timer(double now_ms) {
+  const std::uint64_t prior_in_flight = in_flight();
+  bool has_lost_any = false;
+  for (const std::uint64_t packet : recovery_->on_reordering_timer(now_ms, timer_.smoothed_ms())) {
+    on_loss(packet, prior_in_flight, now_ms);
+    has_lost_any = true;
+  }
+  if (has_lost_any && prr_.is_active()) {
+    prr_.on_ack(1, scoreboard_.in_flight(), cwnd_packets());
   }
 }
 
@@ -356,6 +505,17 @@ double TcpSender::on_round_trip(const Segment& segment, double received_ms, doub
   const std::uint64_t prior_in_flight = scoreboard_.in_flight();
   const bool is_new = scoreboard_.on_received(segment.sequence);
   const std::uint64_t newly_acked = scoreboard_.first() - first_before;
+  if (recovery_->tracks_transmissions()) {
+    // RFC 7323, section 4.3, rule 2.
+    if (segment.sequence <= first_before) {
+      time_stamp_ms_ = std::max(time_stamp_ms_, segment.sent_ms);
+    }
+    recovery_->on_rtt(now_ms, now_ms - segment.sent_ms);
+    if (is_new) {
+      recovery_->on_delivered(segment.sequence, scoreboard_.at(segment.sequence),
+                              newly_acked > 0 ? time_stamp_ms_ : kNever, now_ms);
+    }
+  }
   if (newly_acked > 0) {
     results_.packets_in_order += newly_acked;
     results_.rtt.handed_on();
@@ -365,6 +525,7 @@ double TcpSender::on_round_trip(const Segment& segment, double received_ms, doub
     return {
         .sent_ms = segment.sent_ms,
         .received_ms = received_ms,
+        .time_stamp_ms = time_stamp_ms_,
         .rtt_ms = 0,
         .transmission_number = segment.transmission_number,
         .first_before = first_before,
@@ -372,6 +533,7 @@ double TcpSender::on_round_trip(const Segment& segment, double received_ms, doub
         .newly_acked = newly_acked,
         .newly_delivered = is_new ? 1U : 0U,
         .newly_marked = segment.is_marked ? 1U : 0U,
+        .is_duplicate = !is_new,
         .feedback_packets = segment.congestion.feedback_packets,
         .newest = is_new && settings_.samples_rates ? &scoreboard_.at(segment.sequence) : nullptr,
     };
@@ -399,8 +561,15 @@ void TcpSender::on_ack(const Segment& echo, const AckContent& content, double no
   const std::uint64_t prior_in_flight = in_flight();
   std::uint64_t newly_delivered = 0;
   const Scoreboard::Transmission* newest = nullptr;
-  const auto delivered = [&](const Scoreboard::Transmission& transmission) {
+  if (recovery_->tracks_transmissions()) {
+    recovery_->on_rtt(now_ms, now_ms - echo.sent_ms);
+  }
+  const auto delivered = [&](std::uint64_t packet, const Scoreboard::Transmission& transmission) {
     ++newly_delivered;
+    if (recovery_->tracks_transmissions()) {
+      recovery_->on_delivered(packet, transmission,
+                              packet < content.cumulative ? content.time_stamp_ms : kNever, now_ms);
+    }
     if (settings_.samples_rates &&
         (newest == nullptr || transmission.transmission_number > newest->transmission_number)) {
       newest = &transmission;
@@ -418,6 +587,7 @@ void TcpSender::on_ack(const Segment& echo, const AckContent& content, double no
   const ReceivedAck ack = {
       .sent_ms = recovery_->measures_by_time_stamps() ? content.time_stamp_ms : echo.sent_ms,
       .received_ms = content.received_ms,
+      .time_stamp_ms = content.time_stamp_ms,
       .rtt_ms = 0,
       .transmission_number = echo.transmission_number,
       .first_before = first_before,
@@ -425,6 +595,7 @@ void TcpSender::on_ack(const Segment& echo, const AckContent& content, double no
       .newly_acked = newly_acked,
       .newly_delivered = newly_delivered,
       .newly_marked = content.marked,
+      .is_duplicate = content.is_duplicate,
       .feedback_packets = content.feedback_packets,
       .newest = newest,
   };
@@ -450,6 +621,7 @@ void TcpSender::report_loss(std::uint64_t packet, bool starts_recovery,
     losses_->on_loss_found(packet, now_ms);
   }
   if (starts_recovery && settings_.retransmits) {
+    probe_.cancel();
     // A controller that does not lower its window keeps it during recovery.
     prr_.start(settings_.uses_prr && window_packets() < prior_in_flight, prior_in_flight);
     timer_.restart(now_ms);
@@ -469,7 +641,7 @@ void TcpSender::on_ack_without_retransmission(const Segment& echo, const AckCont
   }
   const Scoreboard::Transmission received = scoreboard_.at(echo.sequence);
   ack.newly_acked = echo.sequence + 1 - scoreboard_.first();
-  scoreboard_.acknowledge(echo.sequence + 1, [](const Scoreboard::Transmission&) {});
+  scoreboard_.acknowledge(echo.sequence + 1, [](std::uint64_t, const Scoreboard::Transmission&) {});
   delivery_.on_delivered(1);
   ack.newly_delivered = 1;
   ack.transmission_number = echo.transmission_number;
@@ -490,7 +662,7 @@ void TcpSender::on_ack_without_retransmission(const Segment& echo, const AckCont
 
 // RFC 6298, section 5: "(5.4) Retransmit the earliest segment that has not been acknowledged [...]
 // (5.5) RTO <- RTO * 2 [...] (5.6) Start the retransmission timer". RFC 6675, section 5.1: all
-// packets in flight are considered lost; SACKs are kept.
+// packets in flight are considered lost; SACKs are kept. RACK marks fewer (RFC 8985, section 6.3).
 void TcpSender::on_retransmission_timeout(double now_ms) {
   if (scoreboard_.is_empty()) {
     timer_.stop();
@@ -502,9 +674,10 @@ void TcpSender::on_retransmission_timeout(double now_ms) {
     losses_->on_timeout(now_ms);
   }
   const std::uint64_t prior_in_flight = in_flight();
-  delivery_.on_lost(scoreboard_.mark_all_lost());
+  delivery_.on_lost(recovery_->mark_lost_on_timeout(now_ms, timer_.smoothed_ms()));
   recovery_->on_timeout();
   prr_.stop();
+  probe_.reset();
   timer_.back_off();
   timer_.restart(now_ms);
   controller_->on_timeout(
@@ -515,6 +688,14 @@ void TcpSender::on_retransmission_timeout(double now_ms) {
 void TcpSender::act(double now_ms, PacketSink& sink) {
   if (controller_->next_tick_ms() <= now_ms) {
     controller_->on_tick(now_ms);
+  }
+  if (recovery_ms_ <= now_ms) {
+    if (recovery_->reordering_timer_ms() <= now_ms) {
+      on_reordering_timer(now_ms);
+    }
+    if (probe_.due_ms() <= now_ms) {
+      send_tail_loss_probe(now_ms, sink);
+    }
   }
   if (timer_.expiry_ms() <= now_ms) {
     on_retransmission_timeout(now_ms);

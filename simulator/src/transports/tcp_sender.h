@@ -7,12 +7,14 @@
 #include <utility>
 
 #include "senders/congestion_controller.h"
+#include "transports/cwnd_validation.h"
 #include "transports/delivery_rate.h"
 #include "transports/endpoint.h"
 #include "transports/loss_recovery.h"
 #include "transports/proportional_rate_reduction.h"
 #include "transports/retransmission_timer.h"
 #include "transports/scoreboard.h"
+#include "transports/tail_loss_probe.h"
 #include "transports/tcp_receiver.h"
 #include "transports/tcp_settings.h"
 
@@ -21,8 +23,9 @@ namespace remy {
 // The sending end of a TCP connection, with its receiver (tcp_receiver.h). It sends packets as the
 // congestion controller's window and pacing allow, turns ACKs into the controller's events, and
 // retransmits lost packets. Its parts: the scoreboard knows the state of each packet, LossRecovery
-// finds losses, RetransmissionTimer has the RTO, DeliveryRateSampler the delivery rate and
-// ProportionalRateReduction the window during recovery.
+// finds losses, RetransmissionTimer has the RTO, TailLossProbe the timer before it,
+// DeliveryRateSampler the delivery rate, ProportionalRateReduction the window during recovery and
+// CwndValidation the window that is not used.
 //
 // An ACK enters by on_ack() or, together with its data packet, by on_round_trip(). Both end in
 // process_ack(), but for in-order packets on the fast path of on_round_trip().
@@ -64,15 +67,17 @@ class TcpSender final : public Endpoint {
  private:
   // What an ACK says, once the scoreboard is up to date.
   struct ReceivedAck {
-    double sent_ms;      // when the packet was sent that it echoes, or that packet's time stamp
-    double received_ms;  // when that packet was received
-    double rtt_ms;       // as measured, with the RTT offset
+    double sent_ms;        // when the packet was sent that it echoes, or that packet's time stamp
+    double received_ms;    // when that packet was received
+    double time_stamp_ms;  // the time stamp that it echoes (RFC 7323)
+    double rtt_ms;         // as measured, with the RTT offset
     std::uint64_t transmission_number;
     std::uint64_t first_before;     // first packet not acknowledged before this ACK
     std::uint64_t prior_in_flight;  // before this ACK
     std::uint64_t newly_acked;      // by how much the cumulative ACK advances
     std::uint64_t newly_delivered;  // packets first reported delivered, SACKs included
     std::uint64_t newly_marked;
+    bool is_duplicate;        // the receiver had the packet already
     double feedback_packets;  // window change that XCP routers grant
     const Scoreboard::Transmission*
         newest;  // newly delivered, sent last; null without rate samples
@@ -92,17 +97,26 @@ class TcpSender final : public Endpoint {
   double with_rtt_offset(double rtt_ms) {
     return rtt_ms + std::exchange(next_rtt_offset_ms_, settings_.rtt_offset_ms);
   }
+  bool is_cwnd_limited(const ReceivedAck& ack) const;
+  void undo_spurious_recovery();
+  void process_probe_ack(const ReceivedAck& ack, double now_ms);
   void on_loss(std::uint64_t packet, std::uint64_t prior_in_flight, double now_ms);
   void report_loss(std::uint64_t packet, bool starts_recovery, std::uint64_t prior_in_flight,
                    double now_ms);
   void report_brief_ack(const ReceivedAck& ack, double now_ms);
   void report_full_ack(const ReceivedAck& ack, double now_ms);
   void on_retransmission_timeout(double now_ms);
+  void on_reordering_timer(double now_ms);
+  void send_tail_loss_probe(double now_ms, PacketSink& sink);
+  void schedule_tail_loss_probe(double now_ms);
 
   double next_event_ms() const;
   std::uint64_t cwnd_packets() const;
   std::uint64_t window_packets() const;
+  void on_write(double now_ms, std::uint64_t data_end);
+  void validate_cwnd(double now_ms, std::uint64_t end_before);
   void send_allowed_packets(double now_ms, PacketSink& sink);
+  void send_while_allowed(double now_ms, PacketSink& sink);
   void send_packet(bool is_retransmission, double now_ms, PacketSink& sink);
   void send_unpaced(double now_ms, PacketSink& sink);
   void transmit(std::uint64_t packet, Scoreboard::Transmission& transmission, double now_ms,
@@ -121,6 +135,8 @@ class TcpSender final : public Endpoint {
   RetransmissionTimer timer_;
   std::unique_ptr<LossRecovery> recovery_;
   ProportionalRateReduction prr_;
+  TailLossProbe probe_;
+  CwndValidation validation_;
   DeliveryRateSampler delivery_;
   TcpReceiver receiver_;
 
@@ -134,7 +150,9 @@ class TcpSender final : public Endpoint {
   Segment outgoing_;            // template of all packets
   double last_send_ms_ = -kNever;
   double next_rtt_offset_ms_ = 0;
-  double pacing_ms_ = kNever;  // when the next packet may be sent that the window allows
+  double time_stamp_ms_ = 0;     // TS.Recent of the receiver, for on_round_trip()
+  double pacing_ms_ = kNever;    // when the next packet may be sent that the window allows
+  double recovery_ms_ = kNever;  // when the reordering timer or the tail loss probe is due
 };
 
 }  // namespace remy

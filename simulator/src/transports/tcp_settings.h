@@ -9,6 +9,7 @@ namespace remy {
 // The algorithm that finds lost packets and recovers from their loss.
 enum class RecoveryKind : std::uint8_t {
   kSack,        // sack_recovery.h: RFC 6675
+  kRack,        // rack_recovery.h, tail_loss_probe.h: RFC 8985
   kNewReno,     // newreno_recovery.h: RFC 6582, without SACK
   kNs2NewReno,  // ns2_recovery.h: ns-2.35's Agent/TCP/Newreno
   kNs2Linux,    // ns2_recovery.h: ns-2.35's Agent/TCP/Linux
@@ -18,18 +19,19 @@ enum class RecoveryKind : std::uint8_t {
 struct TcpSettings {
   RecoveryKind recovery = RecoveryKind::kSack;
   std::uint64_t duplicate_threshold = 3;  // DupThresh (RFC 6675)
-  // Finds lost retransmissions by RACK (rack.h); otherwise only by timeouts. Needs SACK.
-  bool uses_rack = false;
-  std::uint64_t rack_threshold = 0;  // a loss is assumed after this many later transmissions
   // Proportional rate reduction (RFC 6937).
   bool uses_prr = false;
+  // An idle or unused window shrinks as in Linux (cwnd_validation.h); otherwise the controller is
+  // told of idle times (RFC 5681, section 4.1).
+  bool validates_cwnd = false;
   // RFC 6582, section 3.2: only the first partial ACK restarts the timer, "Impatient"; otherwise
   // each does, "Slow-but-Steady".
   bool is_impatient = true;
 
   // The connection lasts over off periods; otherwise each on period starts a new one.
   bool keeps_state = false;
-  // The controller is told when nothing was in flight for one retransmission timeout.
+  // The window is validated, or the controller told, when nothing was in flight for one
+  // retransmission timeout.
   bool reports_idle_timeouts = true;
   std::uint64_t receive_window_packets = 1'000'000;
   double delayed_ack_ms = 0;  // longest delay of an ACK (RFC 5681, section 4.2); 0 disables

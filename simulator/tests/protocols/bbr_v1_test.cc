@@ -9,7 +9,7 @@
 #include "measured_row.h"
 #include "network/network.h"
 #include "protocols/one_link.h"
-#include "protocols/windowed_filter.h"
+#include "core/windowed_filter.h"
 
 namespace remy {
 namespace {
