@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "core/windowed_filter.h"
 #include "measured_row.h"
 #include "network/network.h"
 #include "protocols/one_link.h"
-#include "core/windowed_filter.h"
 
 namespace remy {
 namespace {
