@@ -49,7 +49,7 @@ std::vector<Parameter> parameters(double keep_state, double initial_rto_ms,
                                   double receive_window_packets) {
   return {
       {"keep_state", "1: window and RTT outlast an off period", keep_state, 0, 1},
-      {"restart_after_idle", "1: an idle time of a timeout is told to the protocol", 1, 0, 1},
+      {"restart_after_idle", "1: an idle time of a timeout lowers the window", 1, 0, 1},
       {"minimum_rto_ms", "least retransmission timeout", 200, 1, 60000},
       {"initial_rto_ms", "the same before an RTT is measured", initial_rto_ms, 1, 60000},
       {"delayed_ack_ms", "longest that an ACK waits for a second packet", 0, 0, 500},
