@@ -132,6 +132,22 @@ TEST_F(LinuxRecovery, AProbeSendsNewDataIfThereIsAny) {
   EXPECT_EQ(results().timeouts, 0U);
 }
 
+// Section 7.2: where packets beyond a gap are SACKed, the reordering timer takes over.
+TEST_F(LinuxRecovery, NoProbeIsSentWhileThereIsAGap) {
+  connect(10, {{"keep_state", 1}});
+  path->switch_on(10);
+  path->run_to_the_end(1e6);
+  // Packet 10 is lost. Packet 11 arrives just before a probe is due, 200 ms after it was sent.
+  lose({10});
+  path->delays_ms = [](const Segment& segment) { return segment.sequence == 11 ? 90.0 : 0.0; };
+  const double begin_ms = path->now_ms;
+  path->switch_on(2);
+  path->run_to_the_end(1e6);
+  EXPECT_EQ(results().packets_retransmitted, 1U);
+  EXPECT_NEAR(path->sent_ms.back(), begin_ms + 190 + 25, 0.1);
+  EXPECT_EQ(path->sent.back().sequence, 10U);
+}
+
 // Section 7.4.2: the loss that a probe repairs is a congestion event.
 TEST_F(LinuxRecovery, ALossThatAProbeRepairsReducesTheWindow) {
   connect(10, {{"keep_state", 1}});

@@ -564,10 +564,13 @@ class SlowTcp final : public Endpoint {
   }
 
   // RFC 8985, section 7.
-  void schedule_probe(double now_ms) {
+  bool may_probe() const {
     const bool has_received =
         std::ranges::any_of(outstanding_, [](const auto& each) { return each.second.received; });
-    if (state_ != State::kOpen || has_received || outstanding_.empty()) {
+    return state_ == State::kOpen && !has_received && !outstanding_.empty();
+  }
+  void schedule_probe(double now_ms) {
+    if (!may_probe()) {
       probe_.due_ms = kNever;
       return;
     }
@@ -579,7 +582,7 @@ class SlowTcp final : public Endpoint {
   }
   void probe(double now_ms, PacketSink& sink) {
     probe_.due_ms = kNever;
-    if (state_ != State::kOpen || outstanding_.empty()) {
+    if (!may_probe()) {
       return;
     }
     if (!probe_.is_out) {

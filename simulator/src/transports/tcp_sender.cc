@@ -412,10 +412,15 @@ void TcpSender::process_probe_ack(const ReceivedAck& ack, double now_ms) {
   }
 }
 
-// RFC 8985, section 7.2: not while packets are missing, which ACKs report.
+// RFC 8985, section 7.2: not while packets are missing, since the reordering timer or recovery
+// deals with them.
+bool TcpSender::may_probe() const {
+  return recovery_->state() == LossRecovery::State::kOpen && !scoreboard_.has_sacked() &&
+         !scoreboard_.is_empty();
+}
+
 void TcpSender::schedule_tail_loss_probe(double now_ms) {
-  if (recovery_->state() != LossRecovery::State::kOpen || scoreboard_.has_sacked() ||
-      scoreboard_.is_empty()) {
+  if (!may_probe()) {
     probe_.cancel();
     return;
   }
@@ -427,7 +432,7 @@ void TcpSender::schedule_tail_loss_probe(double now_ms) {
 // retransmission timer starts anew.
 void TcpSender::send_tail_loss_probe(double now_ms, PacketSink& sink) {
   probe_.cancel();
-  if (recovery_->state() != LossRecovery::State::kOpen || scoreboard_.is_empty()) {
+  if (!may_probe()) {
     return;
   }
   if (probe_.may_send()) {

@@ -109,6 +109,7 @@ class TcpSender final : public Endpoint {
   void on_reordering_timer(double now_ms);
   void send_tail_loss_probe(double now_ms, PacketSink& sink);
   void schedule_tail_loss_probe(double now_ms);
+  bool may_probe() const;
 
   double next_event_ms() const;
   std::uint64_t cwnd_packets() const;
