@@ -63,8 +63,8 @@ _IN_THE_BROWSER = """async ([wasm, table, network, senders, untilMs, rounds]) =>
   const live = made.exports;
   live._initialize();
   const put = numbers => {
-    const room = live.remy_live_room(numbers.length);
-    new Float64Array(live.memory.buffer, room, numbers.length).set(numbers);
+    const input = live.remy_live_input_buffer(numbers.length);
+    new Float64Array(live.memory.buffer, input, numbers.length).set(numbers);
     return numbers.length;
   };
   live.remy_live_add_table(put(table));

@@ -78,7 +78,11 @@ def raise_limit_of_files() -> None:
 
 @contextlib.contextmanager
 def stand_ins(farm: WorkerFarm, count: int, seconds_per_packet: float) -> Iterator[None]:
-    """Runs `count` connected stand-in workers with one thread each, in a few processes."""
+    """Runs `count` connected stand-in workers with one thread each, in a few processes.
+
+    A stand-in answers a task after `seconds_per_packet` for each packet that the links of the
+    task's networks could carry in the simulated time.
+    """
     per_process = -(-count // _PROCESSES)
     processes = []
     try:

@@ -2,7 +2,8 @@
 
     python -m benchmarks.stand_in_process --port PORT --workers N --name NAME --seconds-per-packet X
 
-Each answers a task after X seconds per packet that the task's links could carry.
+Each answers a task after X seconds for each packet that the links of the task's networks could
+carry in the simulated time.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from typing import Any
 
 from remy_farm.driver.directory import OutDirectory
 from remy_farm.specification import load_spec, load_tree, spec_from_tree, to_yaml, vary
-from remy_farm.specification.models import designs
+from remy_farm.specification.models import designed_tables
 from remy_farm.specification.reading import read_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,8 +29,8 @@ EXAMPLES = ROOT / "examples"
 BUILD = ROOT / "build" / "examples"
 # The .dna format has no scale-free rules, so that few designs have such a file.
 KEPT = ("remycc*.json", "remycc*.dna", "spec.yaml", "provenance.json")
-# The random streams of a design's networks are keyed by its seed and small counters, those of an
-# evaluation by the evaluation's seed alone.
+# No design draws the networks of this seed: the key of a design's random streams has small counters
+# beside its seed, and the key of an evaluation's streams is its seed alone.
 HELD_OUT_SEED = 20130812
 HELD_OUT_SPECIMENS = 256
 # The best of several scores is biased upwards: the networks that choose a table differ from those
@@ -100,7 +100,7 @@ def _keep(name: str, design: Path) -> None:
 
 def _scores(name: str, folder: Path, seed: int) -> dict[str, Any]:
     spec = load_spec(EXAMPLES / f"{name}.yaml")
-    tables = [OutDirectory(folder).table_file(spec, table) for table in designs(spec)]
+    tables = [OutDirectory(folder).table_file(spec, table) for table in designed_tables(spec)]
     scores: dict[str, Any] = json.loads(
         _run(
             "evaluate",

@@ -90,7 +90,7 @@ def _picture(groups: Sequence[Designs]) -> bytes:
     axes.legend(frameon=False, fontsize=9.5)
     plots.label_axes(
         axes,
-        title="Wider steps keep more workers busy and need more simulations",
+        title="Larger steps keep more workers busy and need more simulations",
         x="workers with one thread each",
         y="wall seconds of a design",
     )

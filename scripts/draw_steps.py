@@ -85,7 +85,7 @@ def _picture(groups: Sequence[Group]) -> bytes:
     axes.xaxis.set_minor_locator(NullLocator())
     plots.label_axes(
         axes,
-        title="The same number of simulations in fewer, wider steps",
+        title="The same number of simulations in fewer, larger steps",
         x="steps of the design, and specimens P per step",
         y="log2(throughput / link rate) - log2(delay / RTT)",
     )

@@ -12,8 +12,9 @@ const CONTROL = 0xb0;
 const PITCH = 0xe0;
 const NOTE_ON = 0x90;
 
-// Assigns faders and keys in order of first use: each new fader to the next slider, each new key to
-// the next sender. Devices number their controls in different ways.
+// Assigns faders and keys in order of first use, because devices number their controls in different
+// ways: the first move of a fader assigns it to the next slider without a fader, and the first press
+// of a key assigns it to the next sender without a key.
 export class Faders {
   private readonly sliderOfFader = new Map<string, number>();
   private readonly senderOfKey = new Map<number, number>();
@@ -40,7 +41,7 @@ export class Faders {
       for (const input of inputs) input.onmidimessage = ({ data }) => data && this.onMessage(data);
       this.outputs = [...access.outputs.values()];
       const names = inputs.map((each) => each.name ?? "a device").join(", ");
-      this.notify(names ? `Move a fader of ${names}: it takes the next slider, a key the next sender.` : "No MIDI device is connected. Connect one to use it.");
+      this.notify(names ? `Move a fader of ${names} to let it control the next slider, or press a key to let it switch the next sender.` : "No MIDI device is connected. Connect one to use it.");
     };
     access.onstatechange = listDevices;
     listDevices();

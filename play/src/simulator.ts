@@ -3,7 +3,7 @@
 interface Exports {
   memory: WebAssembly.Memory;
   _initialize(): void;
-  remy_live_room(numbers: number): number;
+  remy_live_input_buffer(numbers: number): number;
   remy_live_add_table(numbers: number): number;
   remy_live_start(numbers: number): void;
   remy_live_change_link(numbers: number): void;
@@ -68,7 +68,7 @@ export class Simulator {
   }
 
   private withInput<Result>(numbers: number[], call: (count: number) => Result): Result {
-    const address = this.exports.remy_live_room(numbers.length);
+    const address = this.exports.remy_live_input_buffer(numbers.length);
     new Float64Array(this.exports.memory.buffer, address, numbers.length).set(numbers);
     return this.withErrorMessage(() => call(numbers.length));
   }

@@ -13,7 +13,7 @@ from remy_farm.designer.actions import RTT_RATIO
 from remy_farm.driver.directory import OutDirectory
 from remy_farm.remycc import read_remycc
 from remy_farm.specification import content_digest, load_spec
-from remy_farm.specification.models import designs
+from remy_farm.specification.models import designed_tables
 from remy_laboratory.kernel.measuring import jain
 
 _EXAMPLES = ROOT / "examples"
@@ -52,7 +52,7 @@ def _remyccs(name: str) -> list[Path]:
     """Returns an example's tables, in its order; several if they are designed together."""
     spec = load_spec(_EXAMPLES / f"{name}.yaml")
     folder = OutDirectory(_remycc(name).parent)
-    return [folder.table_file(spec, table) for table in designs(spec)]
+    return [folder.table_file(spec, table) for table in designed_tables(spec)]
 
 
 def _held_out(name: str) -> dict[str, Any]:

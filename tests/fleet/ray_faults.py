@@ -107,7 +107,8 @@ _KINDS: dict[str, Callable[[Faults], None]] = {
 }
 
 
-# Faults other than a killed actor take long. Beside one of each kind, one in this many is slow.
+# Faults other than a killed actor take long. A mixture has one of each of these slow kinds, and
+# among its other faults one in this many is slow.
 _FAULTS_PER_SLOW_FAULT = 50
 
 

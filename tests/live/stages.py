@@ -73,7 +73,7 @@ class NativeStage:
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL(_native.__file__)
-        self._library.remy_live_room.restype = ctypes.POINTER(ctypes.c_double)
+        self._library.remy_live_input_buffer.restype = ctypes.POINTER(ctypes.c_double)
         self._library.remy_live_samples.restype = ctypes.POINTER(ctypes.c_double)
         self._library.remy_live_digest.restype = ctypes.c_uint64
         self._library.remy_live_run.argtypes = [ctypes.c_double, ctypes.c_double]
@@ -89,9 +89,9 @@ class NativeStage:
         return found
 
     def put(self, numbers: Sequence[float]) -> int:
-        room = self._library.remy_live_room(len(numbers))
+        input_buffer = self._library.remy_live_input_buffer(len(numbers))
         for place, number in enumerate(numbers):
-            room[place] = number
+            input_buffer[place] = number
         return len(numbers)
 
 

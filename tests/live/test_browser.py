@@ -336,7 +336,7 @@ def test_link_follows_a_trace(live: Live, tmp_path: Path) -> None:
     times = [*range(1000), *range(1000, 2000, 10)]
     path.write_text("".join(f"{time}\n" for time in times), encoding="utf-8")
     live.page.set_input_files("input[type=file]", path)
-    live.notice("follows two-rates.trace: 2 s")
+    live.notice("follows two-rates.trace, which lasts 2 s and then repeats")
     rate = live.page.get_by_role("slider", name="Link rate")
     expect(rate).to_be_disabled()
     for shown in ("12.0 Mbit/s", "1.20 Mbit/s", "12.0 Mbit/s"):

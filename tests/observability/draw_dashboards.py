@@ -37,15 +37,15 @@ _STEPS = {
     "general-purpose-noise": 12000,
     "learnability-10x": 24000,
 }
-#: Specimens per step, enough for several workers (docs/explanation/scaling.md).
-_WIDTH = 64
+#: Enough for several workers (docs/explanation/scaling.md).
+_SPECIMENS_PER_STEP = 64
 
 
 def specification(example: str) -> str:
-    """Returns the specification of an example with wider steps."""
+    """Returns the specification of an example with more specimens per step."""
     text = (ROOT / "examples" / f"{example}.yaml").read_text("utf-8")
     joint = f"  joint: {{steps: {_STEPS[example]}, tuned_for_specimens: 16}}\n"
-    search = f"  mode: joint\n{joint}  specimens: {_WIDTH}\n"
+    search = f"  mode: joint\n{joint}  specimens: {_SPECIMENS_PER_STEP}\n"
     return text.replace("  mode: joint\n", search)
 
 

@@ -61,7 +61,7 @@ def published(out: Path) -> dict[str, bytes]:
     return {name: (out / name).read_bytes() for name in PUBLISHED}
 
 
-def timeless(out: Path) -> list[progress_pb2.ProgressEvent]:
+def events_without_times(out: Path) -> list[progress_pb2.ProgressEvent]:
     """Returns the events of progress.jsonl without their times."""
     events = list(read_events(out / "progress.jsonl"))
     for event in events:
@@ -138,14 +138,14 @@ def test_repeated_interrupts_do_not_change_the_design(whole: Whole, tmp_path: Pa
 
     assert runs > 3
     assert published(out) == published(whole[0])
-    assert timeless(out) == timeless(whole[0])
+    assert events_without_times(out) == events_without_times(whole[0])
     assert result.epochs == whole[1].epochs
 
 
 def test_the_design_does_not_depend_on_the_number_of_threads(whole: Whole, tmp_path: Path) -> None:
     DesignRun(SPEC, tmp_path, threads=1).run()
     assert published(tmp_path) == published(whole[0])
-    assert timeless(tmp_path) == timeless(whole[0])
+    assert events_without_times(tmp_path) == events_without_times(whole[0])
 
 
 def test_a_finished_design_continues_with_a_larger_budget(whole: Whole, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_finished_design_continues_with_a_larger_budget(whole: Whole, tmp_path
 
 
 def test_resuming_a_finished_design_changes_nothing(whole: Whole) -> None:
-    before = published(whole[0]), timeless(whole[0])
+    before = published(whole[0]), events_without_times(whole[0])
 
     recorder = Recorder()
     result = DesignRun(SPEC, whole[0], resume=True).run(recorder)
@@ -172,7 +172,7 @@ def test_resuming_a_finished_design_changes_nothing(whole: Whole) -> None:
     assert recorder.start == (whole[1].steps, True)
     assert recorder.events == []
     assert result.reason == progress_pb2.STOP_REASON_EPOCHS
-    assert (published(whole[0]), timeless(whole[0])) == before
+    assert (published(whole[0]), events_without_times(whole[0])) == before
 
 
 def test_a_budget_of_cpu_time_stops_a_design_between_two_steps(tmp_path: Path) -> None:

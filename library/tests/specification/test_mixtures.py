@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from library.tests.specification.specs import draw_specimens
 from remy_farm.specification import SpecError, load_spec, parse_spec, to_yaml
-from remy_farm.specification.models import designs, outline
+from remy_farm.specification.models import designed_tables, outline
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 
 _EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -79,7 +79,7 @@ def test_a_group_determines_what_its_senders_run_and_their_weight() -> None:
     assert not cubic.HasField("objective")
     assert (other.table, other.transport.name) == (1, "tcp")
     assert specimen.bottleneck.queue.name == "codel"
-    assert designs(spec) == ["remycc", "other"]
+    assert designed_tables(spec) == ["remycc", "other"]
 
 
 def test_a_group_without_senders_is_left_out() -> None:
@@ -234,7 +234,7 @@ def test_tables_designed_together_allow_one_step_in_flight() -> None:
         "spec.yaml: search.joint.steps_in_flight is 2, but must be 1 if several tables are "
         "designed together, because they take turns"
     )
-    assert len(designs(parse_spec(text.replace("IN_FLIGHT", "1")))) == 2
+    assert len(designed_tables(parse_spec(text.replace("IN_FLIGHT", "1")))) == 2
 
 
 def test_signals_that_only_the_dumbbell_measures_are_refused_elsewhere() -> None:

@@ -40,7 +40,13 @@ from remy_farm.evaluation import (
     parse_sender,
 )
 from remy_farm.remycc import read_remycc, write_remycc
-from remy_farm.specification import SpecError, designs, load_single_table_spec, load_spec, to_yaml
+from remy_farm.specification import (
+    SpecError,
+    designed_tables,
+    load_single_table_spec,
+    load_spec,
+    to_yaml,
+)
 from remy_proto.v1 import evaluation_pb2
 
 
@@ -111,7 +117,7 @@ def evaluate_command(
     except ValueError as problem:
         raise click.UsageError(str(problem)) from problem
     spec = load_spec(spec_path) if len(remycc_paths) > 1 else load_single_table_spec(spec_path)
-    if len(remycc_paths) > 1 and len(remycc_paths) != len(names := designs(spec)):
+    if len(remycc_paths) > 1 and len(remycc_paths) != len(names := designed_tables(spec)):
         raise click.UsageError(
             f"--remycc is given {len(remycc_paths)} times, but {spec_path} designs {len(names)} "
             f"({', '.join(names)})"

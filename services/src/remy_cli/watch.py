@@ -25,7 +25,7 @@ from remy_cli.failures import ExitCode
 from remy_cli.views import ProgressView, print_members, progress_view
 from remy_farm.analysis import MemberRecord, compare_member, enum_name, members_dict
 from remy_farm.remycc import RemyCC, from_json
-from remy_farm.specification import Tree, content_digest, designs, read_yaml
+from remy_farm.specification import Tree, content_digest, designed_tables, read_yaml
 from remy_proto.v1 import design_service_pb2 as messages
 from remy_proto.v1 import job_pb2, progress_pb2
 from remy_services.client import (
@@ -87,7 +87,7 @@ def compared_members(
                 client.remycc(
                     job.id, epoch=None, file_format=messages.REMY_CC_FORMAT_JSON, table=name
                 )
-                for name in designs(spec)
+                for name in designed_tables(spec)
             ]
             tables = [RemyCC.from_message(from_json(file.content)).table for file in files]
             comparison = compare_member(spec, tables, evaluate=evaluator.evaluate)

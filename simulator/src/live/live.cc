@@ -195,7 +195,7 @@ void end_call(const std::string& sentence) {
 }
 #endif
 
-REMY_LIVE double* remy_live_room(std::size_t numbers) {
+REMY_LIVE double* remy_live_input_buffer(std::size_t numbers) {
   state().input.assign(numbers, 0);
   return state().input.data();
 }

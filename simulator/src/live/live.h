@@ -13,7 +13,7 @@
 extern "C" {
 
 // Returns an input buffer for `numbers` doubles, valid until the next call of this function.
-double* remy_live_room(std::size_t numbers);
+double* remy_live_input_buffer(std::size_t numbers);
 
 // Adds a RemyCC from the input buffer: the kind of rules (0: absolute, 1: scale-free, 2: scale-free
 // remembering), the upper end of the domain, the number of signals, the signals, and for each node

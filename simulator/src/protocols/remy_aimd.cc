@@ -8,8 +8,9 @@ namespace remy {
 namespace {
 
 // The AIMD sender of Remy's trainer, against which the published TCP-aware table was designed
-// (keithw/remy at 1524f7f9). It does not retransmit; its window and slow-start state persist across
-// off periods.
+// (keithw/remy at 1524f7f9). It does not retransmit, and a transport without retransmission keeps
+// one connection for all on periods: start() is called once, and window and slow-start state
+// persist.
 class RemyAimd : public CongestionController {
  public:
   void start(double) override {

@@ -20,7 +20,7 @@ from remy_farm.specification.network_files import topology_of, vary_network
 from remy_farm.specification.reading import Tree, fill, keys
 from remy_farm.specification.schema import Bounds, SpecError, Violation, descriptor_of, show
 from remy_farm.specification.senders import DEFAULT_PACKET_BYTES, SenderSpec
-from remy_farm.specification.writing import merge_trees, quantity_of
+from remy_farm.specification.writing import bounds_at, merge_trees
 from remy_laboratory.studies.reading import Check, Fields, bounds_check
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import log2, uniform
@@ -75,7 +75,7 @@ def published_path(name: str, subfolder: str) -> Path | None:
 
 def value_check(path: str) -> Check | None:
     """Returns the check for numbers at a key path of a network; None if no number is allowed."""
-    bounds = _STUDY_KEYS.get(path) or quantity_of(path, _NETWORK)
+    bounds = _STUDY_KEYS.get(path) or bounds_at(path, _NETWORK)
     return None if bounds is None else bounds_check(bounds)
 
 

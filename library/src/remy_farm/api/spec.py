@@ -12,7 +12,7 @@ import numpy as np
 from remy_farm.analysis.wording import escape, preformatted
 from remy_farm.files import write_file
 from remy_farm.specification import content_digest, load_tree, spec_from_tree, to_yaml, vary
-from remy_farm.specification.models import designs
+from remy_farm.specification.models import designed_tables
 from remy_farm.specification.reading import Tree, read_yaml
 from remy_proto.v1 import spec_pb2
 
@@ -91,7 +91,7 @@ class Spec:
     @property
     def designs(self) -> list[str]:
         """Names of the tables to design; several tables are designed together."""
-        return [*designs(self._message)]
+        return [*designed_tables(self._message)]
 
     @property
     def digest(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from remy_farm.designer.designer import Designer
 from remy_farm.designer.joint.schedule import Schedule, specimen_factor, start_count
 from remy_farm.designer.search import with_steps
-from remy_farm.specification.models import designs
+from remy_farm.specification.models import designed_tables
 from remy_proto.completion import NEWEST_EDITION
 from remy_proto.v1 import evaluation_pb2, progress_pb2, spec_pb2
 
@@ -167,7 +167,7 @@ class Rehearsal:
         # In packets, or in seconds of CPU time.
         budget = budgets.simulated_packets if self._counts_packets else budgets.cpu_seconds
         # Tables that are designed together share the budget equally.
-        self._tables = len(designs(spec))
+        self._tables = len(designed_tables(spec))
         self._budget = budget / self._tables
         self._climbs = 0
         self._used = 0.0

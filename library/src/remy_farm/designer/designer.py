@@ -18,7 +18,7 @@ from remy_farm.designer.scoring import CheckpointError, DesignerError, OutcomeEr
 from remy_farm.designer.search import State, StepReport, Strategy, ValidatingStrategy
 from remy_farm.designer.strategies import STRATEGIES
 from remy_farm.designer.team import TeamStrategy, reject_given_table
-from remy_farm.specification.models import designs
+from remy_farm.specification.models import designed_tables
 from remy_farm.specification.modes import MODES, mode_of
 from remy_proto.v1 import checkpoint_pb2, progress_pb2, spec_pb2
 from remy_proto.v1.evaluation_pb2 import EvaluationOutcome as Outcome
@@ -54,7 +54,7 @@ def _strategy(spec: spec_pb2.DesignSpec, given: RuleTable | None) -> Strategy[An
             f"search.mode is number {spec.search.mode}; this designer has no such search"
         )
     search = STRATEGIES[mode.name]
-    if len(designs(spec)) == 1:
+    if len(designed_tables(spec)) == 1:
         return search(spec, given)
     reject_given_table(given)
     if not issubclass(search, ValidatingStrategy):
@@ -200,7 +200,7 @@ class Designer:
             published = [to_native(table) for table in (closing.table, *closing.companions)]
         else:
             published = self._strategy.tables(self._state)
-        return dict(zip(designs(self._spec), published, strict=True))
+        return dict(zip(designed_tables(self._spec), published, strict=True))
 
     @property
     def replayable_spec(self) -> spec_pb2.DesignSpec:

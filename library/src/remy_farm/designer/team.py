@@ -19,7 +19,7 @@ from remy_farm.designer.search import (
     ValidatingStrategy,
 )
 from remy_farm.designer.strategies import STRATEGIES
-from remy_farm.specification.models import designs
+from remy_farm.specification.models import designed_tables
 from remy_proto.v1 import checkpoint_pb2, progress_pb2, spec_pb2
 from remy_proto.v1.evaluation_pb2 import EvaluationOutcome as Outcome
 from remy_proto.v1.evaluation_pb2 import EvaluationRequest as Request
@@ -129,7 +129,7 @@ class TeamStrategy(Strategy[TeamState]):
         self.spec = spec
         self.given = None
         #: Names of the tables.
-        self.names = designs(spec)
+        self.names = designed_tables(spec)
         #: Searches of the tables, in the order of the names.
         self.searches = [search(spec) for _ in self.names]
 

@@ -21,7 +21,7 @@ from remy_farm.evaluation.interface import Evaluation, EvaluationProgress, OnPro
 from remy_farm.files import FileError, make_folder, read_file, reason, write_file
 from remy_farm.remycc import RemyCC, file_suffixes, read_remycc, reference_config, write_remycc
 from remy_farm.specification import content_digest, to_yaml
-from remy_farm.specification.models import designs
+from remy_farm.specification.models import designed_tables
 from remy_farm.specification.referenced_files import TRACES_FOLDER, link_traces
 from remy_farm.specification.traces import LinkTrace
 from remy_proto.v1 import evaluation_pb2, progress_pb2, spec_pb2
@@ -82,7 +82,7 @@ class OutDirectory:
         If several tables are designed together, the file's name is `remycc-NAME`.
         """
         stem = self.remycc_json.stem
-        together = len(designs(spec)) > 1
+        together = len(designed_tables(spec)) > 1
         return self.path / f"{stem}-{name}{suffix}" if together else self.path / f"{stem}{suffix}"
 
     def write_recordings(self, recordings: Iterable[LinkTrace]) -> None:

@@ -16,7 +16,7 @@ from remy_farm.specification.checking import (
 )
 from remy_farm.specification.distributions import extent
 from remy_farm.specification.drawing import Networks
-from remy_farm.specification.models import designs
+from remy_farm.specification.models import designed_tables
 from remy_farm.specification.modes import MODES
 from remy_farm.specification.reading import Tree, fill, presets_of, read_yaml
 from remy_farm.specification.referenced_files import link_traces
@@ -38,7 +38,7 @@ __all__ = [
     "check_single_table",
     "check_spec",
     "content_digest",
-    "designs",
+    "designed_tables",
     "extent",
     "fill",
     "link_traces",

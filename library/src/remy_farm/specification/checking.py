@@ -21,7 +21,7 @@ from remy_farm.specification.consistency import (
     traffic_violations,
 )
 from remy_farm.specification.distributions import extent
-from remy_farm.specification.models import designs
+from remy_farm.specification.models import designed_tables
 from remy_farm.specification.modes import MODES, mode_of
 from remy_farm.specification.reading import Tree, field_path, fill, read_json, read_yaml
 from remy_farm.specification.referenced_files import Files, keep_trace, resolve_files
@@ -172,7 +172,7 @@ def _steps_in_flight_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterato
         return
     if spec.search.follow_workers:
         why = "search.follow_workers is true, because a step's width is known only when it begins"
-    elif len(designs(spec)) > 1:
+    elif len(designed_tables(spec)) > 1:
         why = "several tables are designed together, because they take turns"
     else:
         return
@@ -416,7 +416,7 @@ def load_single_table_spec(path: str | os.PathLike[str]) -> spec_pb2.DesignSpec:
 
 def check_single_table(spec: spec_pb2.DesignSpec, *, source: str) -> None:
     """Raises SpecError if the specification designs several tables together."""
-    if len(names := designs(spec)) > 1:
+    if len(names := designed_tables(spec)) > 1:
         problem = (
             f"designs {len(names)} tables together ({', '.join(names)}), but must design one here"
         )

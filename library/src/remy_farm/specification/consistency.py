@@ -19,7 +19,7 @@ from remy_farm.specification.links import (
 )
 from remy_farm.specification.models import (
     Model,
-    designs,
+    designed_tables,
     groups_of,
     models,
     paths_of,
@@ -333,7 +333,7 @@ def mixture_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violati
         elif not any(_is_scored(group) for group in groups):
             yield Violation(where, "have weights that are all 0, but one must be positive")
     mode = mode_of(spec)
-    if len(names := designs(spec)) > 1 and mode and not mode.designs_together:
+    if len(names := designed_tables(spec)) > 1 and mode and not mode.designs_together:
         able = " or ".join(each.name for each in MODES if each.designs_together)
         yield Violation(
             where, f"design {' and '.join(names)} together, which needs search.mode {able}"

@@ -28,7 +28,7 @@ from remy_farm.specification.links import (
 )
 from remy_farm.specification.models import (
     Model,
-    designs,
+    designed_tables,
     fixed_table_texts,
     models,
     paths_of,
@@ -79,7 +79,7 @@ class Networks:
     def __init__(self, spec: spec_pb2.DesignSpec) -> None:
         self.models = models(spec)
         self.paths = [paths_of(model.network) for model in self.models]
-        self.designs = designs(spec)
+        self.designs = designed_tables(spec)
         self.fixed_tables = fixed_table_texts(spec)
         #: Per model: whether an objective counts completed flows.
         self.count_flows = [

@@ -86,7 +86,7 @@ def _without_one_link(network: spec_pb2.NetworkModel) -> spec_pb2.NetworkModel:
     return as_dumbbell(network) if network.links else network
 
 
-def designs(spec: spec_pb2.DesignSpec) -> list[str]:
+def designed_tables(spec: spec_pb2.DesignSpec) -> list[str]:
     """The names of the tables that the specification designs, in order of first mention."""
     groups = chain.from_iterable(model.groups for model in models(spec))
     return list(dict.fromkeys(group.design for group in groups if group.HasField("design")))

@@ -69,7 +69,7 @@ def to_yaml(spec: spec_pb2.DesignSpec) -> str:
         if mode.number != spec.search.mode and not _differences(settings, spec.edition, {}):
             del tree["search"][mode.name]
         elif not mode.needs_absolute_rules:
-            _leave_out_other_ranges(tree["search"].get(mode.name, {}), spec, mode.name)
+            _leave_out_unused_ranges(tree["search"].get(mode.name, {}), spec, mode.name)
     return as_yaml(tree)
 
 
@@ -79,14 +79,14 @@ def as_yaml(tree: Tree) -> str:
     return text
 
 
-# The ranges of actions in a search's settings, by whether they are those of scale-free rules.
+# The keys of a search that bound the actions of absolute rules (False) and scale-free rules (True).
 _RANGES = {
     False: ("window_increment", "intersend_ms"),
     True: ("window_increment_percent", "intersend_ratio"),
 }
 
 
-def _leave_out_other_ranges(tree: dict[str, Any], spec: spec_pb2.DesignSpec, mode: str) -> None:
+def _leave_out_unused_ranges(tree: dict[str, Any], spec: spec_pb2.DesignSpec, mode: str) -> None:
     search = getattr(spec.search, mode)
     changed = _differences(search, spec.edition, {})
     fields = search.DESCRIPTOR.fields_by_name
@@ -172,7 +172,10 @@ def _value_tree(depth: int, field: FieldDescriptor, value: Any) -> Tree:
 
 
 def _differences_of_spec(spec: spec_pb2.DesignSpec) -> dict[str, Any]:
-    """The specification's differences from its defaults; that of `rules` depends on the mode."""
+    """The specification's differences from its defaults.
+
+    The default of `rules` depends on the mode.
+    """
     content = _differences(spec, spec.edition, {})
     if spec.rules == rules(spec, spec.edition):
         content.pop(_key(_SPEC.fields_by_name["rules"]), None)
@@ -344,7 +347,7 @@ def merge_trees(base: Tree, override: Tree, message: Descriptor) -> Tree:
     return merged
 
 
-def quantity_of(path: str, message: Descriptor) -> Bounds | None:
+def bounds_at(path: str, message: Descriptor) -> Bounds | None:
     """The bounds of the number at a path such as "traffic.load" or "links[0].delay_ms".
 
     Returns None if the path does not lead to a number.

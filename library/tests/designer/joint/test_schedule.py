@@ -77,8 +77,10 @@ def test_the_average_extends_over_a_share_of_the_refining_steps(share: float, st
     schedule = Schedule(_search(steps=10_000, average_share=share))
     assert schedule.settings(7999).average_decay == 0.97
     assert 1 / (1 - schedule.settings(8000).average_decay) == pytest.approx(steps)
-    # A step of width 10 decays as much as ten steps.
-    assert schedule.settings(8000).widened(10).average_decay == pytest.approx((1 - 1 / steps) ** 10)
+    # A step that replaces ten steps decays as much as they do.
+    assert schedule.settings(8000).replacing(10).average_decay == pytest.approx(
+        (1 - 1 / steps) ** 10
+    )
 
 
 def test_splits_are_due_at_equal_distances_in_the_growing_phase() -> None:

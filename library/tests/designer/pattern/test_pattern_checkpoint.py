@@ -69,11 +69,13 @@ def test_a_step_that_the_search_never_makes_is_refused(
         Designer.resume(_SPEC, _edited(purpose, edit))
 
 
-def test_a_race_with_a_missing_candidate_is_refused() -> None:
+def test_a_race_whose_candidate_is_no_neighbour_is_refused() -> None:
     def edit(state: checkpoint_pb2.PatternSearchState) -> None:
         state.race.candidates[0].number = 10
 
-    with pytest.raises(CheckpointError, match=r"more than the \d+ possible actions"):
+    with pytest.raises(
+        CheckpointError, match=r"candidate 10; the candidates are the \d+ neighbours"
+    ):
         Designer.resume(_SPEC, _edited(_IMPROVE, edit))
 
 
@@ -82,12 +84,12 @@ def test_a_broken_table_is_refused() -> None:
         Designer.resume(_SPEC, _edited(_IMPROVE, lambda state: state.current.table.nodes.pop()))
 
 
-@pytest.mark.parametrize("steps", ["current.steps", "best_steps"])
-def test_steps_for_another_table_are_refused(steps: str) -> None:
+@pytest.mark.parametrize("sizes", ["current.steps", "best_steps"])
+def test_step_sizes_of_a_table_with_more_rules_are_refused(sizes: str) -> None:
     def edit(state: checkpoint_pb2.PatternSearchState) -> None:
-        (state.best_steps if steps == "best_steps" else state.current.steps).append(0.1)
+        (state.best_steps if sizes == "best_steps" else state.current.steps).append(0.1)
 
-    with pytest.raises(CheckpointError, match=r"steps for \d rules"):
+    with pytest.raises(CheckpointError, match=r"step sizes for \d rules"):
         Designer.resume(_SPEC, _edited(_IMPROVE, edit))
 
 

@@ -321,12 +321,12 @@ class Scheduler:
         if self._is_closing:
             return
         contenders = (handle.job for handle in self._catalogue if _contends(handle))
-        turns = select_running_jobs(contenders, self._runs, self.limits)
+        selected = select_running_jobs(contenders, self._runs, self.limits)
         for handle in self._catalogue:
             run = self._runs.get(handle.job_id)
-            if run is None and handle.job_id in turns:
+            if run is None and handle.job_id in selected:
                 self._begin(handle)
-            elif run is not None and handle.job_id not in turns and _contends(handle):
+            elif run is not None and handle.job_id not in selected and _contends(handle):
                 run.request_suspend(_PREEMPTED)
 
     async def close(self, why: str, timeout_seconds: float) -> None:

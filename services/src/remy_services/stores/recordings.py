@@ -1,9 +1,9 @@
 """Link traces ("recordings") in a store: entries beside the jobs, named by their hashes.
 
-An entry's history holds the recording, in parts small enough for one commit. Code that lists jobs
-skips these entries. A recording that no job references is deleted after a retention time, so that
-it can be uploaded before its job. Uploading or claiming a recording acquires a new token of its
-entry, which restarts the retention time (`UnusedRecordings`).
+An entry's events are the parts of the recording, each small enough for one commit. Code that lists
+jobs skips these entries. A recording that no job references is deleted after a retention time, so
+that it can be uploaded before its job. Uploading or claiming a recording acquires a new token of
+its entry, which restarts the retention time (`UnusedRecordings`).
 """
 
 from __future__ import annotations

@@ -56,17 +56,20 @@ class Slopes:
         return cls(np.zeros((rows, 3)), np.zeros((rows, 3)), np.zeros((rows, 1)))
 
     def updated(
-        self, samples: Moments, decay_rates: DecayRates = DEFAULT_DECAY_RATES, width: int = 1
+        self,
+        samples: Moments,
+        decay_rates: DecayRates = DEFAULT_DECAY_RATES,
+        replaced_steps: int = 1,
     ) -> Slopes:
-        """Returns the averages after a step of `width` (see `Settings.width`)."""
+        """Returns the averages after a step that replaces `replaced_steps` scheduled ones."""
         return Slopes(
             decay_rates.beta1 * self.mean + (1 - decay_rates.beta1) * samples.mean,
             decay_rates.beta2 * self.squares + (1 - decay_rates.beta2) * samples.squares,
-            self.samples + width,
+            self.samples + replaced_steps,
         )
 
     def direction(
-        self, decay_rates: DecayRates = DEFAULT_DECAY_RATES, width: int = 1
+        self, decay_rates: DecayRates = DEFAULT_DECAY_RATES, replaced_steps: int = 1
     ) -> Coordinates:
         """Returns the direction of ascent, from -1 to 1 per coordinate.
 
@@ -78,7 +81,7 @@ class Slopes:
         # The children of a split have the same count, so there are few distinct counts.
         counts, indices = np.unique(self.samples, return_inverse=True)
         factors = np.array(
-            [_bias_correction(decay_rates, count / width) for count in counts.tolist()]
+            [_bias_correction(decay_rates, count / replaced_steps) for count in counts.tolist()]
         )
         t = t * factors[indices.reshape(-1, 1)]
         beyond = np.maximum(np.abs(t) - _DEAD_ZONE, 0.0) / _FULL_STEP
@@ -326,11 +329,13 @@ def ascend(
     slope. The slope of their region is the sum of theirs, so it becomes significant much sooner.
     """
     decay_rates = settings.decay_rates
-    rule_slopes = climb.rule_slopes.updated(samples.rules, decay_rates, settings.width)
-    region_slopes = climb.region_slopes.updated(samples.regions, decay_rates, settings.width)
+    rule_slopes = climb.rule_slopes.updated(samples.rules, decay_rates, settings.replaced_steps)
+    region_slopes = climb.region_slopes.updated(
+        samples.regions, decay_rates, settings.replaced_steps
+    )
     directions = climb.regions.add_to_rules(
-        region_slopes.direction(decay_rates, settings.width),
-        rule_slopes.direction(decay_rates, settings.width),
+        region_slopes.direction(decay_rates, settings.replaced_steps),
+        rule_slopes.direction(decay_rates, settings.replaced_steps),
     )
     if has_start_rule(climb.table):
         # Its window multiple stays 0. The rule is applied again at each ACK of an earlier on
@@ -346,7 +351,7 @@ def ascend(
         rule_slopes=rule_slopes,
         region_slopes=region_slopes,
         average=average,
-        steps=climb.steps + settings.width,
+        steps=climb.steps + settings.replaced_steps,
         stalled_steps=0 if directions.any() else climb.stalled_steps + 1,
         tables_in_flight=(),
     )

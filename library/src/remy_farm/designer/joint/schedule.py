@@ -186,19 +186,19 @@ class Settings:
     #: Decay rates of the gradient's moments.
     decay_rates: DecayRates = DEFAULT_DECAY_RATES
     #: Number of scheduled steps that this step replaces.
-    width: int = 1
+    replaced_steps: int = 1
 
-    def widened(self, width: int) -> Settings:
-        """Returns the settings of one step that replaces `width` steps like this one."""
-        if width == 1:
+    def replacing(self, steps: int) -> Settings:
+        """Returns the settings of one step that replaces `steps` steps like this one."""
+        if steps == 1:
             return self
         return replace(
             self,
-            step_size=self.step_size * width,
-            specimens=self.specimens * width,
-            average_decay=remy_simulator.power(self.average_decay, width),
-            decay_rates=self.decay_rates.over(width),
-            width=width,
+            step_size=self.step_size * steps,
+            specimens=self.specimens * steps,
+            average_decay=remy_simulator.power(self.average_decay, steps),
+            decay_rates=self.decay_rates.over(steps),
+            replaced_steps=steps,
         )
 
 
@@ -248,10 +248,10 @@ class Schedule:
             step_size=_interpolate(last.step_size, planned.step_size, done),
         )
 
-    def max_width(self, step: int) -> int:
-        """Returns the number of steps from `step` up to the next split, merge or end of an epoch.
+    def max_replaced_steps(self, step: int) -> int:
+        """Returns how many steps from `step` on one step may replace.
 
-        A step must not replace more steps than that.
+        It may replace the steps up to the next split, merge or end of an epoch.
         """
         joint = self.search
         epoch, split = joint.steps_per_epoch, joint.steps_per_split

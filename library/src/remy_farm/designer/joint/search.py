@@ -470,12 +470,13 @@ class JointStrategy(ValidatingStrategy[JointState]):
     def settings(self, state: JointState) -> Settings:
         """Returns the settings of the climb's next step.
 
-        If the design follows its workers, the step is widened to at least one network per thread.
+        If the design follows its workers, the step replaces as many scheduled steps as it needs to
+        have a network for each thread.
         """
         climb = state.climb
         planned = self.schedule.settings(climb.steps, climb.completed_steps)
-        width = -(-state.worker_threads // (planned.specimens * self.parts))
-        return planned.widened(max(min(width, self.schedule.max_width(climb.steps)), 1))
+        steps = -(-state.worker_threads // (planned.specimens * self.parts))
+        return planned.replacing(max(min(steps, self.schedule.max_replaced_steps(climb.steps)), 1))
 
     def room(self, climb: Climb) -> int:
         """Returns how many rules may be added to the climb's table."""

@@ -24,12 +24,12 @@ from remy_simulator.messages import Action, action_message, native_action
 
 @dataclass(frozen=True)
 class PatternTable(CheckpointValue):
-    """A table, and the length of each rule's next compass step."""
+    """A table, and the size of each rule's next compass step."""
 
     message = checkpoint_pb2.PatternTable
 
     table: RuleTable
-    #: Step length of each rule, in coordinates.
+    #: Size of each rule's next compass step, in coordinates.
     steps: tuple[float, ...]
 
     def with_action(self, rule: int, action: Action) -> PatternTable:
@@ -42,16 +42,17 @@ class PatternTable(CheckpointValue):
     def from_message(cls, message: checkpoint_pb2.PatternTable) -> PatternTable:
         """Reads what `to_message` wrote. Raises CheckpointError for anything else."""
         table = restored_table(message.table)
-        return cls(table, checked_steps(table, message.steps))
+        return cls(table, checked_step_sizes(table, message.steps))
 
 
-def checked_steps(table: RuleTable, steps: Sequence[float]) -> tuple[float, ...]:
-    """Returns the steps. Raises CheckpointError unless the table has as many rules."""
-    if len(steps) != table.rule_count:
+def checked_step_sizes(table: RuleTable, sizes: Sequence[float]) -> tuple[float, ...]:
+    """Returns the step sizes. Raises CheckpointError unless there is one for each of the rules."""
+    if len(sizes) != table.rule_count:
         raise CheckpointError(
-            f"the checkpoint has steps for {len(steps)} rules; its table has {table.rule_count}"
+            f"the checkpoint has step sizes for {len(sizes)} rules; its table has "
+            f"{table.rule_count} rules"
         )
-    return tuple(steps)
+    return tuple(sizes)
 
 
 # Trials: a rule is split on one signal, and the actions of its two parts are moved apart

@@ -16,7 +16,7 @@ from remy_farm.designer.actions import ActionSpace, first_table
 from remy_farm.designer.pattern.divisions import (
     PatternTable,
     TrialSplit,
-    checked_steps,
+    checked_step_sizes,
     on_trial,
     trial_splits,
 )
@@ -96,7 +96,7 @@ class PatternState(ValidatedState):
             | {
                 "current": current,
                 "best": best,
-                "best_steps": checked_steps(best.table, message.best_steps) if best else (),
+                "best_steps": checked_step_sizes(best.table, message.best_steps) if best else (),
                 "race": Race.from_message(message.race),
                 "splits": tuple(TrialSplit.from_message(s, current.table) for s in message.splits),
             }
@@ -382,9 +382,11 @@ class PatternStrategy(ValidatingStrategy[PatternState]):
         state = super().restore_state(message)
         if state.purpose == progress_pb2.STEP_PURPOSE_IMPROVE:
             actions = len(_candidate_actions(self, state))
-            if any(candidate.number >= actions for candidate in state.race.candidates):
+            last = max((candidate.number for candidate in state.race.candidates), default=0)
+            if last >= actions:
                 raise CheckpointError(
-                    f"the checkpoint holds a race between more than the {actions} possible actions"
+                    f"the checkpoint's race has a candidate {last}; the candidates are the "
+                    f"{actions} neighbours of the rule's action, numbered from 0"
                 )
         return state
 

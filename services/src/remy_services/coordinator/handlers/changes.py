@@ -11,7 +11,7 @@ import grpc
 
 from remy_farm.designer import Designer
 from remy_farm.specification import check_spec, parse_spec
-from remy_farm.specification.models import designs
+from remy_farm.specification.models import designed_tables
 from remy_farm.specification.referenced_files import trace_hashes
 from remy_farm.specification.traces import check_trace
 from remy_proto.completion import complete
@@ -178,7 +178,7 @@ async def fork_job(farm: Farm, request: messages.ForkJobRequest) -> messages.For
     check_name(request.name)
     handle = await find_design(farm, request.job)
     origin = handle.job
-    if len(names := designs(origin.spec)) > 1:
+    if len(names := designed_tables(origin.spec)) > 1:
         raise invalid_field(
             "job",
             f"designs {len(names)} tables ({', '.join(names)}), but a fork starts from exactly one",

@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 from remy_farm.designer import OtherVersionError
 from remy_farm.remycc import RemyCC, reference_config, to_bytes
-from remy_farm.specification.models import designs
+from remy_farm.specification.models import designed_tables
 from remy_farm.specification.schema import show
 from remy_proto.completion import complete
 from remy_proto.v1 import design_service_pb2 as messages
@@ -162,7 +162,7 @@ async def get_remycc(farm: Farm, request: messages.GetRemyCCRequest) -> messages
     """Returns a job's table as the bytes of a file."""
     complete(request)
     handle = await find_design(farm, request.job)
-    names = designs(handle.job.spec)
+    names = designed_tables(handle.job.spec)
     if request.table and request.table not in names:
         raise invalid_field(
             "table", f"is {show(request.table)}, but must be one of {', '.join(names)}"
