@@ -57,9 +57,9 @@ class WasmStage:
             raise Refusal(self.text("refusal")) from trap
 
     def put(self, numbers: Sequence[float]) -> int:
-        room = self.call("room", len(numbers))
+        input_buffer = self.call("input_buffer", len(numbers))
         packed = struct.pack(f"<{len(numbers)}d", *numbers)
-        self._exports["memory"].write(self._store, packed, room)
+        self._exports["memory"].write(self._store, packed, input_buffer)
         return len(numbers)
 
     def text(self, name: str) -> str:
@@ -77,7 +77,7 @@ class NativeStage:
         self._library.remy_live_samples.restype = ctypes.POINTER(ctypes.c_double)
         self._library.remy_live_digest.restype = ctypes.c_uint64
         self._library.remy_live_run.argtypes = [ctypes.c_double, ctypes.c_double]
-        for name in ("add_table", "start", "change_link", "room"):
+        for name in ("add_table", "start", "change_link", "input_buffer"):
             getattr(self._library, f"remy_live_{name}").argtypes = [ctypes.c_size_t]
 
     def call(self, name: str, *arguments: float) -> int:
