@@ -187,6 +187,21 @@ TEST_F(LinuxRecovery, ALostRetransmissionNeedsNoTimeout) {
   EXPECT_EQ(results().packets_retransmitted, 3U);
 }
 
+// A loss after the recovery point starts another recovery once the first one ends. Its ACK is not
+// that of an original, though its retransmission was sent before this recovery began.
+TEST_F(LinuxRecovery, ARetransmissionOfTheRecoveryBeforeIsNoOriginal) {
+  connect(20);
+  int copies = 0;
+  path->loses = [&copies](const Segment& each) {
+    return (each.sequence == 5 || each.sequence == 32) && ++copies <= 3;
+  };
+  path->switch_on(500);
+  path->run_to_the_end(1e6);
+  EXPECT_EQ(results().packets_retransmitted, 3U);
+  EXPECT_EQ(events.reductions, 2);
+  EXPECT_EQ(events.spurious, 0);
+}
+
 // tcp_cwnd_restart() of Linux: halved once for each timeout, not below the initial window.
 TEST_F(LinuxRecovery, AnIdleWindowIsHalvedOncePerTimeout) {
   const auto window_after = [this](double idle_ms) {

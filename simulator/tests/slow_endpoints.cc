@@ -306,12 +306,16 @@ class SlowTcp final : public Endpoint {
       }
     }
     if (state_ != State::kOpen && first() >= recovery_end_) {
+      const double first_retransmission_ms = first_retransmission_ms_;
       leave_recovery();
       // A packet was lost while recovery was in progress: recovery starts again.
       for (auto& [packet, known] : outstanding_) {
         if (known.was_lost && !known.received) {
           begin_recovery();
           ignores_window_ = known.lost;
+          if (has_retransmissions_out()) {
+            first_retransmission_ms_ = first_retransmission_ms;
+          }
           report_loss(known, true, ack.prior_in_flight, now_ms);
           break;
         }
@@ -544,13 +548,16 @@ class SlowTcp final : public Endpoint {
     }
   }
 
-  // RFC 3522 and RFC 4015.
-  bool is_spurious(double time_stamp_ms) const {
-    const bool has_retransmissions_out = std::ranges::any_of(outstanding_, [](const auto& each) {
+  bool has_retransmissions_out() const {
+    return std::ranges::any_of(outstanding_, [](const auto& each) {
       return each.second.is_retransmission && !each.second.received && !each.second.lost;
     });
+  }
+
+  // RFC 3522 and RFC 4015.
+  bool is_spurious(double time_stamp_ms) const {
     return state_ != State::kOpen && time_stamp_ms < first_retransmission_ms_ &&
-           (state_ == State::kTimedOut || first() >= recovery_end_ || !has_retransmissions_out);
+           (state_ == State::kTimedOut || first() >= recovery_end_ || !has_retransmissions_out());
   }
   void undo() {
     rack_.has_reordering |= state_ == State::kRecovery;
@@ -795,6 +802,9 @@ class SlowTcp final : public Endpoint {
     const bool is_first_again = is_linux_ && retransmitted && packet == first();
     if (was_empty || is_first_again || timer_.expires_ms == kNever) {
       timer_.restart(now_ms);
+    }
+    if (others == 0) {
+      controller_->on_transmit_start(now_ms);
     }
     controller_->on_sent({.now_ms = now_ms,
                           .transmission_number = known.transmission_number,

@@ -98,6 +98,7 @@ void RackRecovery::leave_recovery() {
 // All packets from before the recovery are acknowledged. A loss since then is another congestion
 // event, whether or not it has been retransmitted.
 std::optional<std::uint64_t> RackRecovery::exit_recovery() {
+  const double first_retransmission_ms = first_retransmission_ms_;
   leave_recovery();
   for (std::uint64_t packet = scoreboard_.first(); packet < scoreboard_.end(); ++packet) {
     const bool is_lost = scoreboard_.is_lost(packet);
@@ -105,6 +106,10 @@ std::optional<std::uint64_t> RackRecovery::exit_recovery() {
         (!scoreboard_.is_sacked(packet) && scoreboard_.at(packet).snapshot.is_retransmission)) {
       enter_recovery(0);
       must_retransmit_ = is_lost;
+      // Their ACKs must not pass for those of the originals (tcp_retrans_stamp_cleanup of Linux).
+      if (has_retransmissions_out()) {
+        first_retransmission_ms_ = first_retransmission_ms;
+      }
       return packet;
     }
   }

@@ -3,12 +3,11 @@
 #include <cmath>
 #include <numeric>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "core/windowed_filter.h"
-#include "measured_row.h"
 #include "network/network.h"
+#include "protocols/kernel_link.h"
 #include "protocols/one_link.h"
 
 namespace remy {
@@ -241,63 +240,16 @@ TEST(BbrV1, SendsOnePacketAfterATimeoutAndKeepsItsModel) {
   EXPECT_NEAR(run.controller(0).cwnd(), before, 0.1 * before);
 }
 
-// Comparison of the protocol on the simulated transport with Linux 6.18: an emulated link of 15
-// Mbit/s and 150 ms with 1000 packets of buffer; bulk flows of 40 s started 0.2 s apart.
-struct KernelMeasurement {
-  std::size_t flows = 1;
-  double loss = 0;
-  double mbit_per_s = 0;
-  double rtt_ms = 0;  // 0: not measured
-};
+class BbrV1InTheKernel : public testing::TestWithParam<KernelFlows> {};
 
-class BbrV1InTheKernel : public testing::TestWithParam<KernelMeasurement> {};
-
-TEST_P(BbrV1InTheKernel, MatchesTheKernel) {
-  const KernelMeasurement& kernel = GetParam();
-  constexpr double kDurationMs = 40000;
-  NetworkDescription network;
-  network.key = 1;
-  LinkDescription link;
-  link.rate_packets_per_ms = 1.25;
-  link.delay_ms = 75;
-  link.buffer_packets = 1000;
-  link.loss_probability = kernel.loss;
-  network.links.push_back(link);
-  for (std::size_t i = 0; i < kernel.flows; ++i) {
-    SenderDescription sender;
-    sender.protocol = kBbrV1;
-    sender.transport = {"tcp", "linux", {}};
-    sender.traffic.on = ExponentialTime{1e12};
-    sender.traffic.mean_off_ms = 1;
-    sender.first_on_ms = 200.0 * static_cast<double>(i);
-    sender.route.links = {0};
-    sender.route.return_delay_ms = 75;
-    network.senders.push_back(sender);
-  }
-  double packets = 0;
-  double rtts_ms = 0;
-  double rtts = 0;
-  for (const NetworkSenderResults& sender : run_network(network, {}, kDurationMs, 1).senders) {
-    packets += static_cast<double>(sender.totals.packets_received);
-    rtts_ms += sender.totals.delay_sum_ms;
-    rtts += static_cast<double>(sender.delay_samples);
-  }
-  const double mbit_per_s = packets * 1500 * 8 / 1e3 / kDurationMs;
-  const std::string row = std::string("`bbr` `v1`, ") +
-                          (kernel.flows == 1 ? "one flow" : "two flows") +
-                          (kernel.loss > 0 ? " at 1 % loss" : "");
-  record_measured("kernel", row, "Mbit/s", mbit_per_s, kernel.mbit_per_s);
-  EXPECT_NEAR(mbit_per_s, kernel.mbit_per_s, (kernel.loss > 0 ? 0.15 : 0.05) * kernel.mbit_per_s);
-  if (kernel.rtt_ms > 0) {
-    record_measured("kernel", row, "RTT, ms", rtts_ms / rtts, kernel.rtt_ms);
-    EXPECT_NEAR(rtts_ms / rtts, kernel.rtt_ms, 0.1 * kernel.rtt_ms);
-  }
-}
+TEST_P(BbrV1InTheKernel, MatchesTheKernel) { expect_kernel(kBbrV1, "`bbr` `v1`", GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(Linux, BbrV1InTheKernel,
-                         testing::Values(KernelMeasurement{1, 0, 14.43, 186},
-                                         KernelMeasurement{2, 0, 14.38, 305},
-                                         KernelMeasurement{1, 0.01, 13.8, 0}));
+                         testing::Values(KernelFlows{"one flow", 1, 0, 14.14, 174.8, 0.01, 0.01},
+                                         KernelFlows{"two flows", 2, 0, 14.25, 293.3, 0.01, 0.05},
+                                         KernelFlows{"four flows", 4, 0, 14.33, 357.6, 0.01, 0.05},
+                                         KernelFlows{"one flow at 1 % loss", 1, 0.01, 13.87, 168.4,
+                                                     0.01, 0.03}));
 
 }  // namespace
 }  // namespace remy

@@ -2,12 +2,10 @@
 
 #include <cmath>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "measured_row.h"
 #include "protocols/ack_clock.h"
-#include "protocols/one_bottleneck.h"
+#include "protocols/kernel_link.h"
 #include "protocols/one_link.h"
 
 namespace remy {
@@ -305,50 +303,17 @@ INSTANTIATE_TEST_SUITE_P(Links, HyStart,
                                          SlowStartEnd{5, 100, 168}, SlowStartEnd{2, 100, 48},
                                          SlowStartEnd{100, 20, 244}, SlowStartEnd{100, 100, 1058}));
 
-// Linux 6.18 over an emulated link of 15 Mbit/s and 150 ms with a queue of 1000 packets, during 40
-// s.
-OneBottleneck emulated_link(std::vector<double> starts_ms) {
-  OneBottleneck bottleneck;
-  bottleneck.protocol = kLinux;
-  bottleneck.transport = {"tcp", "linux", {}};
-  bottleneck.link.rate_packets_per_ms = 1.25;
-  bottleneck.link.buffer_packets = 1000;
-  bottleneck.rtt_ms = 150;
-  bottleneck.starts_ms = std::move(starts_ms);
-  return bottleneck;
-}
+class CubicInTheKernel : public testing::TestWithParam<KernelFlows> {};
 
-double megabits_per_second(const NetworkResults& results) {
-  return packets_in_order(results) * 12'000 / 40'000 / 1000;
-}
+TEST_P(CubicInTheKernel, MatchesTheKernel) { expect_kernel(kLinux, "`cubic` `linux`", GetParam()); }
 
-void record_kernel(const char* flows, const char* column, double ours, double theirs) {
-  record_measured("kernel", std::string("`cubic` `linux`, ") + flows, column, ours, theirs);
-}
-
-void expect_kernel(const NetworkResults& results, const char* flows, double mbps, double rtt_ms) {
-  record_kernel(flows, "Mbit/s", megabits_per_second(results), mbps);
-  record_kernel(flows, "RTT, ms", mean_rtt_ms(results), rtt_ms);
-  EXPECT_NEAR(megabits_per_second(results) / mbps, 1, 0.05) << flows;
-  EXPECT_NEAR(mean_rtt_ms(results) / rtt_ms, 1, 0.1) << flows;
-}
-
-TEST(Cubic, LinuxVariantMatchesRateAndRttOfTheKernel) {
-  expect_kernel(emulated_link({0}).run(40'000), "one flow", 14.81, 715);
-  expect_kernel(emulated_link({0, 200}).run(40'200), "two flows", 14.85, 754);
-}
-
-// With 1 % loss: 1.3 Mbit/s.
-TEST(Cubic, LinuxVariantMatchesRateOfTheKernelWithLoss) {
-  OneBottleneck bottleneck = emulated_link({0});
-  bottleneck.link.loss_probability = 0.01;
-  double sum = 0;
-  for (std::uint64_t key = 0; key < 20; ++key) {
-    sum += megabits_per_second(bottleneck.run(40'000, key));
-  }
-  record_kernel("one flow at 1 % loss", "Mbit/s", sum / 20, 1.3);
-  EXPECT_NEAR(sum / 20 / 1.3, 1, 0.15);
-}
+INSTANTIATE_TEST_SUITE_P(Linux, CubicInTheKernel,
+                         testing::Values(KernelFlows{"one flow", 1, 0, 14.63, 677.7, 0.01, 0.01},
+                                         KernelFlows{"two flows", 2, 0, 14.67, 715.7, 0.01, 0.01},
+                                         KernelFlows{"four flows", 4, 0, 14.69, 751.9, 0.01, 0.01},
+                                         KernelFlows{"eight flows", 8, 0, 14.68, 778.2, 0.01, 0.01},
+                                         KernelFlows{"one flow at 1 % loss for 240 s", 1, 0.01,
+                                                     1.006, 151.1, 0.04, 0.01, 240}));
 
 }  // namespace
 }  // namespace remy
