@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import struct
+import sys
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final
-
-import numpy as np
 
 from remy_farm.evaluation.simulation import Simulation
 from remy_simulator import _native
@@ -144,7 +144,10 @@ class _Event:
 
 
 def _numbers(column: bytes, kind: type) -> list[Any]:
-    return list(np.frombuffer(column, dtype="<f8" if kind is float else "<u8").tolist())
+    values = array("d" if kind is float else "Q", column)
+    if sys.byteorder == "big":
+        values.byteswap()
+    return list(values)
 
 
 def _events(seen: _native.PacketCapture) -> Iterator[_Event]:
