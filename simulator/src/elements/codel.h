@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/choice.h"
+#include "core/ring.h"
 #include "elements/queue.h"
-#include "elements/ring.h"
 
 namespace remy {
 

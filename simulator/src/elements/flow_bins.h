@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "elements/ring.h"
+#include "core/ring.h"
 #include "senders/segment.h"
 
 namespace remy {

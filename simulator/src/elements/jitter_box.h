@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "core/random.h"
-#include "elements/ring.h"
+#include "core/ring.h"
 #include "senders/segment.h"
 
 namespace remy {

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "core/ring.h"
 #include "elements/queue.h"
-#include "elements/ring.h"
 
 namespace remy {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/ring.h"
 #include "elements/queue.h"
-#include "elements/ring.h"
 
 namespace remy {
 

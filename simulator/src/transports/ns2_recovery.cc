@@ -31,8 +31,7 @@ void Ns2LinuxRecovery::detect_lost_retransmissions() {
   while (!retransmissions_.empty() &&
          retransmissions_.front().transmission_number + kRetransmissionThreshold <
              newest_delivered_) {
-    const auto [packet, number] = retransmissions_.front();
-    retransmissions_.pop_front();
+    const auto [packet, number] = retransmissions_.pop();
     if (packet >= scoreboard_.first() && !scoreboard_.is_sacked(packet) &&
         !scoreboard_.is_lost(packet) && scoreboard_.at(packet).transmission_number == number) {
       scoreboard_.mark_lost(packet);
@@ -48,7 +47,7 @@ void Ns2LinuxRecovery::on_timeout() {
 
 void Ns2LinuxRecovery::on_retransmission(std::uint64_t packet, std::uint64_t number) {
   LossRecovery::on_retransmission(packet, number);
-  retransmissions_.push_back({packet, number});
+  retransmissions_.push({packet, number});
 }
 
 void Ns2LinuxRecovery::enter_recovery(std::uint64_t cwnd_packets) {

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <span>
 
+#include "core/ring.h"
 #include "transports/newreno_recovery.h"
 
 namespace remy {
@@ -62,8 +62,8 @@ class Ns2LinuxRecovery final : public LossRecovery {
 
   static constexpr std::uint64_t kRetransmissionThreshold = 4;
 
-  std::deque<Retransmission> retransmissions_;  // by transmission_number
-  std::uint64_t newest_delivered_ = 0;          // transmission number
+  Ring<Retransmission> retransmissions_;  // by transmission_number
+  std::uint64_t newest_delivered_ = 0;    // transmission number
 };
 
 }  // namespace remy

@@ -26,7 +26,7 @@ void RackRecovery::on_rtt(double now_ms, double rtt_ms) {
 
 void RackRecovery::on_sent(std::uint64_t packet, const Scoreboard::Transmission& transmission) {
   const DeliverySnapshot& sent = transmission.snapshot;
-  sent_.push_back({packet, transmission.transmission_number, sent.sent_ms});
+  sent_.push({packet, transmission.transmission_number, sent.sent_ms});
   // Outside of recovery it would be a tail loss probe.
   if (sent.is_retransmission && state_ != State::kOpen) {
     first_retransmission_ms_ = std::min(first_retransmission_ms_, sent.sent_ms);
@@ -74,15 +74,17 @@ void RackRecovery::undo() {
   reordering_seen_ |= state_ == State::kRecovery;
   leave_recovery();
   scoreboard_.unmark_all_lost();
+  // What was marked lost may turn out to be so again.
   sent_before_.clear();
   for (std::uint64_t packet = scoreboard_.first(); packet < scoreboard_.end(); ++packet) {
     const Scoreboard::Transmission& transmission = scoreboard_.at(packet);
     if (!scoreboard_.is_sacked(packet) && transmission.transmission_number < rack_number_) {
-      sent_before_.push_back(
-          {packet, transmission.transmission_number, transmission.snapshot.sent_ms});
+      const Sent sent = {packet, transmission.transmission_number, transmission.snapshot.sent_ms};
+      const auto later = std::ranges::upper_bound(sent_before_, sent.transmission_number, {},
+                                                  &Sent::transmission_number);
+      sent_before_.insert(later, sent);
     }
   }
-  std::ranges::sort(sent_before_, {}, &Sent::transmission_number);
 }
 
 void RackRecovery::leave_recovery() {
@@ -153,7 +155,7 @@ double RackRecovery::reordering_window_ms(double smoothed_rtt_ms) const {
 
 // Section 6.2, step 5.
 void RackRecovery::mark_overdue(double now_ms, double smoothed_rtt_ms) {
-  for (; !sent_.empty() && sent_.front().transmission_number < rack_number_; sent_.pop_front()) {
+  for (; !sent_.empty() && sent_.front().transmission_number < rack_number_; sent_.pop()) {
     if (is_outstanding(sent_.front())) {
       sent_before_.push_back(sent_.front());
     }

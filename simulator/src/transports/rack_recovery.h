@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "core/ring.h"
 #include "core/windowed_filter.h"
 #include "transports/loss_recovery.h"
 
@@ -52,7 +52,7 @@ class RackRecovery final : public LossRecovery {
 
   // In the order of transmission. Those of sent_before_ were sent before rack_number_: each is lost
   // or reordered.
-  std::deque<Sent> sent_;
+  Ring<Sent> sent_;
   std::vector<Sent> sent_before_;
   WindowedMin min_rtt_;            // RACK.min_RTT
   std::uint64_t rack_number_ = 0;  // the most recently sent packet that was delivered, plus one
