@@ -6,6 +6,7 @@
 #include "core/elementary.h"
 #include "protocols/ns2_linux.h"
 #include "protocols/protocol.h"
+#include "protocols/window_reduction.h"
 
 namespace remy {
 
@@ -72,10 +73,7 @@ class Rfc9438Cubic : public CongestionController {
   // RFC 5681, section 4.1: RW = min(IW, cwnd) after an idle period.
   void on_idle_timeout(double) override { cwnd_ = std::min(cwnd_, initial_window_); }
 
-  void lower_unused_window(double packets) override {
-    ssthresh_ = std::max(ssthresh_, 0.75 * cwnd_);
-    cwnd_ = packets;
-  }
+  void lower_unused_window(double packets) override { lower_unused(cwnd_, ssthresh_, packets); }
 
   // Section 4.9: the state from before the congestion event.
   void on_spurious_recovery() override {

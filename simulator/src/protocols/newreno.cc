@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "protocols/protocol.h"
+#include "protocols/window_reduction.h"
 
 namespace remy {
 
@@ -19,7 +20,7 @@ class NewReno : public CongestionController {
     ssthresh_ = kInitialSsthresh;
     pacing_interval_ms_ = 0;
     srtt_ms_ = 0;
-    prior_cwnd_ = prior_ssthresh_ = 0;
+    before_reduction_.forget();
   }
 
   void on_ack(const AckEvent& ack) override {
@@ -42,7 +43,7 @@ class NewReno : public CongestionController {
 
   void on_loss(const LossEvent& loss) override {
     if (loss.starts_recovery) {
-      remember_window();
+      before_reduction_.remember(cwnd_, ssthresh_);
       // Section 3.2: ssthresh = max(FlightSize / 2, 2 packets), and cwnd = ssthresh.
       ssthresh_ = std::max(static_cast<double>(loss.in_flight) / 2, 2.0);
       cwnd_ = ssthresh_;
@@ -53,7 +54,7 @@ class NewReno : public CongestionController {
   void on_timeout(const TimeoutEvent& timeout) override {
     // Section 3.1: ssthresh is reduced once per window of data; slow start from one packet.
     if (timeout.is_first) {
-      remember_window();
+      before_reduction_.remember(cwnd_, ssthresh_);
       ssthresh_ = std::max(static_cast<double>(timeout.in_flight) / 2, 2.0);
     }
     cwnd_ = 1;
@@ -70,15 +71,8 @@ class NewReno : public CongestionController {
     }
   }
 
-  void lower_unused_window(double packets) override {
-    ssthresh_ = std::max(ssthresh_, 0.75 * cwnd_);
-    cwnd_ = packets;
-  }
-
-  void on_spurious_recovery() override {
-    cwnd_ = std::max(cwnd_, prior_cwnd_);
-    ssthresh_ = std::max(ssthresh_, prior_ssthresh_);
-  }
+  void lower_unused_window(double packets) override { lower_unused(cwnd_, ssthresh_, packets); }
+  void on_spurious_recovery() override { before_reduction_.restore(cwnd_, ssthresh_); }
 
   bool is_in_slow_start() const override { return cwnd_ < ssthresh_; }
 
@@ -95,11 +89,6 @@ class NewReno : public CongestionController {
   double ssthresh_ = kInitialSsthresh;
 
  private:
-  void remember_window() {
-    prior_cwnd_ = cwnd_;
-    prior_ssthresh_ = ssthresh_;
-  }
-
   // Spreads a window evenly over the smoothed RTT (Aggarwal, Savage and Anderson 2000, section 2).
   void update_pacing(double rtt_ms) {
     srtt_ms_ += srtt_ms_ > 0 ? (rtt_ms - srtt_ms_) / 8 : rtt_ms;
@@ -108,8 +97,7 @@ class NewReno : public CongestionController {
 
   bool is_paced_;
   double srtt_ms_ = 0;
-  double prior_cwnd_ = 0;  // before the last recovery
-  double prior_ssthresh_ = 0;
+  WindowBeforeReduction before_reduction_;
 };
 
 // Agent/TCP/Newreno of ns-2.35. The window grows even if it is not fully used, every timeout halves

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "protocols/window_reduction.h"
 #include "senders/congestion_controller.h"
 
 namespace remy {
@@ -14,7 +15,7 @@ class Reno : public CongestionController {
   void start(double now_ms) final {
     cwnd_ = initial_window_;
     ssthresh_ = kNever;
-    prior_cwnd_ = prior_ssthresh_ = 0;
+    before_reduction_.forget();
     reset(now_ms);
   }
 
@@ -41,16 +42,15 @@ class Reno : public CongestionController {
 
   void on_loss(const LossEvent& loss) final {
     if (loss.starts_recovery) {
-      remember_window();
+      before_reduction_.remember(cwnd_, ssthresh_);
       reduce_to(ssthresh_after_loss());
     }
   }
 
   // RFC 5681, section 3.1: ssthresh falls once per window of data; slow start from one packet.
-  double slow_start_threshold() const override { return ssthresh_; }
   void on_timeout(const TimeoutEvent& timeout) final {
     if (timeout.is_first) {
-      remember_window();
+      before_reduction_.remember(cwnd_, ssthresh_);
       reduce_to(ssthresh_after_loss());
     }
     cwnd_ = 1;
@@ -60,16 +60,9 @@ class Reno : public CongestionController {
   // RFC 5681, section 4.1: RW = min(IW, cwnd) after an idle period.
   void on_idle_timeout(double) final { cwnd_ = std::min(cwnd_, initial_window_); }
 
-  void lower_unused_window(double packets) final {
-    ssthresh_ = std::max(ssthresh_, 0.75 * cwnd_);
-    cwnd_ = packets;
-  }
-
-  void on_spurious_recovery() final {
-    cwnd_ = std::max(cwnd_, prior_cwnd_);
-    ssthresh_ = std::max(ssthresh_, prior_ssthresh_);
-  }
-
+  void lower_unused_window(double packets) final { lower_unused(cwnd_, ssthresh_, packets); }
+  void on_spurious_recovery() final { before_reduction_.restore(cwnd_, ssthresh_); }
+  double slow_start_threshold() const override { return ssthresh_; }
   bool is_in_slow_start() const final { return cwnd_ < ssthresh_; }
 
  protected:
@@ -92,15 +85,9 @@ class Reno : public CongestionController {
   }
 
  private:
-  void remember_window() {
-    prior_cwnd_ = cwnd_;
-    prior_ssthresh_ = ssthresh_;
-  }
-
   double initial_window_;
   double ssthresh_ = kNever;
-  double prior_cwnd_ = 0;  // before the last recovery
-  double prior_ssthresh_ = 0;
+  WindowBeforeReduction before_reduction_;
 };
 
 // Divides time into round trips. A round trip ends when a packet is acknowledged that was sent

@@ -4,6 +4,7 @@
 
 #include "protocols/ns2_linux.h"
 #include "protocols/protocol.h"
+#include "protocols/window_reduction.h"
 
 namespace remy {
 
@@ -77,10 +78,7 @@ class Ns2Vegas : public CongestionController {
   // An idle period is treated as a timeout.
   void on_idle_timeout(double) override { restart_slow_start(); }
 
-  void lower_unused_window(double packets) override {
-    ssthresh_ = std::max(ssthresh_, 0.75 * cwnd_);
-    cwnd_ = packets;
-  }
+  void lower_unused_window(double packets) override { lower_unused(cwnd_, ssthresh_, packets); }
 
   bool is_in_slow_start() const override { return cwnd_ < ssthresh_; }
 
