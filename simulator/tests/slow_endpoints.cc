@@ -693,6 +693,7 @@ class SlowTcp final : public Endpoint {
     }
     ++results_.timeouts;
     const std::uint64_t before = in_flight();
+    const std::uint64_t lost_before = lost_;
     for (auto& [packet, known] : outstanding_) {
       // With RACK only the first, and those that were sent long enough ago.
       const bool is_due = !is_linux_ || packet == first() ||
@@ -711,8 +712,10 @@ class SlowTcp final : public Endpoint {
     uses_prr_ = false;
     timer_.back_off();
     timer_.restart(now_ms);
-    controller_->on_timeout(
-        {.now_ms = now_ms, .in_flight = before, .is_first = !has_unresolved_timeout_});
+    controller_->on_timeout({.now_ms = now_ms,
+                             .in_flight = before,
+                             .newly_lost = std::min(lost_ - lost_before, before),
+                             .is_first = !has_unresolved_timeout_});
     has_unresolved_timeout_ = true;
   }
 

@@ -110,7 +110,9 @@ class CapturingEndpoint final : public EndpointDecorator, private PacketSink, pr
   void on_loss_found(std::uint64_t sequence, double now_ms) override {
     capture_.add(PacketCapture::Kind::kLost, now_ms, sequence);
   }
-  void on_timeout(double now_ms) override { capture_.add(PacketCapture::Kind::kTimeout, now_ms); }
+  void on_timeout(std::uint64_t sequence, double now_ms) override {
+    capture_.add(PacketCapture::Kind::kTimeout, now_ms, sequence);
+  }
 
   template <class Call>
   void capturing(PacketSink& sink, double now_ms, const Call& call) {

@@ -26,7 +26,6 @@ NetworkSimulation::NetworkSimulation(const NetworkDescription& description,
               static_cast<std::uint32_t>(topology_.delay_lines().size()),
               static_cast<std::uint32_t>(topology_.senders().size())),
       traffic_(topology_.senders(), events_, description.packet_bytes) {
-  observe_endpoints();
   if (options.recorder != nullptr) {
     next_sample_ms_ = 0;
     events_.set_sample(next_sample_ms_);
@@ -48,6 +47,7 @@ void NetworkSimulation::observe_endpoints() {
 }
 
 NetworkResults NetworkSimulation::run() {
+  observe_endpoints();
   for (NetworkSender& sender : topology_.senders()) {
     sender.results.totals.first_on_ms = duration_ms_;
   }

@@ -7,13 +7,13 @@
 
 namespace remy {
 
-// What one sender does and learns, event by event: a row of columns for each.
+// The events of one sender, in order. Each is a row, and the columns are arrays.
 struct PacketCapture {
   enum class Kind : std::uint8_t {
     kSent,     // a data packet leaves
     kAck,      // an ACK arrives
     kLost,     // a packet is found lost
-    kTimeout,  // the retransmission timer expires: all packets in flight are found lost
+    kTimeout,  // a packet is found lost because the retransmission timer expires
     kState,    // the sender's state after other events at this time
   };
 

@@ -131,7 +131,7 @@ class BbrV3 final : public CongestionController {
     save_cwnd();
     in_recovery_ = true;
     latest_.loss_in_round = true;
-    lost_ += timeout.in_flight;
+    lost_ += timeout.newly_lost;
     cwnd_ = 1;
   }
 

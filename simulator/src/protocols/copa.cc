@@ -86,9 +86,9 @@ class Copa final : public CongestionController {
     ++loss_cycle_.lost;
   }
 
-  // The paper does not cover timeouts. Everything in flight is lost, so slow start begins again.
+  // The paper does not cover timeouts. Slow start begins again.
   void on_timeout(const TimeoutEvent& timeout) override {
-    loss_cycle_.lost += static_cast<double>(timeout.in_flight);
+    loss_cycle_.lost += static_cast<double>(timeout.newly_lost);
     cwnd_ = round_start_cwnd_ = kMinCwnd;
     round_start_ms_ = last_ack_ms_ = timeout.now_ms;
     is_slow_start_ = true;

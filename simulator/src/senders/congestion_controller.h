@@ -58,11 +58,13 @@ struct LossEvent {
   DeliverySnapshot packet;
 };
 
-// The retransmission timer expires, and all packets in flight are considered lost.
+// The retransmission timer expires. Packets in flight are considered lost: all of them, or with
+// RACK those that were sent long enough ago (RFC 8985, section 6.3).
 struct TimeoutEvent {
   double now_ms = 0;
-  std::uint64_t in_flight = 0;  // before the timeout
-  bool is_first = false;        // no earlier timeout since new data was acknowledged
+  std::uint64_t in_flight = 0;   // before the timeout
+  std::uint64_t newly_lost = 0;  // of these
+  bool is_first = false;         // no earlier timeout since new data was acknowledged
 };
 
 // Events that a controller needs. The transport skips the work for those that it does not need.
@@ -101,9 +103,9 @@ class CongestionController {
   // Nothing has been in flight for one retransmission timeout (RFC 5681, section 4.1). Not called
   // by transports that validate the window.
   virtual void on_idle_timeout(double /*now_ms*/) {}
-  // The transport validates the window (RFC 7661), and finds that so much is enough for what the
-  // sender uses: cwnd becomes `packets`, and ssthresh at least three quarters of the old cwnd.
-  // Controllers that model the path and do not probe by ACKs ignore it, as in Linux.
+  // The sender does not use all of its window: cwnd becomes `packets`, and ssthresh at least three
+  // quarters of the old cwnd. Called only by transports that validate the window (RFC 7661).
+  // Controllers that model the path, such as BBR, ignore it, as in Linux.
   virtual void lower_unused_window(double /*packets*/) {}
   // The last recovery or timeout was spurious, since nothing was lost: window and ssthresh become
   // at least what they were before (RFC 4015).

@@ -65,8 +65,8 @@ class LossListener {
  public:
   // A packet is found lost.
   virtual void on_loss_found(std::uint64_t sequence, double now_ms) = 0;
-  // The retransmission timer expires: all packets in flight are found lost.
-  virtual void on_timeout(double now_ms) = 0;
+  // A packet is found lost because the retransmission timer expires.
+  virtual void on_timeout(std::uint64_t sequence, double now_ms) = 0;
 
  protected:
   ~LossListener() = default;

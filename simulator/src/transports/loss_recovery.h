@@ -22,7 +22,7 @@ struct RecoveryRules {
   bool tracks_transmissions = false;         // on_rtt(), on_sent() and on_delivered() are called
 };
 
-// What an ACK says to loss recovery, once the scoreboard is up to date.
+// An ACK as loss recovery sees it. The scoreboard is up to date with it.
 struct AckOfRecovery {
   double now_ms = 0;
   std::uint64_t newly_acked = 0;          // by how much the cumulative ACK advances

@@ -37,6 +37,16 @@ void Scoreboard::mark_lost_before(std::uint64_t edge, std::vector<std::uint64_t>
   loss_end_ = edge;
 }
 
+std::vector<std::uint64_t> Scoreboard::packets_in_flight() const {
+  std::vector<std::uint64_t> packets;
+  for (std::uint64_t packet = first_; packet < end_; ++packet) {
+    if (!sacked_.test(packet) && !lost_.test(packet)) {
+      packets.push_back(packet);
+    }
+  }
+  return packets;
+}
+
 void Scoreboard::unmark_all_lost() {
   lost_.clear(first_, end_);
   lost_count_ = 0;

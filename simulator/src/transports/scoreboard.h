@@ -180,6 +180,9 @@ class Scoreboard {
   // Marks all packets in flight as lost, and returns their number.
   std::uint64_t mark_all_lost();
 
+  // Packets in flight, in order.
+  std::vector<std::uint64_t> packets_in_flight() const;
+
   // Takes back all marks of lost packets, which are in flight again.
   void unmark_all_lost();
 

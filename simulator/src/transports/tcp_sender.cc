@@ -1,6 +1,7 @@
 #include "transports/tcp_sender.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace remy {
 
@@ -675,18 +676,26 @@ void TcpSender::on_retransmission_timeout(double now_ms) {
     return;
   }
   ++results_.timeouts;
-  if (losses_ != nullptr) [[unlikely]] {
-    losses_->on_timeout(now_ms);
-  }
   const std::uint64_t prior_in_flight = in_flight();
-  delivery_.on_lost(recovery_->mark_lost_on_timeout(now_ms, timer_.smoothed_ms()));
+  const std::vector<std::uint64_t> outstanding =
+      losses_ != nullptr ? scoreboard_.packets_in_flight() : std::vector<std::uint64_t>();
+  const std::uint64_t newly_lost = recovery_->mark_lost_on_timeout(now_ms, timer_.smoothed_ms());
+  for (const std::uint64_t packet : outstanding) {
+    if (scoreboard_.is_lost(packet)) {
+      losses_->on_timeout(packet, now_ms);
+    }
+  }
+  delivery_.on_lost(newly_lost);
   recovery_->on_timeout();
   prr_.stop();
   probe_.reset();
   timer_.back_off();
   timer_.restart(now_ms);
-  controller_->on_timeout(
-      {.now_ms = now_ms, .in_flight = prior_in_flight, .is_first = !has_timed_out_});
+  // Without SACK, duplicate ACKs have reported some of the packets delivered.
+  controller_->on_timeout({.now_ms = now_ms,
+                           .in_flight = prior_in_flight,
+                           .newly_lost = std::min(newly_lost, prior_in_flight),
+                           .is_first = !has_timed_out_});
   has_timed_out_ = true;
 }
 

@@ -40,7 +40,7 @@ class _Kind(IntEnum):
 
 @dataclass(frozen=True)
 class Capture:
-    """What one sender sent and received: its data packets and their ACKs.
+    """The data packets that one sender sent, and the ACKs that it received.
 
     The simulator's senders count packets, and have no headers. A packet is written as one of TCP
     over IPv4 with the packet's size, and its sequence number is its number times the bytes of data
@@ -533,15 +533,13 @@ def _qlog_events(capture: Capture) -> Iterator[dict[str, Any]]:
             if changed:
                 yield event("recovery:metrics_updated", changed)
         else:
-            is_timeout = each.kind is _Kind.TIMEOUT
-            trigger = _EXPIRED if is_timeout else _REORDERED
-            for number in sorted(packets.outstanding) if is_timeout else [sequence]:
-                lost = packets.lose(number, trigger)
-                if lost is not None:
-                    yield event(
-                        "recovery:packet_lost",
-                        {"header": header(lost), "frames": [stream(number)], "trigger": trigger},
-                    )
+            trigger = _EXPIRED if each.kind is _Kind.TIMEOUT else _REORDERED
+            lost = packets.lose(sequence, trigger)
+            if lost is not None:
+                yield event(
+                    "recovery:packet_lost",
+                    {"header": header(lost), "frames": [stream(sequence)], "trigger": trigger},
+                )
 
 
 def _metrics(state: _State, packet_bytes: int) -> dict[str, float]:
