@@ -10,8 +10,8 @@
 namespace remy {
 namespace {
 
-// Of a flow that always has data to send, over a buffer that is long enough, the paper's Copa and
-// the one that validates its window do the same.
+// Both variants behave in the same way if the sender always has data and the buffer holds the queue
+// that they aim at.
 const Choice kPaper = {"copa", "paper", {}};
 const Choice kCopa = {"copa", "validated", {}};
 

@@ -11,8 +11,8 @@
 
 namespace remy {
 
-// What flows of Linux 6.18 reached on an emulated link (docs/results/in-linux.md), and how far the
-// simulator may deviate. The rate counts packets that arrive.
+// A measurement of Linux 6.18 on an emulated link (docs/results/in-linux.md), and the deviation
+// that is allowed to the simulator. The rate counts packets that arrive.
 struct KernelFlows {
   const char* name;
   std::size_t flows;

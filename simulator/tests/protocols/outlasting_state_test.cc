@@ -16,7 +16,7 @@
 namespace remy {
 namespace {
 
-// What a controller answers after an event.
+// The outputs of a controller after an event.
 struct Answers {
   double cwnd;
   double pacing_interval_ms;
@@ -237,7 +237,7 @@ class Sender {
   std::vector<Listener> listeners_;
 };
 
-// What there was in an earlier epoch.
+// Properties of an earlier epoch that later decisions may show.
 enum Trace : unsigned {
   kNothing = 0,
   kWindow = 1,  // how large the window grew
@@ -384,7 +384,7 @@ std::vector<Pace> second_connection(const Row& row, const char* transport, doubl
   return recorder.paces;
 }
 
-// The same with a transport: its own state does not outlast a connection either. The first
+// No state of the transport outlasts a connection either. The first
 // connection lasts 1 ms or some seconds, and has losses or marks.
 TEST(OutlastingState, AConnectionOnTcpKeepsNothingOfAnEarlierOne) {
   const auto same = [](const Pace& left, const Pace& right) {
