@@ -47,10 +47,10 @@ FAST = ("elements", "network", "senders", "transports")
 #: Files in these directories that are compiled for size: they run once per simulation or flow, or
 #: are rarely used on the page.
 SLOW = {
-    *("clock", "description", "flow_lengths", "link_conditions", "link_description"),
-    *("live_simulation", "loss_recovery", "network", "newreno_recovery", "ns2_recovery"),
-    *("omniscient", "opportunities", "queues", "results", "tcp", "topology", "traffic"),
-    *("traffic_switch", "transport"),
+    *("clock", "description", "endpoint_observation", "flow_lengths", "link_conditions"),
+    *("link_description", "live_simulation", "loss_recovery", "network", "newreno_recovery"),
+    *("ns2_recovery", "omniscient", "opportunities", "queues", "rack_recovery", "results"),
+    *("tcp", "topology", "traffic", "traffic_switch", "transport"),
     *("fair_queueing", "fq_codel", "link_driver", "ns2_endpoint", "red", "xcp_router"),
 }
 
