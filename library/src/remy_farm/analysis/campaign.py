@@ -183,7 +183,7 @@ class Comparison:
     throughput_over_link_rate: float | None
     #: Median over specimens.
     delay_over_rtt: float | None
-    #: Those of `Summary`; records of earlier versions have none.
+    #: Measures of packets, as in `Summary`. Records of earlier versions have none.
     packets: PacketMeasures = field(default_factory=PacketMeasures)
 
 

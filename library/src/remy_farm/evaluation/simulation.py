@@ -76,7 +76,7 @@ class Simulation:
     #: The recording over time; None unless one was requested.
     recording: _native.NetworkRecording | None
     record_every_ms: float
-    #: What one sender sent and received; None unless that was requested.
+    #: The packets and ACKs of one sender; None unless a capture was requested.
     capture: _native.PacketCapture | None = None
 
     @property
