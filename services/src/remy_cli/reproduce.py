@@ -264,6 +264,19 @@ def _print_verdicts(results: Sequence[FigureResult]) -> None:
 @option(
     "--set NAME", "Run only this set; may be given several times.", name="selected", multiple=True
 )
+@option(
+    "--draws HALF",
+    "Half of the drawn networks: tuning, on which a table may be tuned, or judging, which only "
+    "judges finished tables.",
+    click.Choice(["tuning", "judging"]),
+    default="tuning",
+)
+@option(
+    "--draw-seed N",
+    "Seed of the drawn networks.",
+    click.IntRange(0, 2**63 - 1),
+    default=1,
+)
 @flag(
     "--alone",
     "Compare only the arguments, without Cubic, NewReno, BBR, Copa, Vivace and others' RemyCCs.",
@@ -278,6 +291,8 @@ def league_command(
     out: Path,
     sets: Path,
     selected: tuple[str, ...],
+    draws: str,
+    draw_seed: int,
     alone: bool,
     threads: int,
     farm: FarmRunner | None,
@@ -290,14 +305,29 @@ def league_command(
     network if its score is within a margin of the best score. The page shows winning rates and
     heat maps, and the commands that simulate the networks where an entrant is farthest behind.
     """
-    from remy_laboratory.studies import CellRunner, CellStore, LeagueRun, read_sets, rivals
+    from remy_laboratory.studies import (
+        CellRunner,
+        CellStore,
+        Draws,
+        Half,
+        LeagueRun,
+        read_sets,
+        rivals,
+    )
 
     leagues = read_sets(sets, selected)
     entrants = [parse_entrant(name) for name in names]
     make_folder(out)
     with local_evaluator(threads) as evaluator, closing(CellStore(out / CELL_DATABASE)) as store:
         runner = CellRunner(evaluator.evaluate, store)
-        run = LeagueRun(leagues, entrants, [] if alone else rivals(), runner, quick=quick)
+        run = LeagueRun(
+            leagues,
+            entrants,
+            [] if alone else rivals(),
+            runner,
+            draws=Draws(Half(draws), draw_seed),
+            quick=quick,
+        )
         with progress_meter(run.weight, quiet=quiet) as progress:
             simulate_missing(farm, "league", run.batches, runner, progress)
             league = run.run(progress.start_task, progress.set_done)

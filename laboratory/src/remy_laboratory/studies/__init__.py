@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from remy_laboratory.studies.cells import CellRunner as CellRunner
     from remy_laboratory.studies.cells import CellStore as CellStore
     from remy_laboratory.studies.certification import certify_entrant as certify_entrant
+    from remy_laboratory.studies.draws import Draws as Draws
+    from remy_laboratory.studies.draws import Half as Half
     from remy_laboratory.studies.league import Entrant as Entrant
     from remy_laboratory.studies.league import LeagueSet as LeagueSet
     from remy_laboratory.studies.league import SetResult as SetResult

@@ -9,12 +9,10 @@ networks found are measured again with fresh random draws. The seed determines e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from google.protobuf.message import Message
 
 import remy_simulator
 from remy_farm.evaluation.measures import Estimate, Evaluate, estimate, present
@@ -26,7 +24,7 @@ from remy_farm.specification import (
     content_digest,
     extent,
 )
-from remy_farm.specification.distributions import is_varied, quantile
+from remy_farm.specification.distributions import is_varied, quantile, quantities_of
 from remy_farm.specification.models import fixed_tables
 from remy_farm.specification.reading import Tree, read_yaml
 from remy_farm.specification.senders import SenderSpec
@@ -66,7 +64,7 @@ class AttackSpace:
         #: The quantities that vary, as (path, distribution), in the order of a point's numbers.
         self.quantities = [
             (path, each)
-            for path, each in _distributions(spec.network, "network")
+            for path, each in quantities_of(spec.network, "network")
             if is_varied(each)
         ]
         if not self.quantities:
@@ -85,7 +83,7 @@ class AttackSpace:
         """Returns the specification of the network at a point."""
         spec = spec_pb2.DesignSpec()
         spec.CopyFrom(self.spec)
-        varied = [each for _, each in _distributions(spec.network, "network") if is_varied(each)]
+        varied = [each for _, each in quantities_of(spec.network, "network") if is_varied(each)]
         for distribution, value in zip(varied, self.values(point), strict=True):
             distribution.exact = value
         return spec
@@ -100,20 +98,6 @@ class AttackSpace:
 
 def _refuse(source: str, path: str, problem: str) -> None:
     raise SpecError(source, [Violation(path, problem)])
-
-
-def _distributions(message: Message, path: str) -> Iterator[tuple[str, spec_pb2.Distribution]]:
-    """Yields the distributions in a message with their paths, in the order of fields."""
-    if isinstance(message, spec_pb2.Distribution):
-        yield path, message
-        return
-    for field, value in message.ListFields():
-        if field.message_type is None:
-            continue
-        elements = enumerate(value) if field.is_repeated else ((None, value),)
-        for index, element in elements:
-            name = field.name if index is None else f"{field.name}[{index}]"
-            yield from _distributions(element, f"{path}.{name}")
 
 
 @dataclass(frozen=True)

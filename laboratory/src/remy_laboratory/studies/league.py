@@ -12,7 +12,7 @@ import itertools
 import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -38,7 +38,18 @@ from remy_laboratory.studies.cells import (
     network_cells,
     read_tables,
 )
+from remy_laboratory.studies.draws import (
+    Draws,
+    DrawStream,
+    PathChange,
+    check_changeable,
+    check_distributions,
+    drawn_quantities,
+    read_changes,
+    with_changes,
+)
 from remy_laboratory.studies.networks import (
+    RTT_SPREAD,
     SEED,
     key_paths,
     merge_networks,
@@ -51,6 +62,7 @@ from remy_laboratory.studies.networks import (
 )
 from remy_laboratory.studies.reading import (
     PERCENTAGE,
+    POSITIVE_NUMBER,
     RUNS,
     Amount,
     Fields,
@@ -60,6 +72,9 @@ from remy_laboratory.studies.study import Measure, StudyRow, check_network
 from remy_laboratory.studies.verdicts import CellSamples, packets_by_group, sender_samples
 
 _MAX_FILE_BYTES = 1_000_000
+_MS_PER_SECOND = 1000.0
+# Simulated time of sets that do not say it.
+_SECONDS = 30.0
 
 
 class Score(StrEnum):
@@ -82,8 +97,33 @@ class Score(StrEnum):
 
 
 @dataclass(frozen=True)
+class Place:
+    """Named keys of networks, and who is on them; None for what the set says."""
+
+    name: str
+    network: Mapping[str, Any]
+    rival: SenderSpec | None = None
+    senders: int | None = None
+
+
+@dataclass(frozen=True)
+class SetNetwork:
+    """One network of a set, and who is on it besides the entrant."""
+
+    name: str
+    network: Mapping[str, Any]
+    rival: SenderSpec | None
+    """Senders on the network besides the entrant's; None for no rival."""
+    senders: int
+    """Number of the entrant's senders."""
+
+
+@dataclass(frozen=True)
 class LeagueSet:
-    """A set of networks, the rival on them, and the score."""
+    """A set of networks, the rival on them, and the score.
+
+    The networks are fixed (a grid, places, or both), or drawn from the distributions in `network`.
+    """
 
     name: str
     title: str
@@ -91,35 +131,66 @@ class LeagueSet:
     about: str
     network: Mapping[str, Any]
     grid: Mapping[str, Amount]
-    places: tuple[tuple[str, Mapping[str, Any]], ...]
+    places: tuple[Place, ...]
     """Named networks that replace the grid's, or are combined with each of the grid's networks."""
     rival: SenderSpec | None
-    """A sender on the networks besides the entrant; None for no rival."""
+    """Senders on the networks besides the entrant's; None for no rival."""
     senders: int
     """Number of the entrant's senders."""
     score: Score
     margin: float
-    seconds: float
+    seconds: Amount
     runs: Amount
     at_least: float | None
     """The score that a robust table must reach on each network; None without a requirement."""
 
-    def networks(self, *, quick: bool) -> list[tuple[str, dict[str, Any]]]:
-        """Returns the networks with their names."""
-        networks = []
+    draws: Amount | None = None
+    """Number of networks to draw at each place; None for fixed networks."""
+    changes: tuple[PathChange, ...] = ()
+
+    def length_s(self, *, quick: bool) -> float:
+        """Returns the simulated time."""
+        return self.seconds.select(quick=quick)[0]
+
+    def networks(self, draws: Draws, *, quick: bool) -> list[SetNetwork]:
+        """Returns the networks; those that are drawn have the random numbers of `draws`."""
+        places = self.places or (Place("", {}),)
+        networks = self._drawn if self.draws is not None else self._fixed
+        return [each for place in places for each in networks(place, draws, quick=quick)]
+
+    def _fixed(self, place: Place, _: Draws, *, quick: bool) -> Iterator[SetNetwork]:
         axes = [
             [(field, value) for value in values.select(quick=quick)]
             for field, values in self.grid.items()
         ]
-        for place, variant in self.places or (("", {}),):
-            for point in itertools.product(*axes):
-                names = [place] if place else []
-                names += [f"{value:g} {_unit(field)}" for field, value in point]
-                network = merge_networks(self.network, variant)
-                for field, value in point:
-                    network = with_value(network, field, value)
-                networks.append((", ".join(names), network))
-        return networks
+        for point in itertools.product(*axes):
+            names = [place.name] if place.name else []
+            names += [_value_name(field, value) for field, value in point]
+            network = merge_networks(self.network, place.network)
+            for field, value in point:
+                network = with_value(network, field, value)
+            yield self._network(", ".join(names), network, place)
+
+    def _drawn(self, place: Place, draws: Draws, *, quick: bool) -> Iterator[SetNetwork]:
+        assert self.draws is not None
+        quantities = drawn_quantities(merge_networks(self.network, place.network))
+        for number in range(int(self.draws.select(quick=quick)[0])):
+            stream = DrawStream(draws, self.name, place.name, number)
+            network, values = quantities.draw(stream)
+            names = [_value_name(path, value) for path, value in values.items()]
+            if self.changes:
+                duration_ms = self.length_s(quick=quick) * _MS_PER_SECOND
+                network = with_changes(network, self.changes, stream, duration_ms)
+            prefix = f"{place.name} {number + 1}" if place.name else f"{number + 1}"
+            yield self._network(f"{prefix}: {', '.join(names)}", network, place)
+
+    def _network(self, name: str, network: dict[str, Any], place: Place) -> SetNetwork:
+        senders = int(network.pop("senders", place.senders or self.senders))
+        return SetNetwork(name, network, place.rival or self.rival, senders)
+
+
+def _value_name(field: str, value: float) -> str:
+    return f"{value:g} {_unit(field)}"
 
 
 def _unit(field: str) -> str:
@@ -137,6 +208,15 @@ _UNITS = {
     "links[1].jitter_box.periodic.period_ms": "ms between releases",
     "links[2].jitter_box.random.longest_hold_ms": "ms late",
     "first_rtt_offset_ms": "ms too long",
+    "links[1].jitter_box.batches.packets": "packets per batch",
+    "links[1].jitter_box.batches.longest_wait_ms": "ms late",
+    "links[1].jitter_box.random.longest_hold_ms": "ms late",
+    "links[0].policer.rate_mbps": "Mbit/s policed",
+    "links[0].policer.burst_packets": "packets of burst",
+    "measurement.reordering.probability": "of packets",
+    "measurement.reordering.delay_ms": "ms late",
+    "starts_apart_ms": "ms between starts",
+    "rtt_spread": "times the shortest RTT",
 }
 
 
@@ -145,47 +225,83 @@ def read_set(path: Path) -> LeagueSet:
     source = str(path)
     text = read_file(path, limit=_MAX_FILE_BYTES).decode("utf-8", "replace")
     fields = Fields(read_yaml(text, source), source, "")
-    rival = fields.text("rival")
     margin = PERCENTAGE.fullmatch(fields.text("won_within", "10 %"))
     if margin is None:
         fields.fail("won_within", "must be a percentage, e.g. 10 %")
-    grid = fields.mapping("grid")
-    points = {}
-    for field in grid.remaining() if grid is not None else ():
-        check = value_check(field)
-        if grid is not None and check is not None:
-            points[field] = read_amount(grid, field, check, many=True)
-    if grid is not None:
-        grid.reject_remaining()
+    draws = None
+    if "draws" in fields.remaining():
+        draws = read_amount(fields, "draws", RUNS, many=False)
+    is_drawn = draws is not None
     places = []
     for mapping in fields.mappings("places"):
-        places.append((mapping.text("name", None), read_network(mapping.mapping("network"))))
+        place = Place(
+            name=mapping.text("name", None),
+            network=read_network(mapping.mapping("network"), is_drawn=is_drawn),
+            rival=_read_rival(mapping),
+            senders=int(mapping.number("senders", RUNS) or 0) or None,
+        )
+        places.append(place)
         mapping.reject_remaining()
-    try:
-        rival_sender = parse_sender(rival) if rival else None
-    except ValueError as problem:
-        fields.fail("rival", f"is {show(rival)}: {problem}")
     league = LeagueSet(
         name=path.stem,
         title=fields.text("title", None),
         source=fields.text("source", None),
         about=fields.text("about"),
-        network=read_network(fields.mapping("network")),
-        grid=points,
+        network=read_network(fields.mapping("network"), is_drawn=is_drawn),
+        grid=_read_grid(fields.mapping("grid")),
         places=tuple(places),
-        rival=rival_sender,
+        rival=_read_rival(fields),
         senders=int(fields.number("senders", RUNS) or 1),
         score=fields.choice("score", Score, Score.POWER),
         margin=float(margin[1]) / 100,
-        seconds=fields.number("seconds") or 30.0,
+        seconds=_read_seconds(fields),
         runs=read_amount(fields, "runs", RUNS, many=False),
         at_least=fields.number("at_least"),
+        draws=draws,
+        changes=read_changes(fields),
     )
-    entrant = Entrant(_PLACEHOLDER, parse_sender(_PLACEHOLDER))
-    for name, network in league.networks(quick=False):
-        check_network(fields, network, name, entrant.row(league).senders)
     fields.reject_remaining()
+    if is_drawn and league.grid:
+        fields.fail("grid", "excludes draws; the network's distributions say what is drawn")
+    if league.changes and not is_drawn:
+        fields.fail("changes", "requires draws")
+    for place in league.places or (Place("", {}),):
+        network = merge_networks(league.network, place.network)
+        if is_drawn:
+            check_distributions(fields, network)
+        if league.changes:
+            check_changeable(fields, network)
+    entrant = Entrant(_PLACEHOLDER, parse_sender(_PLACEHOLDER))
+    # The networks of --quick are the first of those that are drawn.
+    for each in league.networks(Draws(), quick=is_drawn):
+        check_network(fields, each.network, each.name, entrant.row(each).senders)
     return league
+
+
+def _read_grid(fields: Fields | None) -> dict[str, Amount]:
+    points: dict[str, Amount] = {}
+    if fields is None:
+        return points
+    for field in fields.remaining():
+        check = value_check(field)
+        if check is not None:
+            points[field] = read_amount(fields, field, check, many=True)
+    fields.reject_remaining()
+    return points
+
+
+def _read_rival(fields: Fields) -> SenderSpec | None:
+    rival = fields.text("rival")
+    try:
+        return parse_sender(rival) if rival else None
+    except ValueError as problem:
+        fields.fail("rival", f"is {show(rival)}: {problem}")
+
+
+def _read_seconds(fields: Fields) -> Amount:
+    if "seconds" not in fields.remaining():
+        return Amount((_SECONDS,), (_SECONDS,))
+    return read_amount(fields, "seconds", POSITIVE_NUMBER, many=False)
 
 
 # Protocol of the entrant when a set is checked.
@@ -201,12 +317,12 @@ class Entrant:
     time_unit_ms: float = 1.0
     """Time unit of a .dna file."""
 
-    def row(self, league: LeagueSet) -> StudyRow:
-        """Returns the entrant's senders on a set, after its rival if there is one."""
-        senders = replace(self.sender, count=league.senders)
+    def row(self, on: SetNetwork) -> StudyRow:
+        """Returns the entrant's senders on a network, after its rival's if there is one."""
+        senders = replace(self.sender, count=on.senders)
         return StudyRow(
             name=self.name,
-            senders=(senders,) if league.rival is None else (league.rival, senders),
+            senders=(senders,) if on.rival is None else (on.rival, senders),
             network={},
             time_unit_ms=self.time_unit_ms,
             design_range=None,
@@ -217,11 +333,15 @@ class Entrant:
 class NetworkResult:
     """The entrants' scores on one network."""
 
-    name: str
-    network: Mapping[str, Any]
+    on: SetNetwork
     scores: Mapping[str, float]
     packets: Mapping[str, Mapping[str, float | None]]
     """By entrant: means over runs of the measures of its packets, by name (`PACKET_MEASURES`)."""
+
+    @property
+    def name(self) -> str:
+        """The network's name."""
+        return self.on.name
 
     def relative_score(self, entrant: str) -> float:
         """Returns the entrant's score divided by the best one; 0 without a score."""
@@ -234,9 +354,16 @@ class SetResult:
     """The results of a set."""
 
     league: LeagueSet
+    draws: Draws
+    seconds: float
     entrants: Sequence[Entrant]
     runs: int
     networks: Sequence[NetworkResult]
+
+    @property
+    def drawn_from(self) -> str:
+        """The half of the draws, and the seed if it is not the installed one; or "fixed"."""
+        return "fixed" if self.league.draws is None else str(self.draws)
 
     def winning_rate(self, entrant: str) -> float:
         """Returns the fraction of networks on which no entrant is better beyond the margin."""
@@ -249,16 +376,16 @@ class SetResult:
         return sorted(self.networks, key=lambda network: network.relative_score(entrant))[:count]
 
 
-def cell_score(league: LeagueSet, cell: CellSamples) -> float:
+def cell_score(score: Score, on: SetNetwork, cell: CellSamples) -> float:
     """Returns the score over all runs on one network; 0 if nothing was received."""
     # The kind of senders that is the entrant's; None means all senders.
-    kind = None if league.rival is None else 1
+    kind = None if on.rival is None else 1
     rates = cell.values(Measure.THROUGHPUT_MBPS, kind)
     rtts_ms = cell.values(Measure.RTT_MS, kind)
     if not rates or not rtts_ms:
         return 0.0
     rate, rtt_ms = _mean(rates), _mean(rtts_ms)
-    match league.score:
+    match score:
         case Score.SQUARED_THROUGHPUT_OVER_DELAY:
             # Half of the RTT is the return path, which has no queue.
             return rate * rate / (rtt_ms - float(cell.network["rtt_ms"]) / 2)
@@ -279,9 +406,9 @@ def cell_score(league: LeagueSet, cell: CellSamples) -> float:
             return 1.0 / times[len(times) // 2] if times else 0.0
 
 
-def packet_means(league: LeagueSet, cell: CellSamples) -> dict[str, float | None]:
+def packet_means(on: SetNetwork, cell: CellSamples) -> dict[str, float | None]:
     """Returns means over all runs of the measures of the entrant's packets."""
-    own = None if league.rival is None else 1
+    own = None if on.rival is None else 1
     return {name: mean(cell.values(Measure(name), own)) for name in PACKET_MEASURES}
 
 
@@ -295,31 +422,37 @@ class LeaguePlan:
     """The simulations of a set: for each entrant its tables and cells, by network."""
 
     league: LeagueSet
+    draws: Draws
+    seconds: float
     runs: int
-    networks: Sequence[tuple[str, Mapping[str, Any]]]
+    networks: Sequence[SetNetwork]
     entries: Sequence[tuple[Entrant, Tables, list[Cell]]]
 
     @property
     def batches(self) -> list[CellBatch]:
         """The cells of each entrant."""
-        return [CellBatch(tables, cells, self.league.seconds) for _, tables, cells in self.entries]
+        return [CellBatch(tables, cells, self.seconds) for _, tables, cells in self.entries]
 
 
-def plan_set(league: LeagueSet, entrants: Sequence[Entrant], *, quick: bool) -> LeaguePlan:
+def plan_set(
+    league: LeagueSet, entrants: Sequence[Entrant], draws: Draws, *, quick: bool
+) -> LeaguePlan:
     """Plans a set's simulations. Raises FileError for a table that cannot be read."""
     (runs,) = league.runs.select(quick=quick)
-    networks = league.networks(quick=quick)
+    networks = league.networks(draws, quick=quick)
+    seconds = league.length_s(quick=quick)
     entries = []
     for entrant in entrants:
-        row = entrant.row(league)
-        tables = read_tables(row, Path())
-        cells = [
-            cell
-            for _, network in networks
-            for cell in network_cells(row, tables, network, range(int(runs)), league.seconds)
-        ]
+        tables: Tables | None = None
+        cells: list[Cell] = []
+        for each in networks:
+            row = entrant.row(each)
+            if tables is None:
+                tables = read_tables(row, Path())
+            cells += network_cells(row, tables, each.network, range(int(runs)), seconds)
+        assert tables is not None
         entries.append((entrant, tables, cells))
-    return LeaguePlan(league, int(runs), networks, entries)
+    return LeaguePlan(league, draws, seconds, int(runs), networks, entries)
 
 
 def run_set(plan: LeaguePlan, runner: CellRunner, on_cells: OnCells) -> SetResult:
@@ -328,50 +461,53 @@ def run_set(plan: LeaguePlan, runner: CellRunner, on_cells: OnCells) -> SetResul
     scores: list[dict[str, float]] = [{} for _ in plan.networks]
     packets: list[dict[str, Mapping[str, float | None]]] = [{} for _ in plan.networks]
     for entrant, tables, cells in plan.entries:
-        outcomes = runner.run(tables, cells, league.seconds, on_cells)
-        for index, (_, network) in enumerate(plan.networks):
+        outcomes = runner.run(tables, cells, plan.seconds, on_cells)
+        for index, on in enumerate(plan.networks):
             runs = slice(index * plan.runs, (index + 1) * plan.runs)
             pairs = [*zip(cells[runs], outcomes[runs], strict=True)]
             samples = [
                 sample
                 for cell, outcome in pairs
-                for sample in sender_samples(cell, outcome, league.seconds)
+                for sample in sender_samples(cell, outcome, plan.seconds)
             ]
             first = cells[runs.start]
-            senders = sum(sender_counts(first.row.senders, network))
+            senders = sum(sender_counts(first.row.senders, on.network))
             samples_of_network = CellSamples(
                 None,
                 first.network,
                 senders,
-                league.seconds,
+                plan.seconds,
                 tuple(samples),
                 packets=tuple(packets_by_group(*pair) for pair in pairs),
             )
-            scores[index][entrant.name] = cell_score(league, samples_of_network)
-            packets[index][entrant.name] = packet_means(league, samples_of_network)
+            scores[index][entrant.name] = cell_score(league.score, on, samples_of_network)
+            packets[index][entrant.name] = packet_means(on, samples_of_network)
     return SetResult(
         league,
+        plan.draws,
+        plan.seconds,
         [entrant for entrant, _, _ in plan.entries],
         plan.runs,
         [
-            NetworkResult(name, network, scores_of_network, packets_of_network)
-            for (name, network), scores_of_network, packets_of_network in zip(
+            NetworkResult(on, scores_of_network, packets_of_network)
+            for on, scores_of_network, packets_of_network in zip(
                 plan.networks, scores, packets, strict=True
             )
         ],
     )
 
 
-def simulate_command(league: LeagueSet, entrant: Entrant, result: NetworkResult) -> str:
+def simulate_command(result: SetResult, entrant: Entrant, on: SetNetwork) -> str:
     """Returns the command that simulates the first run of an entrant on a network."""
-    network = result.network
+    network = on.network
     arguments = ["remy-farm", "simulate"]
-    length = ["--seconds", f"{league.seconds:g}", "--seed", str(SEED)]
-    if "links" in network:
-        return shlex.join([*arguments, "--network", network_file(league, entrant, result), *length])
-    for each in entrant.row(league).senders:
+    length = ["--seconds", f"{result.seconds:g}", "--seed", str(SEED)]
+    if _needs_file(on):
+        file = network_file(result.league, entrant, on)
+        return shlex.join([*arguments, "--network", file, *length])
+    for each in entrant.row(on).senders:
         arguments += ["--sender", f"{each.name}={each.count}"]
-    for path in key_paths({key: value for key, value in network.items() if key != "senders"}):
+    for path in key_paths(network):
         value = value_at(network, path)
         if path == "starts_apart_ms":
             arguments += ["--starts-apart-ms", f"{value:g}"]
@@ -382,14 +518,19 @@ def simulate_command(league: LeagueSet, entrant: Entrant, result: NetworkResult)
     return shlex.join([*arguments, *length])
 
 
-def network_file(league: LeagueSet, entrant: Entrant, result: NetworkResult) -> str:
-    """Returns the path, relative to the page, of the file that describes a network with links."""
-    name = re.sub("[^a-z0-9.]+", "-", f"{entrant.name} {result.name}".lower()).strip("-")
+def _needs_file(on: SetNetwork) -> bool:
+    """Returns whether the options of `simulate` cannot describe the network."""
+    return "links" in on.network or RTT_SPREAD in on.network
+
+
+def network_file(league: LeagueSet, entrant: Entrant, on: SetNetwork) -> str:
+    """Returns the path, relative to the page, of the file that describes a network."""
+    name = re.sub("[^a-z0-9.]+", "-", f"{entrant.name} {on.name}".lower()).strip("-")
     return f"networks/{league.name}/{name}.yaml"
 
 
 def network_files(results: Sequence[SetResult], contenders: Sequence[str]) -> dict[str, str]:
-    """Returns the files, by path, of the networks with links that a page's commands name."""
+    """Returns the files, by path, of the networks that a page's commands name."""
     files = {}
     for result in results:
         for entrant in result.entrants:
@@ -399,10 +540,10 @@ def network_files(results: Sequence[SetResult], contenders: Sequence[str]) -> di
                 else []
             )
             for network in worst:
-                if "links" in network.network:
-                    row = entrant.row(result.league)
-                    tree = network_dict(row.senders, network.network)
-                    name = network_file(result.league, entrant, network)
+                if _needs_file(network.on):
+                    row = entrant.row(network.on)
+                    tree = network_dict(row.senders, network.on.network)
+                    name = network_file(result.league, entrant, network.on)
                     files[name] = yaml.safe_dump(tree, sort_keys=False)
     return files
 
@@ -530,7 +671,7 @@ def league_page(
         sections.append(
             wording.paragraph(
                 f"{wording.plural(len(result.networks), 'network')}, "
-                f"{wording.plural(result.runs, 'run')} of {league.seconds:g} s each; margin for "
+                f"{wording.plural(result.runs, 'run')} of {result.seconds:g} s each; margin for "
                 f"a win: {league.margin:.0%}; score: {league.score.replace('_', ' ')}.",
                 "soft",
             )
@@ -557,7 +698,7 @@ def league_page(
                         ],
                     )
                 )
-                commands = "\n".join(simulate_command(league, entrant, each) for each in worst)
+                commands = "\n".join(simulate_command(result, entrant, each.on) for each in worst)
                 sections.append(wording.preformatted(commands))
     included = {result.league.name for result in results}
     sections += [

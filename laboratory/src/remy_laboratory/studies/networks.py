@@ -23,7 +23,7 @@ from remy_farm.specification.senders import DEFAULT_PACKET_BYTES, SenderSpec
 from remy_farm.specification.writing import bounds_at, merge_trees
 from remy_laboratory.studies.reading import Check, Fields, bounds_check
 from remy_proto.v1 import evaluation_pb2, spec_pb2
-from remy_simulator import log2, uniform
+from remy_simulator import exp, log, log2, uniform
 from remy_simulator.registry import Registry
 
 REFERENCE_VARIABLE = "REMY_REFERENCE_DIR"
@@ -39,13 +39,16 @@ _LN_2 = 0.6931471805599453
 _FIRST_OFFSET = "first_rtt_offset_ms"
 _NETWORK = descriptor_of(spec_pb2.NetworkModel)
 _MS = Bounds(unit="ms", minimum=0)
+#: Key of a network for the ratio of the last sender's RTT to the first one's, which is rtt_ms.
+RTT_SPREAD = "rtt_spread"
 #: Keys that a study adds to those of a network file.
-_STUDY_KEYS: Final[Mapping[str, Bounds]] = {
+STUDY_KEYS: Final[Mapping[str, Bounds]] = {
     "starts_apart_ms": _MS,
     # Mean of the exponentially distributed start times, which replace initial off times.
     "first_on_mean_ms": _MS,
     # Error of the first sender's RTTs, except the first RTT of each on period.
     _FIRST_OFFSET: _MS,
+    RTT_SPREAD: Bounds(minimum=1, maximum=1000),
 }
 #: Key of a list of routes: one per kind of senders, or one per sender if there is a single kind.
 _ROUTES = "routes"
@@ -75,7 +78,7 @@ def published_path(name: str, subfolder: str) -> Path | None:
 
 def value_check(path: str) -> Check | None:
     """Returns the check for numbers at a key path of a network; None if no number is allowed."""
-    bounds = _STUDY_KEYS.get(path) or bounds_at(path, _NETWORK)
+    bounds = STUDY_KEYS.get(path) or bounds_at(path, _NETWORK)
     return None if bounds is None else bounds_check(bounds)
 
 
@@ -90,7 +93,7 @@ def merge_networks(*layers: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_value(network: Mapping[str, Any], path: str, value: float) -> dict[str, Any]:
     """Returns the network with a new value at a key path, e.g. "links[0].delay_ms"."""
-    if path in _STUDY_KEYS:
+    if path in STUDY_KEYS:
         return {**network, path: value}
     tree = vary_network(dict(network), path, value)
     assert isinstance(tree, dict)
@@ -114,13 +117,18 @@ def key_paths(network: Mapping[str, Any]) -> Iterator[str]:
             yield key
 
 
-def read_network(fields: Fields | None) -> dict[str, Any]:
-    """Reads a network or a layer of one. Raises SpecError."""
+def read_network(fields: Fields | None, *, is_drawn: bool = False) -> dict[str, Any]:
+    """Reads a network or a layer of one, whose values may be distributions if it is drawn.
+
+    Raises SpecError.
+    """
     if fields is None:
         return {}
     network: dict[str, Any] = {}
-    for name, bounds in _STUDY_KEYS.items():
-        value = fields.number(name, bounds_check(bounds))
+    for name, bounds in STUDY_KEYS.items():
+        value = fields.take(name)
+        if value is not None and not (is_drawn and isinstance(value, dict)):
+            fields.check_number(name, value, bounds_check(bounds))
         if value is not None:
             network[name] = value
     routes = fields.take(_ROUTES)
@@ -128,7 +136,9 @@ def read_network(fields: Fields | None) -> dict[str, Any]:
         network[_ROUTES] = _check_routes(fields, routes)
     described: dict[str, Tree] = {key: fields.take(key) for key in fields.remaining()}
     violations = fill(spec_pb2.NetworkModel(), described, needs_alternatives=False)
-    if described.get("senders") is not None and not isinstance(described["senders"], int | float):
+    senders = described.get("senders")
+    is_number = isinstance(senders, int | float) or (is_drawn and isinstance(senders, dict))
+    if senders is not None and not is_number:
         problem = "are named by the study's rows; here only their number is allowed"
         violations.append(Violation("senders", problem))
     if violations:
@@ -226,6 +236,8 @@ def study_network(
     """Builds a network with these senders. Raises SpecError, and FileError for a trace."""
     if _FIRST_OFFSET in network and "links" not in network:
         raise SpecError(source, [Violation(_FIRST_OFFSET, "requires the key links")])
+    if RTT_SPREAD in network and ("rtt_ms" not in network or _ROUTES in network):
+        raise SpecError(source, [Violation(RTT_SPREAD, "requires rtt_ms and excludes routes")])
     tree = network_dict(senders, network)
     topology = topology_of(copy.deepcopy(tree), Path(), source, plain=True)
     specimen = topology.specimen
@@ -249,6 +261,8 @@ def network_dict(senders: Sequence[SenderSpec], network: Mapping[str, Any]) -> d
             tree.pop(key, None)
     routes = network.get(_ROUTES, [])
     apart_ms, offset_ms = network.get("starts_apart_ms"), network.get(_FIRST_OFFSET)
+    groups = _groups(senders, network)
+    rtts_ms = _spread_rtts_ms(network, len(groups))
     tree["senders"] = [
         {
             **sender.network_keys(),
@@ -258,10 +272,20 @@ def network_dict(senders: Sequence[SenderSpec], network: Mapping[str, Any]) -> d
             **({"first_on_ms": apart_ms * index} if apart_ms is not None else {}),
             # Only the first sender's RTTs have the error.
             **({"rtt_offset_ms": 0 if index else offset_ms} if offset_ms is not None else {}),
+            **({"rtt_ms": rtts_ms[index]} if rtts_ms else {}),
         }
-        for index, (sender, count, route) in enumerate(_groups(senders, network))
+        for index, (sender, count, route) in enumerate(groups)
     ]
     return tree
+
+
+def _spread_rtts_ms(network: Mapping[str, Any], count: int) -> list[float]:
+    """Returns the RTT of each sender, in equal ratios; an empty list if all have the same."""
+    spread = network.get(RTT_SPREAD)
+    if spread is None:
+        return []
+    step = log(float(spread)) / max(count - 1, 1)
+    return [float(f"{network['rtt_ms'] * exp(step * index):.6g}") for index in range(count)]
 
 
 def _groups(
@@ -278,7 +302,7 @@ def _groups(
     for kind, (sender, count) in enumerate(zip(senders, counts, strict=True)):
         if has_own_routes:
             groups += [(sender, 1, index) for index in range(count)]
-        elif has_start_times(network) or _FIRST_OFFSET in network:
+        elif has_start_times(network) or _FIRST_OFFSET in network or RTT_SPREAD in network:
             groups += [(sender, 1, kind)] * count
         else:
             groups.append((sender, count, kind))

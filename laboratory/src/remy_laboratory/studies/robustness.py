@@ -18,6 +18,7 @@ from remy_farm.analysis import wording
 from remy_farm.files import read_file
 from remy_farm.specification import SpecError, Violation
 from remy_laboratory.studies.cells import CellRunner
+from remy_laboratory.studies.draws import Draws, Half
 from remy_laboratory.studies.league import (
     Entrant,
     LeagueSet,
@@ -34,6 +35,8 @@ from remy_proto.v1 import rule_table_pb2
 from remy_simulator import fingerprint, protocols_fingerprint
 
 _MAX_FILE_BYTES = 1_000_000
+# No table may be tuned on the networks that it must hold on.
+_DRAWS = Draws(Half.JUDGING)
 #: Number of the worst networks that a page lists per requirement.
 _MAX_LISTED = 3
 
@@ -122,7 +125,7 @@ def certify(
     on_progress: Callable[[float], None],
 ) -> Certificate:
     """Simulates missing cells and certifies. `on_progress` gets the fraction of the work done."""
-    plans = [plan_set(each.league, [entrant], quick=False) for each in requirements]
+    plans = [plan_set(each.league, [entrant], _DRAWS, quick=False) for each in requirements]
     total = sum(runner.weight(plan.batches) for plan in plans) or 1.0
     results = [
         (requirement, run_set(plan, runner, lambda done: on_progress(done / total)))
@@ -154,7 +157,8 @@ def certificate_dict(certificate: Certificate) -> dict[str, Any]:
                 "set_sha256": requirement.sha256,
                 "score": str(requirement.league.score),
                 "at_least": requirement.at_least,
-                "seconds": requirement.league.seconds,
+                "seconds": result.seconds,
+                "networks_drawn": result.drawn_from,
                 "runs": list(range(result.runs)),
                 "networks": [
                     {
@@ -225,7 +229,7 @@ def _page(certificate: Certificate, fields: dict[str, Any]) -> str:
             wording.paragraph(league.about),
             wording.paragraph(
                 f"Source: {league.source}. {wording.plural(result.runs, 'run')} of "
-                f"{league.seconds:g} s on each network.",
+                f"{result.seconds:g} s on each network.",
                 "soft",
             ),
             wording.table(
@@ -234,7 +238,7 @@ def _page(certificate: Certificate, fields: dict[str, Any]) -> str:
                 [(network.name, f"{certificate.score(network):.3g}") for network in worst],
             ),
             wording.preformatted(
-                "\n".join(simulate_command(league, certificate.entrant, each) for each in worst)
+                "\n".join(simulate_command(result, certificate.entrant, each.on) for each in worst)
             ),
         ]
     sections += [

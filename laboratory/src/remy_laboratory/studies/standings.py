@@ -20,6 +20,7 @@ from remy_farm.files import FileError, make_folder, write_file
 from remy_farm.shipped import DATA
 from remy_farm.specification.senders import REMYCC, parse_sender
 from remy_laboratory.studies.cells import CellBatch, CellRunner, CellStore, OnCells
+from remy_laboratory.studies.draws import DRAW_SEED, Draws, Half
 from remy_laboratory.studies.league import (
     MAX_WORST_NETWORKS,
     Entrant,
@@ -178,6 +179,7 @@ class League(Tabular):
         return {
             "set": result.league.name,
             "networks": len(result.networks),
+            "draws": result.drawn_from,
             "runs": result.runs,
             "winning_rates": {
                 each.name: result.winning_rate(each.name) for each in result.entrants
@@ -188,7 +190,7 @@ class League(Tabular):
                         "network": network.name,
                         "over_best": network.relative_score(each.name),
                         **network.packets[each.name],
-                        "simulate": simulate_command(result.league, each, network),
+                        "simulate": simulate_command(result, each, network.on),
                     }
                     for network in result.worst_networks(each.name, MAX_WORST_NETWORKS)
                 ]
@@ -252,6 +254,7 @@ class LeagueRun:
         rivals: Sequence[Entrant],
         runner: CellRunner,
         *,
+        draws: Draws,
         quick: bool,
     ) -> None:
         """Plans the simulations. The results highlight the `contenders`.
@@ -259,7 +262,7 @@ class LeagueRun:
         Raises FileError for a table that cannot be read.
         """
         entrants = list({each.name: each for each in (*contenders, *rivals)}.values())
-        self._plans = [plan_set(each, entrants, quick=quick) for each in leagues]
+        self._plans = [plan_set(each, entrants, draws, quick=quick) for each in leagues]
         self._contenders = [each.name for each in contenders]
         self._quick = quick
         self.runner = runner
@@ -289,6 +292,8 @@ def league(
     quick: bool = False,
     alone: bool = False,
     only: Sequence[str] = (),
+    draws: str = Half.TUNING,
+    draw_seed: int = DRAW_SEED,
     directory: str | os.PathLike[str] | None = None,
     sets: str | os.PathLike[str] = SETS,
     threads: int | None = None,
@@ -301,6 +306,9 @@ def league(
         quick: Use fewer networks and runs.
         alone: Leave out the rivals Cubic, NewReno, BBR, Copa, Vivace and a published table.
         only: Names of sets; by default all.
+        draws: Half of the drawn networks: "tuning", on which a table may be tuned, or "judging",
+            which only judges finished tables. Results say which was used.
+        draw_seed: Seed of the drawn networks.
         directory: Directory that keeps the tables and the database of simulated cells (runs on one
             network). A later call simulates only the cells that the database lacks. None keeps
             nothing.
@@ -314,10 +322,12 @@ def league(
     Raises:
         FileError: A set does not exist, or the directory cannot be written.
         SpecError: The file of a set is invalid.
-        ValueError: A protocol is unknown, or two contenders have the same name.
+        ValueError: A protocol is unknown, two contenders have the same name, or `draws` is not the
+            name of a half.
         TypeError: A contender has another type.
     """
     items = contenders if isinstance(contenders, list) else [contenders]
+    chosen = Draws(Half(draws), draw_seed)
     leagues = read_sets(Path(sets), only)
     temporary = TemporaryFolder()
     target = temporary.path if directory is None else Path(directory)
@@ -328,7 +338,9 @@ def league(
     make_folder(target)
     with local_evaluator(threads) as evaluator, closing(CellStore(target / CELL_DATABASE)) as store:
         runner = CellRunner(evaluator.evaluate, store)
-        run = LeagueRun(leagues, entrants, [] if alone else rivals(), runner, quick=quick)
+        run = LeagueRun(
+            leagues, entrants, [] if alone else rivals(), runner, draws=chosen, quick=quick
+        )
         total = run.weight or 1.0
         return run.run(lambda _: None, lambda done: on_progress(done / total))
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from google.protobuf.message import Message
+
 import remy_simulator
+from remy_farm.specification.reading import key_of
+from remy_farm.specification.schema import child_path
 from remy_proto.v1 import spec_pb2
 
 # Numpy is imported inside the functions that draw, because most commands only read a specification.
@@ -20,6 +25,24 @@ if TYPE_CHECKING:
 def is_varied(distribution: spec_pb2.Distribution) -> bool:
     """Whether draws from the distribution differ."""
     return distribution.WhichOneof("kind") not in (None, "exact")
+
+
+def quantities_of(
+    message: Message, path: str = ""
+) -> Iterator[tuple[str, spec_pb2.Distribution]]:
+    """Yields the quantities in a message with their key paths, in the order of field numbers."""
+    if isinstance(message, spec_pb2.Distribution):
+        yield path, message
+        return
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        where = child_path(path, key_of(field))
+        if field.is_repeated:
+            for number, item in enumerate(value):
+                yield from quantities_of(item, f"{where}[{number}]")
+        else:
+            yield from quantities_of(value, where)
 
 
 def quantile(distribution: spec_pb2.Distribution, probability: float) -> float:

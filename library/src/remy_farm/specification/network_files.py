@@ -13,10 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from google.protobuf.message import Message
-
 from remy_farm.specification.checking import check, load_tree, unrelated
-from remy_farm.specification.distributions import is_varied
+from remy_farm.specification.distributions import is_varied, quantities_of
 from remy_farm.specification.links import (
     MAX_BUFFER_PACKETS,
     buffer_packets,
@@ -29,14 +27,11 @@ from remy_farm.specification.links import (
     with_buffer_in_packets,
 )
 from remy_farm.specification.models import paths_of
-from remy_farm.specification.reading import Tree, fill, key_of
+from remy_farm.specification.reading import Tree, fill
 from remy_farm.specification.referenced_files import resolve_trace, trace_of
 from remy_farm.specification.schema import (
     SpecError,
     Violation,
-    child_path,
-    fields_of,
-    is_submessage,
     show,
 )
 from remy_farm.specification.senders import REMYCC, SenderSpec, bottleneck
@@ -148,8 +143,9 @@ def _with_path_in_file(violation: Violation, has_links: bool) -> Violation:
 
 def _specification_only(network: spec_pb2.NetworkModel) -> Iterator[Violation]:
     """Violations for what only a specification may have: distributions, and designed tables."""
-    for path in _varied_paths(network, ""):
-        yield Violation(path, "has a distribution, but must have one value for everything")
+    for path, quantity in quantities_of(network):
+        if is_varied(quantity):
+            yield Violation(path, "has a distribution, but must have one value for everything")
     if network.HasField("senders"):
         yield Violation("senders", "is a number, but must be a list of senders with what they run")
     elif not network.sender_groups:
@@ -167,23 +163,6 @@ def _specification_only(network: spec_pb2.NetworkModel) -> Iterator[Violation]:
             yield Violation(
                 f"{where}.count", f"is {show(group.count.exact)}, but must be 1 or more"
             )
-
-
-def _varied_paths(message: Message, path: str) -> Iterator[str]:
-    """The paths of the quantities in a message that have more than one possible value."""
-    for each in fields_of(message):
-        if not is_submessage(each):
-            continue
-        where = child_path(path, key_of(each))
-        value = getattr(message, each.name)
-        if each.is_repeated:
-            for number, item in enumerate(value):
-                yield from _varied_paths(item, f"{where}[{number}]")
-        elif isinstance(value, spec_pb2.Distribution):
-            if is_varied(value):
-                yield where
-        elif message.HasField(each.name):
-            yield from _varied_paths(value, where)
 
 
 def _sender_spec(
