@@ -25,6 +25,7 @@ from remy_farm.specification.schema import (
     is_submessage,
     submessage_of,
 )
+from remy_laboratory.studies.networks import STUDY_KEYS
 from remy_proto.completion import constraint_of
 from remy_proto.v1 import spec_pb2
 from remy_simulator import registry
@@ -99,23 +100,29 @@ def _network(comments: Mapping[str, str]) -> Schema:
 def _study(comments: Mapping[str, str]) -> Schema:
     """Returns the schema of studies and sets, which covers their networks.
 
-    A study's network is given in layers, so that no key is required in any of them.
+    A study's network is given in layers, so that no key is required in any of them. Numbers may be
+    distributions, because sets may draw their networks.
     """
-    writer = _Writer(comments, draws=False, layers=True)
+    writer = _Writer(comments, layers=True)
     network = writer.reference(_NETWORK)
     keys = _mapping_in(writer.definitions[_NETWORK.name])["properties"]
-    keys["senders"] = {"type": "integer", "minimum": 1, "maximum": 10_000}
+    counts = Bounds(minimum=1, maximum=10_000, integral=True)
+    keys["senders"] = writer.reference(_DISTRIBUTION, counts)
     keys["routes"] = {
         "description": "A route per kind of senders; if there is one kind, a route per sender.",
         "type": "array",
         "items": writer.reference(descriptor_of(spec_pb2.RouteModel)),
     }
     for name, text in (
-        ("starts_apart_ms", "The time between the first on periods of successive senders."),
-        ("first_on_mean_ms", "The mean of the exponentially distributed start times of senders."),
-        ("first_rtt_offset_ms", "The error that is added to the first sender's measured RTTs."),
+        ("starts_apart_ms", "The time between the first on periods of successive senders. In ms."),
+        ("first_on_mean_ms", "The mean of the exponential start times of senders. In ms."),
+        ("first_rtt_offset_ms", "The error added to the first sender's measured RTTs. In ms."),
+        ("rtt_spread", "The RTT of the last sender over that of the first, which is `rtt_ms`."),
     ):
-        keys[name] = {"description": f"{text} In ms.", "type": "number", "minimum": 0}
+        keys[name] = {
+            "description": text,
+            **writer.reference(_DISTRIBUTION, STUDY_KEYS[name]),
+        }
     with_network = {"type": "object", "properties": {"network": network}}
     root = {
         "type": "object",

@@ -63,9 +63,7 @@ class AttackSpace:
         self.spec = spec
         #: The quantities that vary, as (path, distribution), in the order of a point's numbers.
         self.quantities = [
-            (path, each)
-            for path, each in quantities_of(spec.network, "network")
-            if is_varied(each)
+            (path, each) for path, each in quantities_of(spec.network, "network") if is_varied(each)
         ]
         if not self.quantities:
             _refuse(source, "network", "has no quantity that varies, so there is nothing to search")

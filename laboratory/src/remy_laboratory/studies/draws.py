@@ -207,9 +207,7 @@ def read_changes(fields: Fields) -> tuple[PathChange, ...]:
         if change.outage_ms is not None:
             longest_ms = extent(change.outage_ms)[1]
             if change.every_ms is not None and longest_ms >= extent(change.every_ms)[0]:
-                each.fail(
-                    "outage_ms", f"reaches {longest_ms:g}, but must be shorter than every_ms"
-                )
+                each.fail("outage_ms", f"reaches {longest_ms:g}, but must be shorter than every_ms")
         changes.append(change)
     return tuple(changes)
 
@@ -232,9 +230,7 @@ def with_changes(
     times = sorted(
         (time_ms, order, index)
         for order, change in enumerate(changes)
-        for index, time_ms in enumerate(
-            change.times_ms(stream, f"changes[{order}]", duration_ms)
-        )
+        for index, time_ms in enumerate(change.times_ms(stream, f"changes[{order}]", duration_ms))
     )
     first_rate_mbps, first_rtt_ms = float(network["rate_mbps"]), float(network["rtt_ms"])
     rate_mbps, rtt_ms = first_rate_mbps, first_rtt_ms

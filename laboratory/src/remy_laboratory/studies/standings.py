@@ -86,14 +86,13 @@ def rivals() -> list[Entrant]:
 
 def read_sets(folder: Path, only: Sequence[str] = ()) -> list[LeagueSet]:
     """Reads the sets in a directory, or those named in `only`. Raises FileError and SpecError."""
-    sets = [read_set(path) for path in sorted(folder.glob("*.yaml"))]
-    if not sets:
+    paths = {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    if not paths:
         raise FileError(f"{folder} has no sets, which are files that end in .yaml")
-    names = [each.name for each in sets]
     for name in only:
-        if name not in names:
-            raise FileError(f"set {name} does not exist; the sets are {', '.join(names)}")
-    return [each for each in sets if not only or each.name in only]
+        if name not in paths:
+            raise FileError(f"set {name} does not exist; the sets are {', '.join(paths)}")
+    return [read_set(path) for name, path in paths.items() if not only or name in only]
 
 
 class League(Tabular):

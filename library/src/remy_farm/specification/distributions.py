@@ -27,9 +27,7 @@ def is_varied(distribution: spec_pb2.Distribution) -> bool:
     return distribution.WhichOneof("kind") not in (None, "exact")
 
 
-def quantities_of(
-    message: Message, path: str = ""
-) -> Iterator[tuple[str, spec_pb2.Distribution]]:
+def quantities_of(message: Message, path: str = "") -> Iterator[tuple[str, spec_pb2.Distribution]]:
     """Yields the quantities in a message with their key paths, in the order of field numbers."""
     if isinstance(message, spec_pb2.Distribution):
         yield path, message
