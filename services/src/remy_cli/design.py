@@ -26,7 +26,7 @@ from remy_cli.common import (
     threads_option,
 )
 from remy_cli.design_progress import DesignProgress
-from remy_cli.robustness import certify_design, robustness_option
+from remy_cli.robustness import certify_design, require_option, robustness_option
 from remy_cli.spec_changes import SpecChanges, pass_spec_changes
 from remy_cli.views import progress_view
 from remy_farm.analysis import (
@@ -165,6 +165,7 @@ def _summary_dict(summary: Summary) -> dict[str, Any]:
     "Check that the design meets the robustness requirements; exit with 6 if it does not.",
     name="is_certified",
 )
+@require_option
 @robustness_option
 @flag("--resume", "Continue the design in DIR.")
 @quiet_option
@@ -178,6 +179,7 @@ def command(
     threads: int,
     changes: SpecChanges,
     is_certified: bool,
+    required: tuple[str, ...],
     requirements: Path,
     resume: bool,
     quiet: bool,
@@ -197,9 +199,11 @@ def command(
     design, and a comparison of all designs (campaign.html, .png and .json). --resume skips
     finished designs.
 
-    With --certify, the certificate of each table is written to DIR/certificate. If a table fails a
-    robustness requirement, it stays in DIR, and the command names the requirement and exits with 6.
+    With --certify or --require, the certificate of each table is written to DIR/certificate. If a
+    table fails a robustness requirement, it stays in DIR, and the command names the requirement and
+    exits with 6.
     """
+    is_certified = is_certified or bool(required)
     if changes.sweeps:
         if first_path is not None or is_certified:
             name = "--certify" if is_certified else "--from"
@@ -245,4 +249,10 @@ def command(
     else:
         print_gain(out, design.result, gain)
     if is_certified:
-        certify_design(design, requirements, threads=threads, quiet=quiet or as_json)
+        certify_design(
+            design,
+            requirements,
+            required=required,
+            threads=threads,
+            quiet=quiet or as_json,
+        )

@@ -29,7 +29,7 @@ from remy_cli.common import (
     time_unit_option,
 )
 from remy_cli.reproduce import FOLDER
-from remy_cli.robustness import certify_table, robustness_option, show_certificate
+from remy_cli.robustness import certify_table, require_option, robustness_option, show_certificate
 from remy_farm.analysis import (
     Difference,
     ExplainError,
@@ -270,6 +270,7 @@ class ProgressLines:
     "Check the robustness requirements; write certificate.html and certificate.json to DIR.",
     FOLDER,
 )
+@require_option
 @robustness_option
 @time_unit_option
 @threads_option
@@ -285,6 +286,7 @@ def command(
     merge_out: str | None,
     other_path: str | None,
     certify: Path | None,
+    required: tuple[str, ...],
     requirements: Path,
     time_unit_ms: float,
     threads: int,
@@ -298,7 +300,7 @@ def command(
     rules are then listed first.
 
     With --certify, the RemyCC runs on sets of networks that are not used for training, and must
-    reach a required score on each network. Otherwise it is refused, with exit code 6.
+    stay within bounds on each network. Otherwise it is refused, with exit code 6.
     """
     if certify is not None:
         if spec_path or merge or signals or other_path or merge_out or price is not None:
@@ -309,6 +311,7 @@ def command(
             remycc_path,
             certify,
             requirements,
+            required=required,
             time_unit_ms=time_unit_ms,
             threads=threads,
             quiet=as_json,

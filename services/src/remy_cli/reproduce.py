@@ -30,7 +30,7 @@ from remy_farm.files import FileError, make_folder, write_file
 from remy_farm.shipped import DATA
 
 if TYPE_CHECKING:
-    from remy_laboratory.studies import Entrant, FigureResult, FigureStudy
+    from remy_laboratory.studies import Entrant, FigureResult, FigureStudy, League
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 #: Database of simulated cells, in the output directory.
@@ -319,7 +319,7 @@ def league_command(
     entrants = [parse_entrant(name) for name in names]
     make_folder(out)
     with local_evaluator(threads) as evaluator, closing(CellStore(out / CELL_DATABASE)) as store:
-        runner = CellRunner(evaluator.evaluate, store)
+        runner = CellRunner(evaluator.evaluate, store, threads=threads)
         run = LeagueRun(
             leagues,
             entrants,
@@ -341,7 +341,37 @@ def league_command(
         style = "bold" if name in league.contenders else ""
         table.add_row(name, *(f"{rate:.0%}" for rate in rates), style=style)
     print_table(table)
+    click.echo()
+    print_table(_means_table(league))
     print_status(f"the page is {out / 'index.html'}")
+
+
+# Measures that `league` prints, with their column heads and formats.
+_MEANS = {
+    "goodput_mbps": ("Mbit/s", ".4g"),
+    "utilization": ("utilization", ".3f"),
+    "jain": ("Jain", ".3f"),
+    "loss": ("loss", ".2%"),
+    "rtt_mean_ms": ("mean RTT ms", ".1f"),
+    "rtt_p95_ms": ("RTT p95 ms", ".1f"),
+    "rtt_over_path_p95": ("p95 RTT / path", ".2f"),
+}
+
+
+def _means_table(league: League) -> PlainTable:
+    """Returns a table of each entrant's means over each set's networks."""
+    heads = [head for head, _ in _MEANS.values()]
+    table = PlainTable("set", "networks", "entrant", *heads, left=3)
+    for row in league.means().to_dicts():
+        values = [(row[name], style) for name, (_, style) in _MEANS.items()]
+        table.add_row(
+            row["set"],
+            row["draws"],
+            row["entrant"],
+            *("" if value is None else format(value, style) for value, style in values),
+            style="bold" if row["entrant"] in league.contenders else "",
+        )
+    return table
 
 
 def parse_entrant(text: str, time_unit_ms: float = 1.0) -> Entrant:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,16 +48,27 @@ robustness_option = option(
 )
 
 
+require_option = option(
+    "--require NAME",
+    "Check only this requirement; may be given several times. safe-to-run names all of them.",
+    name="required",
+    multiple=True,
+)
+
+
 def certify_table(
     remycc_path: str,
     out: Path,
     requirements: Path,
     *,
+    required: Sequence[str],
     time_unit_ms: float = 1.0,
     threads: int,
     quiet: bool,
 ) -> Certificate:
-    """Checks a RemyCC file against all requirements and writes its certificate into `out`.
+    """Checks a RemyCC file against requirements and writes its certificate into `out`.
+
+    `required` are the requirements' names; an empty sequence means all of them.
 
     Raises FileError and SpecError.
     """
@@ -67,7 +79,13 @@ def certify_table(
     with progress_meter(1.0, quiet=quiet) as progress:
         progress.start_task("robustness")
         return certify_entrant(
-            entrant, table, out, requirements, threads=threads, on_progress=progress.set_done
+            entrant,
+            table,
+            out,
+            requirements,
+            only=required,
+            threads=threads,
+            on_progress=progress.set_done,
         )
 
 
@@ -75,7 +93,9 @@ def certify_table(
 CERTIFICATE = "certificate"
 
 
-def certify_design(design: rf.Design, requirements: Path, *, threads: int, quiet: bool) -> None:
+def certify_design(
+    design: rf.Design, requirements: Path, *, required: Sequence[str], threads: int, quiet: bool
+) -> None:
     """Certifies all tables of a design in its subdirectory `certificate`.
 
     Raises Failure for the first refused table, after all certificates are written.
@@ -84,7 +104,9 @@ def certify_design(design: rf.Design, requirements: Path, *, threads: int, quiet
     for name, path in design.table_files().items():
         place = design.directory / CERTIFICATE / (name if len(design.tables) > 1 else "")
         certificates.append(
-            certify_table(str(path), place, requirements, threads=threads, quiet=quiet)
+            certify_table(
+                str(path), place, requirements, required=required, threads=threads, quiet=quiet
+            )
         )
     refused = [each for each in certificates if not each.holds]
     if refused:
@@ -95,20 +117,22 @@ def certify_design(design: rf.Design, requirements: Path, *, threads: int, quiet
 
 def show_certificate(certificate: Certificate, out: Path, *, as_json: bool) -> None:
     """Prints a certificate for `inspect --certify`. Raises Failure if the table is refused."""
-    from remy_laboratory.studies import certificate_dict
+    from remy_laboratory.studies import certificate_dict, quantity_name, value_text
 
     if as_json:
         print_json(certificate_dict(certificate))
     else:
-        table = PlainTable("requirement", "lowest", "required", "networks", "below", left=1)
-        for requirement, result in certificate.results:
-            scores = [certificate.score(network) for network in result.networks]
+        table = PlainTable(
+            "requirement", "quantity", "required", "worst", "networks", "beyond", left=3
+        )
+        for requirement, bound, worst, networks, beyond in certificate.rows():
             table.add_row(
                 requirement.league.title,
-                f"{min(scores):.3g}",
-                f"{requirement.at_least:g}",
-                str(len(scores)),
-                str(sum(score < requirement.at_least for score in scores)),
+                quantity_name(requirement, bound),
+                bound.words,
+                value_text(worst),
+                str(networks),
+                str(beyond),
             )
         print_table(table)
         print_status(f"the certificate is {out / 'certificate.html'}")

@@ -45,7 +45,10 @@ if TYPE_CHECKING:
     from remy_laboratory.studies.robustness import certificate_dict as certificate_dict
     from remy_laboratory.studies.robustness import certificate_files as certificate_files
     from remy_laboratory.studies.robustness import certify as certify
+    from remy_laboratory.studies.robustness import quantity_name as quantity_name
     from remy_laboratory.studies.robustness import read_requirements as read_requirements
+    from remy_laboratory.studies.robustness import value_text as value_text
+    from remy_laboratory.studies.standings import League as League
     from remy_laboratory.studies.standings import LeagueRun as LeagueRun
     from remy_laboratory.studies.standings import parse_entrant as parse_entrant
     from remy_laboratory.studies.standings import read_sets as read_sets

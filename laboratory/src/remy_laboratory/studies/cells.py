@@ -11,9 +11,10 @@ import hashlib
 import io
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -277,16 +278,23 @@ class CellRunner:
     """Simulates cells that the store lacks, and reads the others from it."""
 
     def __init__(
-        self, evaluate: EvaluateRequest, store: CellStore, others: OtherSimulators | None = None
+        self,
+        evaluate: EvaluateRequest,
+        store: CellStore,
+        others: OtherSimulators | None = None,
+        *,
+        threads: int = 1,
     ) -> None:
+        """Creates a runner. `threads` is the number of runs that are recorded at a time."""
         self._evaluate = evaluate
         self._store = store
         self._others = others or {}
+        self._threads = threads
         #: Numbers of cells that were simulated for this runner, and read from the store.
         self.simulated = 0
         self.loaded = 0
         self._done = 0.0
-        # Cells whose outcomes a farm has computed, but which `run` has not returned yet.
+        # Cells that a farm or `record_all` has simulated, but which `run` has not returned yet.
         self._received: set[bytes] = set()
 
     def missing(self, cells: Sequence[Cell]) -> list[Cell]:
@@ -382,18 +390,71 @@ class CellRunner:
         self, tables: Tables, cell: Cell, seconds: float, every_ms: float
     ) -> dict[str, np.ndarray]:
         """Returns time series of one run, as arrays with a row per time; stores them."""
-        digest = _digest(tables, cell.specimen, seconds, f"every {every_ms!r}")
+        (recording,) = self.record_all(tables, [cell], seconds, every_ms, lambda _: None)
+        return recording
+
+    def record_all(
+        self,
+        tables: Tables,
+        cells: Sequence[Cell],
+        seconds: float,
+        every_ms: float,
+        on_cells: OnCells,
+    ) -> list[dict[str, np.ndarray]]:
+        """Returns the time series of several runs, in order.
+
+        It stores them and the outcomes of these runs, so that `run` does not simulate them again.
+        """
+        digests = [
+            _digest(tables, cell.specimen, seconds, f"{_SERIES} every {every_ms!r}")
+            for cell in cells
+        ]
+
+        def simulate(cell: Cell) -> _native.NetworkRecording:
+            return columns.record(evaluation_request(tables, [cell], seconds), every_ms)
+
+        new = [
+            (cell, digest)
+            for cell, digest in zip(cells, digests, strict=True)
+            if self._store.get(digest) is None
+        ]
+        with ThreadPoolExecutor(self._threads) as pool:
+            recordings = pool.map(simulate, [cell for cell, _ in new])
+            for (cell, digest), recording in zip(new, recordings, strict=True):
+                self._store.put({digest: _series_bytes(recording)})
+                if self._store.get(cell.digest) is None:
+                    part = CellBatch(tables, [cell], seconds)
+                    request = evaluation_request(tables, [cell], seconds)
+                    outcome = columns.recorded_outcome(request, recording)
+                    self._store_outcome(part, part.request(), outcome)
+                    self._received.add(cell.digest)
+                    self._done += part.weight
+                    on_cells(self._done)
+        return [self._read_series(digest) for digest in digests]
+
+    def _read_series(self, digest: bytes) -> dict[str, np.ndarray]:
         value = self._store.get(digest)
-        if value is None:
-            recording = columns.record(evaluation_request(tables, [cell], seconds), every_ms)
-            steps = len(recording.time_ms)
-            buffer = io.BytesIO()
-            arrays: dict[str, Any] = {
-                name: np.array(getattr(recording, name), dtype=float).reshape(steps, -1)
-                for name in ("is_on", "packets_received", "waiting_packets")
-            }
-            np.savez_compressed(buffer, time_ms=np.array(recording.time_ms), **arrays)
-            value = buffer.getvalue()
-            self._store.put({digest: value})
+        assert value is not None
         with np.load(io.BytesIO(value), allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
+
+
+#: The time series that are stored.
+_SERIES: Final = (
+    "is_on",
+    "packets_received",
+    "packets_in_order",
+    "rtt_ms",
+    "waiting_packets",
+)
+
+
+def _series_bytes(recording: _native.NetworkRecording) -> bytes:
+    """Returns a compressed archive of arrays with a row per time."""
+    steps = len(recording.time_ms)
+    buffer = io.BytesIO()
+    arrays: dict[str, Any] = {
+        name: np.array(getattr(recording, name), dtype=float).reshape(steps, -1) for name in _SERIES
+    }
+    np.savez_compressed(buffer, time_ms=np.array(recording.time_ms), **arrays)
+    return buffer.getvalue()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -22,6 +22,7 @@ from remy_laboratory.studies.robustness import (
     certify,
     read_requirements,
 )
+from remy_simulator.cpus import allowed_cpus
 
 #: The installed requirements.
 REQUIREMENTS: Final = DATA / "robustness"
@@ -33,13 +34,14 @@ def certify_table(
     directory: str | os.PathLike[str],
     *,
     requirements: str | os.PathLike[str] = REQUIREMENTS,
+    only: Sequence[str] = (),
     threads: int | None = None,
     on_progress: Callable[[float], None] = lambda _: None,
 ) -> Certificate:
     """Tests a table against the robustness requirements.
 
     The requirements are networks that are not used for training, on each of which the table must
-    reach a score.
+    stay within bounds.
 
     Args:
         table: The table to certify.
@@ -47,6 +49,7 @@ def certify_table(
             database of simulated cells (runs on one network). A later call simulates only the
             cells that the database lacks.
         requirements: Directory with a file per set of networks; by default the installed ones.
+        only: Names of requirements; by default all. "safe-to-run" names all of them.
         threads: Number of simulation threads; by default the CPUs allowed.
         on_progress: Called with the fraction of the work that is done.
 
@@ -55,7 +58,7 @@ def certify_table(
         `sentence()` names those that it does not meet.
 
     Raises:
-        FileError: There are no requirements, or the directory cannot be written.
+        FileError: There are no requirements, one in `only` does not exist, or the directory cannot be written.
         SpecError: A requirement file is invalid.
     """
     target = Path(directory)
@@ -64,7 +67,13 @@ def certify_table(
     table.save(path)
     entrant = Entrant(table.name, parse_sender(f"{REMYCC}{path}=1"))
     return certify_entrant(
-        entrant, table, target, Path(requirements), threads=threads, on_progress=on_progress
+        entrant,
+        table,
+        target,
+        Path(requirements),
+        only=only,
+        threads=threads,
+        on_progress=on_progress,
     )
 
 
@@ -74,11 +83,12 @@ def certify_entrant(
     directory: Path,
     requirements: Path,
     *,
+    only: Sequence[str],
     threads: int | None,
     on_progress: Callable[[float], None],
 ) -> Certificate:
     """Tests `table`, which the entrant's senders run, as `certify_table` does."""
-    required = read_requirements(requirements)
+    required = read_requirements(requirements, only)
     if not required:
         raise FileError(f"{requirements} has no requirements, which are files that end in .yaml")
     make_folder(directory)
@@ -86,7 +96,7 @@ def certify_entrant(
         local_evaluator(threads) as evaluator,
         closing(CellStore(directory / CELL_DATABASE)) as store,
     ):
-        runner = CellRunner(evaluator.evaluate, store)
+        runner = CellRunner(evaluator.evaluate, store, threads=threads or allowed_cpus())
         certificate = certify(required, entrant, table.remycc.to_message(), runner, on_progress)
     for name, text in certificate_files(certificate).items():
         make_folder((directory / name).parent)

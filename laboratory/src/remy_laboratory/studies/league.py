@@ -12,11 +12,11 @@ import itertools
 import math
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import yaml
@@ -24,8 +24,8 @@ from matplotlib.figure import Figure
 
 from remy_farm.analysis import wording
 from remy_farm.analysis.plots import INK, new_figure
-from remy_farm.evaluation.measures import PACKET_MEASURES, mean
-from remy_farm.files import read_file
+from remy_farm.evaluation.measures import PACKET_MEASURES, mean, present
+from remy_farm.files import FileError, read_file
 from remy_farm.specification.reading import read_yaml
 from remy_farm.specification.schema import show
 from remy_farm.specification.senders import SenderSpec, parse_sender
@@ -54,13 +54,22 @@ from remy_laboratory.studies.networks import (
     key_paths,
     merge_networks,
     network_dict,
+    packet_bytes,
     read_network,
     sender_counts,
     value_at,
     value_check,
     with_value,
 )
+from remy_laboratory.studies.path_history import (
+    RECORDED_NAMES,
+    PathHistory,
+    RecordedMeasures,
+    measure_recording,
+    path_history,
+)
 from remy_laboratory.studies.reading import (
+    NOT_NEGATIVE_NUMBER,
     PERCENTAGE,
     POSITIVE_NUMBER,
     RUNS,
@@ -72,18 +81,26 @@ from remy_laboratory.studies.study import Measure, StudyRow, check_network
 from remy_laboratory.studies.verdicts import CellSamples, packets_by_group, sender_samples
 
 _MAX_FILE_BYTES = 1_000_000
+_BITS_PER_BYTE = 8
 _MS_PER_SECOND = 1000.0
 # Simulated time of sets that do not say it.
 _SECONDS = 30.0
 
 
 class Score(StrEnum):
-    """The score of an entrant on a network; higher is better."""
+    """The score of an entrant on a network; higher is better.
 
-    #: Mean throughput squared, divided by mean one-way delay.
+    Throughput is goodput: packets delivered in order, on transports that deliver in order. POWER,
+    SQUARED_THROUGHPUT_OVER_DELAY and FAIR_POWER have a price of losses (`goodput_less_losses`).
+    The others compare shares or times, and results state the loss beside them.
+    """
+
+    #: Mean throughput, less losses, squared, divided by mean one-way delay.
     SQUARED_THROUGHPUT_OVER_DELAY = "squared_throughput_over_delay"
-    #: Mean throughput divided by mean RTT.
+    #: Mean throughput, less losses, divided by mean RTT.
     POWER = "power"
+    #: Utilization, less losses, times Jain's index, divided by the mean RTT over the path's own.
+    FAIR_POWER = "fair_power"
     #: Ratio of the smaller to the larger throughput of the entrant and its rival.
     CLOSENESS_TO_FAIR = "closeness_to_fair"
     #: Ratio of the smallest to the largest throughput of the entrant's senders.
@@ -94,6 +111,59 @@ class Score(StrEnum):
     SHARE_OF_FAIR = "share_of_fair"
     #: The entrant's total throughput divided by the link's capacity.
     UTILIZATION = "utilization"
+
+
+def goodput_less_losses(goodput: float, loss: float) -> float:
+    """Returns the goodput times the fraction of transmissions that arrive.
+
+    This is the price of losses in all scores: of two protocols with the same goodput and delay, one
+    that loses half of what it transmits has half of the score, because it takes twice as much of
+    what the links before the bottleneck can carry.
+    """
+    return goodput * (1.0 - loss)
+
+
+#: Measures of the entrant's senders on a network, which results have beside the score: means over
+#: runs. Those of recordings are only in sets with `record_every_ms`.
+MEASURES: Final = (
+    "goodput_mbps",
+    "utilization",
+    "jain",
+    "rtt_mean_ms",
+    *PACKET_MEASURES,
+    *(name for name in RECORDED_NAMES if name != "utilization"),
+)
+
+
+#: The name of the score among the quantities that have bounds.
+SCORE: Final = "score"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What the score or a measure must be at least, or at most."""
+
+    quantity: str
+    """SCORE or one of MEASURES."""
+    value: float
+    is_maximum: bool = False
+
+    def allows(self, value: float | None) -> bool:
+        """Returns whether a value is within the bound; a missing one is not."""
+        if value is None:
+            return False
+        return value <= self.value if self.is_maximum else value >= self.value
+
+    def shortfall(self, value: float | None) -> float:
+        """Returns how far a value is beyond the bound; negative within it."""
+        if value is None:
+            return math.inf
+        return value - self.value if self.is_maximum else self.value - value
+
+    @property
+    def words(self) -> str:
+        """The bound, such as "at least 0.25"."""
+        return f"at {'most' if self.is_maximum else 'least'} {self.value:g}"
 
 
 @dataclass(frozen=True)
@@ -141,12 +211,16 @@ class LeagueSet:
     margin: float
     seconds: Amount
     runs: Amount
-    at_least: float | None
-    """The score that a robust table must reach on each network; None without a requirement."""
+    bounds: tuple[Bound, ...]
+    """What a robust table must reach on each network; empty without a requirement."""
 
     draws: Amount | None = None
     """Number of networks to draw at each place; None for fixed networks."""
     changes: tuple[PathChange, ...] = ()
+    record_every_ms: float | None = None
+    """Time between the samples of recorded runs; None if runs are not recorded."""
+    measured_from_s: float = 0.0
+    """Time from which on recorded runs are measured, except for their growth and first seconds."""
 
     def length_s(self, *, quick: bool) -> float:
         """Returns the simulated time."""
@@ -256,15 +330,25 @@ def read_set(path: Path) -> LeagueSet:
         margin=float(margin[1]) / 100,
         seconds=_read_seconds(fields),
         runs=read_amount(fields, "runs", RUNS, many=False),
-        at_least=fields.number("at_least"),
+        bounds=(*_read_bounds(fields, "at_least"), *_read_bounds(fields, "at_most")),
         draws=draws,
         changes=read_changes(fields),
+        record_every_ms=fields.number("record_every_ms"),
+        measured_from_s=fields.number("measured_from_s", NOT_NEGATIVE_NUMBER) or 0.0,
     )
     fields.reject_remaining()
     if is_drawn and league.grid:
         fields.fail("grid", "excludes draws; the network's distributions say what is drawn")
     if league.changes and not is_drawn:
         fields.fail("changes", "requires draws")
+    if league.record_every_ms is None:
+        recorded = [each.quantity for each in league.bounds if each.quantity in RECORDED_NAMES]
+        if league.score == Score.FAIR_POWER:
+            recorded.append(league.score)
+        if recorded := [name for name in recorded if name != "utilization"]:
+            fields.fail("record_every_ms", f"is missing, but {recorded[0]} needs recorded runs")
+    if league.measured_from_s >= min(league.length_s(quick=quick) for quick in (True, False)):
+        fields.fail("measured_from_s", f"is {league.measured_from_s:g}, but must be below seconds")
     for place in league.places or (Place("", {}),):
         network = merge_networks(league.network, place.network)
         if is_drawn:
@@ -296,6 +380,26 @@ def _read_rival(fields: Fields) -> SenderSpec | None:
         return parse_sender(rival) if rival else None
     except ValueError as problem:
         fields.fail("rival", f"is {show(rival)}: {problem}")
+
+
+def _read_bounds(fields: Fields, key: str) -> list[Bound]:
+    """Takes bounds: one of the score as a number, or several by the names of quantities."""
+    tree = fields.take(key)
+    if tree is None:
+        return []
+    is_maximum = key == "at_most"
+    if not isinstance(tree, dict):
+        return [Bound(SCORE, fields.check_number(key, tree, _BOUND), is_maximum)]
+    for name in tree:
+        if name not in (SCORE, *MEASURES):
+            fields.fail(key, f"names {show(name)}, but must name {', '.join((SCORE, *MEASURES))}")
+    return [
+        Bound(name, fields.check_number(f"{key}.{name}", value, _BOUND), is_maximum)
+        for name, value in tree.items()
+    ]
+
+
+_BOUND = NOT_NEGATIVE_NUMBER
 
 
 def _read_seconds(fields: Fields) -> Amount:
@@ -335,13 +439,19 @@ class NetworkResult:
 
     on: SetNetwork
     scores: Mapping[str, float]
-    packets: Mapping[str, Mapping[str, float | None]]
-    """By entrant: means over runs of the measures of its packets, by name (`PACKET_MEASURES`)."""
+    measures: Mapping[str, Mapping[str, float | None]]
+    """By entrant: means over runs, by the names in MEASURES; None if a measure has no value."""
 
     @property
     def name(self) -> str:
         """The network's name."""
         return self.on.name
+
+    def value(self, entrant: str, quantity: str) -> float | None:
+        """Returns the entrant's score or one of its measures."""
+        if quantity == SCORE:
+            return self.scores[entrant]
+        return self.measures[entrant][quantity]
 
     def relative_score(self, entrant: str) -> float:
         """Returns the entrant's score divided by the best one; 0 without a score."""
@@ -371,34 +481,47 @@ class SetResult:
         won = sum(network.relative_score(entrant) >= minimum for network in self.networks)
         return won / len(self.networks)
 
+    def means(self, entrant: str) -> dict[str, float | None]:
+        """Returns the means over the networks of the entrant's measures."""
+        return {
+            name: mean(present(network.measures[entrant][name] for network in self.networks))
+            for name in MEASURES
+        }
+
     def worst_networks(self, entrant: str, count: int) -> list[NetworkResult]:
         """Returns the networks where the entrant is farthest behind, worst first."""
         return sorted(self.networks, key=lambda network: network.relative_score(entrant))[:count]
 
 
-def cell_score(score: Score, on: SetNetwork, cell: CellSamples) -> float:
+def cell_score(
+    score: Score, on: SetNetwork, cell: CellSamples, measures: Mapping[str, float | None]
+) -> float:
     """Returns the score over all runs on one network; 0 if nothing was received."""
-    # The kind of senders that is the entrant's; None means all senders.
-    kind = None if on.rival is None else 1
-    rates = cell.values(Measure.THROUGHPUT_MBPS, kind)
-    rtts_ms = cell.values(Measure.RTT_MS, kind)
-    if not rates or not rtts_ms:
+    kind = _entrants_kind(on)
+    goodput, rtt_ms = measures["goodput_mbps"], measures["rtt_mean_ms"]
+    if goodput is None or rtt_ms is None:
         return 0.0
-    rate, rtt_ms = _mean(rates), _mean(rtts_ms)
+    priced = goodput_less_losses(goodput, measures["loss"] or 0.0)
     match score:
         case Score.SQUARED_THROUGHPUT_OVER_DELAY:
             # Half of the RTT is the return path, which has no queue.
-            return rate * rate / (rtt_ms - float(cell.network["rtt_ms"]) / 2)
+            return priced * priced / (rtt_ms - float(cell.network["rtt_ms"]) / 2)
         case Score.POWER:
-            return rate / rtt_ms
+            return priced / rtt_ms
+        case Score.FAIR_POWER:
+            utilization, ratio = measures["utilization"], measures["rtt_over_path_mean"]
+            if utilization is None or ratio is None:
+                return 0.0
+            fairness = measures["jain"] or 0.0
+            return fairness * goodput_less_losses(utilization, measures["loss"] or 0.0) / ratio
         case Score.CLOSENESS_TO_FAIR:
             other = _mean(cell.values(Measure.THROUGHPUT_MBPS, 0))
-            return min(rate, other) / max(rate, other) if max(rate, other) > 0 else 0.0
+            return min(goodput, other) / max(goodput, other) if max(goodput, other) > 0 else 0.0
         case Score.SHARE_OF_FAIR:
-            both = rate + _mean(cell.values(Measure.THROUGHPUT_MBPS, 0))
-            return 2 * rate / both if both > 0 else 0.0
+            both = goodput + _mean(cell.values(Measure.THROUGHPUT_MBPS, 0))
+            return 2 * goodput / both if both > 0 else 0.0
         case Score.UTILIZATION:
-            return _mean(cell.values(Measure.UTILIZATION, kind))
+            return measures["utilization"] or 0.0
         case Score.EQUALITY:
             return _mean(cell.values(Measure.SMALLEST_OVER_LARGEST, kind))
         case Score.SHORT_COMPLETION:
@@ -406,10 +529,37 @@ def cell_score(score: Score, on: SetNetwork, cell: CellSamples) -> float:
             return 1.0 / times[len(times) // 2] if times else 0.0
 
 
-def packet_means(on: SetNetwork, cell: CellSamples) -> dict[str, float | None]:
-    """Returns means over all runs of the measures of the entrant's packets."""
-    own = None if on.rival is None else 1
-    return {name: mean(cell.values(Measure(name), own)) for name in PACKET_MEASURES}
+def _entrants_kind(on: SetNetwork) -> int | None:
+    """Returns the index of the entrant's kind of senders; None for all senders."""
+    return None if on.rival is None else 1
+
+
+def entrant_measures(
+    on: SetNetwork,
+    cell: CellSamples,
+    history: PathHistory | None,
+    recorded: Sequence[RecordedMeasures],
+) -> dict[str, float | None]:
+    """Returns means over all runs of the measures of the entrant's senders."""
+    kind = _entrants_kind(on)
+    utilization = None
+    if history is not None:
+        runs = len(cell.packets)
+        capacity = runs * history.capacity_packets(0, cell.seconds * _MS_PER_SECOND)
+        utilization = sum(each.packets for each in cell.of_group(kind)) / capacity
+    measures = {
+        "goodput_mbps": mean(cell.values(Measure.THROUGHPUT_MBPS, kind)),
+        "utilization": utilization,
+        "jain": mean(cell.values(Measure.JAIN, kind)),
+        "rtt_mean_ms": mean(cell.values(Measure.RTT_MS, kind)),
+        **{name: mean(cell.values(Measure(name), kind)) for name in PACKET_MEASURES},
+        **dict.fromkeys(name for name in RECORDED_NAMES if name != "utilization"),
+    }
+    if recorded:
+        measures |= {
+            name: mean(present(getattr(each, name) for each in recorded)) for name in RECORDED_NAMES
+        }
+    return measures
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -457,10 +607,10 @@ def plan_set(
 
 def run_set(plan: LeaguePlan, runner: CellRunner, on_cells: OnCells) -> SetResult:
     """Simulates the missing cells and scores all of them."""
-    league = plan.league
     scores: list[dict[str, float]] = [{} for _ in plan.networks]
-    packets: list[dict[str, Mapping[str, float | None]]] = [{} for _ in plan.networks]
+    measures: list[dict[str, Mapping[str, float | None]]] = [{} for _ in plan.networks]
     for entrant, tables, cells in plan.entries:
+        recorded = _recorded_measures(plan, runner, tables, cells, on_cells)
         outcomes = runner.run(tables, cells, plan.seconds, on_cells)
         for index, on in enumerate(plan.networks):
             runs = slice(index * plan.runs, (index + 1) * plan.runs)
@@ -480,21 +630,56 @@ def run_set(plan: LeaguePlan, runner: CellRunner, on_cells: OnCells) -> SetResul
                 tuple(samples),
                 packets=tuple(packets_by_group(*pair) for pair in pairs),
             )
-            scores[index][entrant.name] = cell_score(league.score, on, samples_of_network)
-            packets[index][entrant.name] = packet_means(on, samples_of_network)
+            history = path_history(first.specimen)
+            of_entrant = entrant_measures(on, samples_of_network, history, recorded[runs])
+            measures[index][entrant.name] = of_entrant
+            scores[index][entrant.name] = cell_score(
+                plan.league.score, on, samples_of_network, of_entrant
+            )
     return SetResult(
-        league,
+        plan.league,
         plan.draws,
         plan.seconds,
         [entrant for entrant, _, _ in plan.entries],
         plan.runs,
         [
-            NetworkResult(on, scores_of_network, packets_of_network)
-            for on, scores_of_network, packets_of_network in zip(
-                plan.networks, scores, packets, strict=True
+            NetworkResult(on, scores_of_network, measures_of_network)
+            for on, scores_of_network, measures_of_network in zip(
+                plan.networks, scores, measures, strict=True
             )
         ],
     )
+
+
+def _recorded_measures(
+    plan: LeaguePlan,
+    runner: CellRunner,
+    tables: Tables,
+    cells: Sequence[Cell],
+    on_cells: OnCells,
+) -> list[RecordedMeasures]:
+    """Records and measures an entrant's runs; an empty list if the set does not record them."""
+    league = plan.league
+    if league.record_every_ms is None:
+        return []
+    recordings = runner.record_all(tables, cells, plan.seconds, league.record_every_ms, on_cells)
+    measured = []
+    for cell, recording in zip(cells, recordings, strict=True):
+        history = path_history(cell.specimen)
+        if history is None:
+            raise FileError(f"set {league.name} records a path that follows random draws")
+        counts = sender_counts(cell.row.senders, cell.network)
+        measured.append(
+            measure_recording(
+                recording,
+                history,
+                # The entrant's senders are the last ones.
+                range(sum(counts[:-1]), sum(counts)),
+                from_ms=league.measured_from_s * _MS_PER_SECOND,
+                megabits_per_packet=packet_bytes(cell.network) * _BITS_PER_BYTE / 1e6,
+            )
+        )
+    return measured
 
 
 def simulate_command(result: SetResult, entrant: Entrant, on: SetNetwork) -> str:
@@ -529,22 +714,14 @@ def network_file(league: LeagueSet, entrant: Entrant, on: SetNetwork) -> str:
     return f"networks/{league.name}/{name}.yaml"
 
 
-def network_files(results: Sequence[SetResult], contenders: Sequence[str]) -> dict[str, str]:
-    """Returns the files, by path, of the networks that a page's commands name."""
+def network_files(chosen: Iterable[tuple[SetResult, Entrant, SetNetwork]]) -> dict[str, str]:
+    """Returns the files, by path, of these networks that a page's commands name."""
     files = {}
-    for result in results:
-        for entrant in result.entrants:
-            worst = (
-                result.worst_networks(entrant.name, MAX_WORST_NETWORKS)
-                if entrant.name in contenders
-                else []
-            )
-            for network in worst:
-                if _needs_file(network.on):
-                    row = entrant.row(network.on)
-                    tree = network_dict(row.senders, network.on.network)
-                    name = network_file(result.league, entrant, network.on)
-                    files[name] = yaml.safe_dump(tree, sort_keys=False)
+    for result, entrant, on in chosen:
+        if _needs_file(on):
+            tree = network_dict(entrant.row(on).senders, on.network)
+            name = network_file(result.league, entrant, on)
+            files[name] = yaml.safe_dump(tree, sort_keys=False)
     return files
 
 
@@ -555,7 +732,7 @@ def league_csv(result: SetResult) -> str:
     """Returns CSV with a line per network and entrant."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["set", "network", "entrant", "score", "over_best", "runs", *PACKET_MEASURES])
+    writer.writerow(["set", "draws", "network", "entrant", "score", "over_best", "runs", *MEASURES])
     for network in result.networks:
         for entrant in result.entrants:
             score = network.scores[entrant.name]
@@ -563,6 +740,7 @@ def league_csv(result: SetResult) -> str:
             writer.writerow(
                 [
                     result.league.name,
+                    result.drawn_from,
                     network.name,
                     entrant.name,
                     repr(score),
@@ -570,7 +748,7 @@ def league_csv(result: SetResult) -> str:
                     result.runs,
                     *(
                         "" if value is None else repr(value)
-                        for value in network.packets[entrant.name].values()
+                        for value in network.measures[entrant.name].values()
                     ),
                 ]
             )
@@ -597,7 +775,8 @@ def plot_set(result: SetResult) -> Figure:
     )
     axes.set_xticks(range(0, count, step), names, rotation=60, ha="right", fontsize=7.5)
     axes.set_title(
-        f"{result.league.title}\nScore divided by the best score, and winning rate",
+        f"{result.league.title} ({result.drawn_from})\n"
+        "Score divided by the best score, and winning rate",
         loc="left",
         fontsize=12,
         color=INK,
@@ -608,8 +787,29 @@ def plot_set(result: SetResult) -> Figure:
     return figure
 
 
-# Column heads of `PACKET_MEASURES`.
-_PACKET_HEADS = tuple(name.replace("_", " ") for name in PACKET_MEASURES)
+# Measures in tables of entrants and of networks, with column heads.
+_SHOWN: Final = {
+    "utilization": "utilization",
+    "jain": "Jain",
+    "loss": "loss",
+    "rtt_mean_ms": "mean RTT ms",
+    "rtt_p95_ms": "RTT p95 ms",
+    "rtt_over_path_mean": "mean RTT / path",
+    "rtt_over_path_p95": "p95 RTT / path",
+    "queue_growth": "queue growth",
+    "first_second_mbps": "1st second Mbit/s",
+    "second_second_mbps": "2nd second Mbit/s",
+}
+
+
+def shown_measures(result: SetResult) -> dict[str, str]:
+    """Returns the column heads, by name, of the measures that some entrant has."""
+    means = [result.means(each.name) for each in result.entrants]
+    return {
+        name: head for name, head in _SHOWN.items() if any(each[name] is not None for each in means)
+    }
+
+
 #: Number of networks to report per contender and set.
 MAX_WORST_NETWORKS = 3
 #: The criteria of RFC 9743 for evaluating a proposal, and the set that covers each.
@@ -622,15 +822,16 @@ _RFC_9743 = (
     ("high delay", "ccbench-1"),
     ("tail drop", "ccbench-1"),
     ("wired paths", "ccbench-1"),
-    ("policers and shallow buffers", "shallow-buffers"),
+    ("policers", "policers"),
+    ("shallow buffers", "shallow-crowds"),
     ("transient events", "ccbench-1-steps"),
     ("varying delay", "jitter"),
-    ("path change", "responsiveness"),
+    ("path change", "rtt-steps"),
+    ("wireless paths", "satellites"),
+    ("reordering", "reordering"),
 )
 _NOT_COVERED = (
     "real-time flows",
-    "wireless paths",
-    "reordering",
     "misbehaving peers",
     "multipath",
     "data centres",
@@ -670,7 +871,7 @@ def league_page(
                 sections.append(wording.paragraph(text))
         sections.append(
             wording.paragraph(
-                f"{wording.plural(len(result.networks), 'network')}, "
+                f"{wording.plural(len(result.networks), 'network')} ({result.drawn_from}), "
                 f"{wording.plural(result.runs, 'run')} of {result.seconds:g} s each; margin for "
                 f"a win: {league.margin:.0%}; score: {league.score.replace('_', ' ')}.",
                 "soft",
@@ -681,18 +882,36 @@ def league_page(
                 pictures[league.name], description=league.title, caption="Lighter is better."
             )
         )
+        heads = shown_measures(result)
+        sections.append(
+            wording.table(
+                f"Means over the networks ({result.drawn_from})",
+                ("entrant", "won", *heads.values()),
+                [
+                    (
+                        each.name,
+                        f"{result.winning_rate(each.name):.0%}",
+                        *(wording.number(result.means(each.name)[name]) for name in heads),
+                    )
+                    for each in result.entrants
+                ],
+            )
+        )
         for entrant in result.entrants:
             if entrant.name in contenders:
                 worst = result.worst_networks(entrant.name, MAX_WORST_NETWORKS)
                 sections.append(
                     wording.table(
                         f"Networks where {entrant.name} is farthest behind",
-                        ("network", "score / best score", *_PACKET_HEADS),
+                        ("network", "score / best score", *heads.values()),
                         [
                             (
                                 network.name,
                                 f"{network.relative_score(entrant.name):.2f}",
-                                *map(wording.number, network.packets[entrant.name].values()),
+                                *(
+                                    wording.number(network.measures[entrant.name][name])
+                                    for name in heads
+                                ),
                             )
                             for network in worst
                         ],

@@ -1,7 +1,7 @@
 """Robustness requirements: sets of networks on which a table must reach a score.
 
-A requirement is a set of the league with `at_least`. Its networks and random draws are the same for
-every table and are not used in any design. A certificate lists a table's results.
+A requirement is a set of the league with `at_least` or `at_most`. Its networks and random draws are
+the same for every table and are not used in any design. A certificate lists a table's results.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from remy_farm.analysis import wording
-from remy_farm.files import read_file
+from remy_farm.files import FileError, read_file
 from remy_farm.specification import SpecError, Violation
 from remy_laboratory.studies.cells import CellRunner
 from remy_laboratory.studies.draws import Draws, Half
 from remy_laboratory.studies.league import (
+    SCORE,
+    Bound,
     Entrant,
     LeagueSet,
     NetworkResult,
@@ -43,24 +45,46 @@ _MAX_LISTED = 3
 
 @dataclass(frozen=True)
 class Requirement:
-    """A set of networks, the required score, and the SHA-256 of the set's file."""
+    """A set of networks with bounds, and the SHA-256 of the set's file."""
 
     league: LeagueSet
-    at_least: float
     sha256: str
 
+    @property
+    def bounds(self) -> Sequence[Bound]:
+        """What the table must reach on each network."""
+        return self.league.bounds
 
-def read_requirements(folder: Path) -> list[Requirement]:
-    """Reads the .yaml files of a directory, sorted by name. Raises SpecError or FileError."""
-    requirements = []
-    for path in sorted(folder.glob("*.yaml")):
-        league = read_set(path)
-        if league.at_least is None:
-            raise SpecError(
-                str(path), [Violation("at_least", "is missing, the score that a table must reach")]
+    def holds(self, network: NetworkResult, entrant: str) -> bool:
+        """Returns whether the entrant is within all bounds on a network."""
+        return all(each.allows(network.value(entrant, each.quantity)) for each in self.bounds)
+
+
+#: The name of all installed requirements together.
+SAFE_TO_RUN: Final = "safe-to-run"
+
+
+def read_requirements(folder: Path, only: Sequence[str] = ()) -> list[Requirement]:
+    """Reads the requirements in a directory, or those named in `only`, sorted by name.
+
+    SAFE_TO_RUN names all of them. Raises SpecError or FileError.
+    """
+    paths = {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    for name in only:
+        if name not in (SAFE_TO_RUN, *paths):
+            raise FileError(
+                f"requirement {name} does not exist; the requirements are "
+                f"{', '.join(paths)}, and {SAFE_TO_RUN} for all of them"
             )
+    is_all = not only or SAFE_TO_RUN in only
+    requirements = []
+    for path in (path for name, path in paths.items() if is_all or name in only):
+        league = read_set(path)
+        if not league.bounds:
+            problem = "is missing, and so is at_most: what a table must reach"
+            raise SpecError(str(path), [Violation("at_least", problem)])
         sha256 = hashlib.sha256(read_file(path, limit=_MAX_FILE_BYTES)).hexdigest()
-        requirements.append(Requirement(league, league.at_least, sha256))
+        requirements.append(Requirement(league, sha256))
     return requirements
 
 
@@ -75,19 +99,41 @@ class Certificate:
     """The kind of the table's rules, a value of the enum Rules."""
     results: Sequence[tuple[Requirement, SetResult]]
 
-    def failures(self) -> list[tuple[Requirement, list[NetworkResult]]]:
-        """Returns the requirements that are not met, with the networks that fail, worst first."""
+    def failures(self) -> list[tuple[Requirement, Bound, list[NetworkResult]]]:
+        """Returns the bounds that are not met, with the networks that fail, worst first."""
         failures = []
         for requirement, result in self.results:
-            networks = sorted(result.networks, key=self.score)
-            failed = [each for each in networks if self.score(each) < requirement.at_least]
-            if failed:
-                failures.append((requirement, failed))
+            for bound in requirement.bounds:
+                failed = [
+                    each
+                    for each in self.worst_first(bound, result)
+                    if not bound.allows(self.value(each, bound))
+                ]
+                if failed:
+                    failures.append((requirement, bound, failed))
         return failures
 
-    def score(self, network: NetworkResult) -> float:
-        """Returns the table's score on a network."""
-        return network.scores[self.entrant.name]
+    def value(self, network: NetworkResult, bound: Bound) -> float | None:
+        """Returns the bounded quantity of the table on a network."""
+        return network.value(self.entrant.name, bound.quantity)
+
+    def worst_first(self, bound: Bound, result: SetResult) -> list[NetworkResult]:
+        """Returns the networks, those that are farthest beyond the bound first."""
+        return sorted(result.networks, key=lambda each: -bound.shortfall(self.value(each, bound)))
+
+    def rows(self) -> list[tuple[Requirement, Bound, float | None, int, int]]:
+        """Returns each bound with its worst value, the number of networks, and of those beyond."""
+        return [
+            (
+                requirement,
+                bound,
+                self.value(self.worst_first(bound, result)[0], bound),
+                len(result.networks),
+                sum(not bound.allows(self.value(each, bound)) for each in result.networks),
+            )
+            for requirement, result in self.results
+            for bound in requirement.bounds
+        ]
 
     @property
     def holds(self) -> bool:
@@ -105,16 +151,23 @@ class Certificate:
                 f"{wording.plural(count, 'network')}"
             )
         reasons = "; ".join(
-            f"{requirement.league.name}: {_score_name(requirement)} is "
-            f"{self.score(networks[0]):.3g} on {networks[0].name}, but must be at least "
-            f"{requirement.at_least:g} ({wording.plural(len(networks), 'network')} below)"
-            for requirement, networks in failures
+            f"{requirement.league.name}: {quantity_name(requirement, bound)} is "
+            f"{value_text(self.value(networks[0], bound))} on {networks[0].name}, but must be "
+            f"{bound.words} ({wording.plural(len(networks), 'network')} beyond)"
+            for requirement, bound, networks in failures
         )
         return f"{name} is refused: {reasons}"
 
 
-def _score_name(requirement: Requirement) -> str:
-    return requirement.league.score.replace("_", " ")
+def quantity_name(requirement: Requirement, bound: Bound) -> str:
+    """Returns the name of a bounded quantity; that of the set's score for the score."""
+    name = requirement.league.score if bound.quantity == SCORE else bound.quantity
+    return name.replace("_", " ")
+
+
+def value_text(value: float | None) -> str:
+    """Returns a number with three digits."""
+    return "unknown" if value is None else f"{value:.3g}"
 
 
 def certify(
@@ -156,15 +209,24 @@ def certificate_dict(certificate: Certificate) -> dict[str, Any]:
                 "set": requirement.league.name,
                 "set_sha256": requirement.sha256,
                 "score": str(requirement.league.score),
-                "at_least": requirement.at_least,
+                "bounds": [
+                    {
+                        "quantity": bound.quantity,
+                        "at_most" if bound.is_maximum else "at_least": bound.value,
+                    }
+                    for bound in requirement.bounds
+                ],
                 "seconds": result.seconds,
                 "networks_drawn": result.drawn_from,
                 "runs": list(range(result.runs)),
                 "networks": [
                     {
                         "network": network.name,
-                        "score": certificate.score(network),
-                        "holds": certificate.score(network) >= requirement.at_least,
+                        "values": {
+                            bound.quantity: certificate.value(network, bound)
+                            for bound in requirement.bounds
+                        },
+                        "holds": requirement.holds(network, certificate.entrant.name),
                     }
                     for network in result.networks
                 ],
@@ -184,46 +246,53 @@ def certificate_files(certificate: Certificate) -> dict[str, str]:
     """Returns the certificate's files by path: certificate.json, certificate.html, and the networks
     with links that the page's commands name."""
     fields = certificate_dict(certificate)
-    name = certificate.entrant.name
+    worst = [
+        (result, certificate.entrant, network.on)
+        for requirement, result in certificate.results
+        for network in _worst_networks(certificate, requirement, result)
+    ]
     return {
-        **network_files([result for _, result in certificate.results], [name]),
+        **network_files(worst),
         "certificate.json": certificate_text(fields),
         "certificate.html": _page(certificate, fields),
     }
 
 
+def _worst_networks(
+    certificate: Certificate, requirement: Requirement, result: SetResult
+) -> list[NetworkResult]:
+    """Returns the worst networks of each bound in turn, without repetitions."""
+    orders = [certificate.worst_first(bound, result) for bound in requirement.bounds]
+    by_name = {each.name: each for rank in zip(*orders, strict=True) for each in rank}
+    return [*by_name.values()][:_MAX_LISTED]
+
+
 def _page(certificate: Certificate, fields: dict[str, Any]) -> str:
     """Returns a self-contained HTML page."""
-    failed = {requirement.league.name for requirement, _ in certificate.failures()}
     sections = [
         "<h1>Certificate of robustness</h1>",
         wording.paragraph(f"{certificate.sentence()}.", "lead"),
         wording.table(
             "Requirements and results",
-            ("requirement", "score", "met", "lowest", "required", "networks", "below"),
+            ("requirement", "quantity", "required", "met", "worst", "networks", "beyond"),
             [
                 (
                     requirement.league.title,
-                    _score_name(requirement),
-                    "no" if requirement.league.name in failed else "yes",
-                    f"{min(map(certificate.score, result.networks)):.3g}",
-                    f"{requirement.at_least:g}",
-                    str(len(result.networks)),
-                    str(
-                        sum(
-                            certificate.score(each) < requirement.at_least
-                            for each in result.networks
-                        )
-                    ),
+                    quantity_name(requirement, bound),
+                    bound.words,
+                    "no" if beyond else "yes",
+                    value_text(worst),
+                    str(networks),
+                    str(beyond),
                 )
-                for requirement, result in certificate.results
+                for requirement, bound, worst, networks, beyond in certificate.rows()
             ],
-            text=3,
+            text=4,
         ),
     ]
     for requirement, result in certificate.results:
         league = requirement.league
-        worst = sorted(result.networks, key=certificate.score)[:_MAX_LISTED]
+        worst = _worst_networks(certificate, requirement, result)
         sections += [
             f'<h2 id="{league.name}">{wording.escape(league.title)}</h2>',
             wording.paragraph(league.about),
@@ -233,9 +302,21 @@ def _page(certificate: Certificate, fields: dict[str, Any]) -> str:
                 "soft",
             ),
             wording.table(
-                "Networks with the lowest scores",
-                ("network", "score"),
-                [(network.name, f"{certificate.score(network):.3g}") for network in worst],
+                f"Networks with the worst values ({result.drawn_from})",
+                (
+                    "network",
+                    *(quantity_name(requirement, bound) for bound in requirement.bounds),
+                ),
+                [
+                    (
+                        network.name,
+                        *(
+                            value_text(certificate.value(network, bound))
+                            for bound in requirement.bounds
+                        ),
+                    )
+                    for network in worst
+                ],
             ),
             wording.preformatted(
                 "\n".join(simulate_command(result, certificate.entrant, each.on) for each in worst)

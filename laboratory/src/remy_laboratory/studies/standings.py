@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,6 @@ from remy_farm.api.designing import Design, TemporaryFolder
 from remy_farm.api.scoring import local_evaluator
 from remy_farm.api.showing import Plot, Rows, Tabular, rows_of
 from remy_farm.api.table import Table
-from remy_farm.evaluation.measures import PACKET_MEASURES
 from remy_farm.files import FileError, make_folder, write_file
 from remy_farm.shipped import DATA
 from remy_farm.specification.senders import REMYCC, parse_sender
@@ -23,8 +22,10 @@ from remy_laboratory.studies.cells import CellBatch, CellRunner, CellStore, OnCe
 from remy_laboratory.studies.draws import DRAW_SEED, Draws, Half
 from remy_laboratory.studies.league import (
     MAX_WORST_NETWORKS,
+    MEASURES,
     Entrant,
     LeagueSet,
+    SetNetwork,
     SetResult,
     league_csv,
     league_page,
@@ -38,6 +39,7 @@ from remy_laboratory.studies.league import (
 from remy_laboratory.studies.networks import reference_folder
 from remy_laboratory.studies.pictures import figure_files
 from remy_laboratory.studies.reproduction import CELL_DATABASE
+from remy_simulator.cpus import allowed_cpus
 
 #: Directory of the installed sets.
 SETS: Final = DATA / "league"
@@ -139,26 +141,29 @@ class League(Tabular):
     def rows(self) -> Rows:
         """Returns a row per set, network and entrant.
 
-        A higher score is better; `over_best` is the score divided by the best score.
+        A higher score is better; `over_best` is the score divided by the best score. `draws` is the
+        half of the draws that the networks are from, or "fixed".
         """
         kinds = {
             "set": str,
+            "draws": str,
             "network": str,
             "entrant": str,
             "score": float,
             "over_best": float,
             "runs": int,
-            **dict.fromkeys(PACKET_MEASURES, float),
+            **dict.fromkeys(MEASURES, float),
         }
         rows: list[dict[str, Any]] = [
             {
                 "set": result.league.name,
+                "draws": result.drawn_from,
                 "network": network.name,
                 "entrant": entrant.name,
                 "score": network.scores[entrant.name],
                 "over_best": network.relative_score(entrant.name),
                 "runs": result.runs,
-                **network.packets[entrant.name],
+                **network.measures[entrant.name],
             }
             for result in self.results
             for network in result.networks
@@ -183,12 +188,13 @@ class League(Tabular):
             "winning_rates": {
                 each.name: result.winning_rate(each.name) for each in result.entrants
             },
+            "means": {each.name: result.means(each.name) for each in result.entrants},
             "worst": {
                 each.name: [
                     {
                         "network": network.name,
                         "over_best": network.relative_score(each.name),
-                        **network.packets[each.name],
+                        **network.measures[each.name],
                         "simulate": simulate_command(result, each, network.on),
                     }
                     for network in result.worst_networks(each.name, MAX_WORST_NETWORKS)
@@ -220,10 +226,34 @@ class League(Tabular):
                 write_file(target / f"{name}{suffix}", content)
                 if suffix == ".png":
                     pictures[name] = content
-        for file, text in network_files(self.results, self.contenders).items():
+        for file, text in network_files(self._worst()).items():
             make_folder((target / file).parent)
             write_file(target / file, text)
         write_file(target / "index.html", league_page(self.results, self.contenders, pictures))
+
+    def _worst(self) -> Iterator[tuple[SetResult, Entrant, SetNetwork]]:
+        """Yields the networks where contenders are farthest behind."""
+        for result in self.results:
+            for entrant in result.entrants:
+                if entrant.name in self.contenders:
+                    for network in result.worst_networks(entrant.name, MAX_WORST_NETWORKS):
+                        yield result, entrant, network.on
+
+    def means(self) -> Rows:
+        """Returns a row per set and entrant with the means of its measures over the networks."""
+        kinds = {"set": str, "draws": str, "entrant": str, "winning_rate": float}
+        rows: list[dict[str, Any]] = [
+            {
+                "set": result.league.name,
+                "draws": result.drawn_from,
+                "entrant": entrant.name,
+                "winning_rate": result.winning_rate(entrant.name),
+                **result.means(entrant.name),
+            }
+            for result in self.results
+            for entrant in result.entrants
+        ]
+        return rows_of({**kinds, **dict.fromkeys(MEASURES, float)}, rows)
 
     def _columns_and_cells(self) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
         cells = [
@@ -336,7 +366,7 @@ def league(
         raise ValueError(f"{twice[0]!r} is the name of two contenders; use Table.renamed")
     make_folder(target)
     with local_evaluator(threads) as evaluator, closing(CellStore(target / CELL_DATABASE)) as store:
-        runner = CellRunner(evaluator.evaluate, store)
+        runner = CellRunner(evaluator.evaluate, store, threads=threads or allowed_cpus())
         run = LeagueRun(
             leagues, entrants, [] if alone else rivals(), runner, draws=chosen, quick=quick
         )
