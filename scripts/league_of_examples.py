@@ -18,6 +18,7 @@ from pathlib import Path
 from remy_cli.common import local_evaluator
 from remy_farm.files import write_file
 from remy_laboratory.studies.cells import CellRunner, CellStore
+from remy_laboratory.studies.draws import Draws, Half
 from remy_laboratory.studies.league import (
     Entrant,
     LeagueSet,
@@ -31,6 +32,8 @@ from remy_laboratory.studies.standings import parse_entrant, rival_protocols
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "data" / "remyccs"
 PAGE = FOLDER / "league.md"
+# No table is tuned on these networks.
+_DRAWS = Draws(Half.JUDGING)
 
 
 def tables() -> list[Path]:
@@ -55,13 +58,17 @@ class League:
         return [self._with(protocols, parse_entrant(str(table))) for protocols in self.protocols]
 
     def _play(self, league: LeagueSet, entrants: Sequence[Entrant]) -> SetResult:
-        plan = plan_set(league, entrants, quick=False)
+        plan = plan_set(league, entrants, _DRAWS, quick=False)
         return run_set(plan, self._runner, lambda _: None)
 
     def _with(self, protocols: SetResult, entrant: Entrant) -> SetResult:
         alone = self._play(protocols.league, [entrant])
         networks = [
-            replace(network, scores={**network.scores, **added.scores})
+            replace(
+                network,
+                scores={**network.scores, **added.scores},
+                measures={**network.measures, **added.measures},
+            )
             for network, added in zip(protocols.networks, alone.networks, strict=True)
         ]
         return replace(protocols, entrants=[*protocols.entrants, entrant], networks=networks)
@@ -83,7 +90,7 @@ def page(results: Mapping[Path, Sequence[SetResult]], protocols: Sequence[SetRes
         "itself with Cubic, NewReno, BBR v1 and v3, Copa and Vivace: on what share of a set's",
         "networks its score is within the set's margin of the best one's. Most were designed for",
         "other networks than these, and to be among their like: beside Cubic (`ccbench-2`) they",
-        "have little. Written by",
+        "have little. Networks that are drawn are those of the judging half. Written by",
         "",
         "    .venv/bin/python scripts/league_of_examples.py",
         "",
@@ -133,8 +140,8 @@ def _worst_line(table: Path, results: Sequence[SetResult]) -> str:
     behind = [
         (network.relative_score(entrant), result.league.name, network.name)
         for result in results
-        if result.league.rival is None
         for network in result.networks
+        if network.on.rival is None
     ]
     relative, league, network = min(behind)
     return _line(_name(table), league, network, f"{relative:.2g}")
@@ -150,7 +157,7 @@ def main() -> None:
     kept.parent.mkdir(parents=True, exist_ok=True)
     threads = len(os.sched_getaffinity(0))
     with local_evaluator(threads) as evaluator, closing(CellStore(kept)) as store:
-        league = League(CellRunner(evaluator.evaluate, store), sets())
+        league = League(CellRunner(evaluator.evaluate, store, threads=threads), sets())
         results = {}
         for table in tables():
             results[table] = league.results_of(table)

@@ -10,6 +10,7 @@ import pytest
 
 from remy_cli.common import local_evaluator
 from remy_laboratory.studies.cells import CellRunner, CellStore
+from remy_laboratory.studies.draws import Draws
 from scripts import league_traces
 from scripts.league_of_examples import PAGE, League, row_of, sets, tables
 
@@ -40,7 +41,7 @@ def test_page_has_a_row_for_each_table() -> None:
 def test_page_lists_the_sets() -> None:
     rows = list(_rows("The tables in the league").values())[1:]
     assert rows == [
-        [each.name, str(len(each.networks(quick=False))), each.title] for each in sets()
+        [each.name, str(len(each.networks(Draws(), quick=False))), each.title] for each in sets()
     ]
 
 

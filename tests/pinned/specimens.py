@@ -16,6 +16,7 @@ from remy_farm.specification import Networks, load_spec
 from remy_farm.specification.network_files import read_topology
 from remy_farm.specification.senders import parse_sender
 from remy_laboratory.studies.cells import Tables, network_cells, row_cells
+from remy_laboratory.studies.draws import Draws
 from remy_laboratory.studies.league import Entrant, read_set
 from remy_laboratory.studies.networks import uses_traces
 from remy_laboratory.studies.study import find_studies, read_study
@@ -57,9 +58,10 @@ class _OtherSimulator:
 
 def _of_set(path: Path) -> Iterator[bytes]:
     league = read_set(path)
-    row = Entrant("cubic", parse_sender("cubic")).row(league)
-    for _, network in league.networks(quick=True):
-        for cell in network_cells(row, _NO_TABLES, network, _RUNS, league.seconds):
+    entrant = Entrant("cubic", parse_sender("cubic"))
+    seconds = league.length_s(quick=True)
+    for on in league.networks(Draws(), quick=True):
+        for cell in network_cells(entrant.row(on), _NO_TABLES, on.network, _RUNS, seconds):
             yield cell.specimen.SerializeToString(deterministic=True)
 
 

@@ -14,9 +14,11 @@ from remy_farm.specification import SpecError
 from remy_farm.specification.network_files import read_topology
 from remy_farm.specification.senders import parse_sender
 from remy_laboratory.studies.cells import CellRunner, CellStore
+from remy_laboratory.studies.draws import Draws
 from remy_laboratory.studies.league import (
     Entrant,
     NetworkResult,
+    SetNetwork,
     SetResult,
     network_files,
     plan_set,
@@ -204,14 +206,14 @@ def test_network_files_of_the_page_describe_the_simulated_networks(tmp_path: Pat
     path.write_text(_SET, encoding="utf-8")
     league = read_set(path)
     entrant = Entrant("newreno", parse_sender("newreno"))
-    plan = plan_set(league, [entrant], quick=True)
+    plan = plan_set(league, [entrant], Draws(), quick=True)
     with closing(LocalEvaluator()) as evaluator, closing(CellStore(tmp_path / "c.db")) as store:
         result = run_set(plan, CellRunner(evaluator.evaluate, store), lambda _: None)
-    assert [name for name, _ in plan.networks] == [
+    assert [on.name for on in plan.networks] == [
         "2 ms between releases",
         "64 ms between releases",
     ]
-    files = network_files([result], ["newreno"])
+    files = network_files([(result, entrant, network.on) for network in result.networks])
     assert sorted(
         yaml.safe_load(text)["links"][1]["jitter_box"]["periodic"]["period_ms"]
         for text in files.values()
@@ -230,6 +232,7 @@ def test_heat_map_has_room_for_long_network_names(tmp_path: Path) -> None:
     path.write_text(_SET, encoding="utf-8")
     entrant = Entrant("newreno", parse_sender("newreno"))
     networks = [
-        NetworkResult(f"{number} " + 44 * "x", {}, {"newreno": 1.0}, {}) for number in range(8)
+        NetworkResult(SetNetwork(f"{number} " + 44 * "x", {}, None, 1), {"newreno": 1.0}, {})
+        for number in range(8)
     ]
-    assert figure_files(plot_set(SetResult(read_set(path), [entrant], 1, networks)))
+    assert figure_files(plot_set(SetResult(read_set(path), Draws(), 30, [entrant], 1, networks)))

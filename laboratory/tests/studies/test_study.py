@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from laboratory.tests.studies.small_studies import SMALL
 from remy_farm.specification import SpecError
+from remy_laboratory.studies.draws import Draws
 from remy_laboratory.studies.league import read_set
 from remy_laboratory.studies.networks import (
     key_paths,
@@ -57,9 +58,9 @@ def test_tables_of_installed_studies_exist(path: Path) -> None:
 @pytest.mark.parametrize("path", _SETS, ids=lambda path: path.stem)
 def test_installed_league_set_is_valid(path: Path) -> None:
     league = read_set(path)
-    quick, full = (league.networks(quick=length) for length in (True, False))
+    quick, full = (league.networks(Draws(), quick=length) for length in (True, False))
     assert len(quick) <= len(full)
-    assert len({name for name, _ in full}) == len(full)
+    assert len({each.name for each in full}) == len(full)
 
 
 def test_all_studies_are_found() -> None:

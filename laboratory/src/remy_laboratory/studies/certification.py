@@ -58,7 +58,8 @@ def certify_table(
         `sentence()` names those that it does not meet.
 
     Raises:
-        FileError: There are no requirements, one in `only` does not exist, or the directory cannot be written.
+        FileError: There are no requirements, one in `only` does not exist, or the directory
+            cannot be written.
         SpecError: A requirement file is invalid.
     """
     target = Path(directory)

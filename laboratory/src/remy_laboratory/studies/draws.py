@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from remy_farm.specification import Tree, extent, fill
+from remy_farm.specification import SpecError, Tree, Violation, extent, fill
 from remy_farm.specification.distributions import is_varied, quantile, quantities_of
-from remy_farm.specification.schema import Bounds, show
+from remy_farm.specification.schema import Bounds, child_path, show
 from remy_laboratory.studies.networks import STUDY_KEYS, with_value
 from remy_laboratory.studies.reading import Fields
 from remy_proto.v1 import spec_pb2
@@ -91,17 +91,20 @@ def _distribution(fields: Fields, key: str, tree: Tree, bounds: Bounds) -> spec_
     distribution = spec_pb2.Distribution()
     for violation in fill(distribution, tree):
         fields.fail(".".join(filter(None, (key, violation.path))), violation.problem)
-    _check_order(fields, key, distribution)
+    path = child_path(fields.path, key) if fields.path else key
+    _check_order(fields, path, distribution)
     for value in extent(distribution):
         if not bounds.allow(value):
-            fields.fail(key, f"has the value {show(value)}, but must be {bounds.describe()}")
+            problem = f"has the value {show(value)}, but must be {bounds.describe()}"
+            raise SpecError(fields.source, [Violation(path, problem)])
     return distribution
 
 
-def _check_order(fields: Fields, key: str, distribution: spec_pb2.Distribution) -> None:
+def _check_order(fields: Fields, path: str, distribution: spec_pb2.Distribution) -> None:
     low, high = extent(distribution)
     if low > high:
-        fields.fail(key, f"goes from {low:g} to {high:g}, but low must be at most high")
+        problem = f"goes from {low:g} to {high:g}, but low must be at most high"
+        raise SpecError(fields.source, [Violation(path, problem)])
 
 
 # The quantities of a network.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Final
@@ -23,10 +24,11 @@ class PathHistory:
     times_ms: np.ndarray
     """Ascending times from which on the values hold; the first one is 0."""
     rates_packets_per_ms: np.ndarray
-    added_delay_ms: np.ndarray
-    """Delay of the path minus its delay at the start."""
+    """What the bottleneck can transmit; 0 in an outage."""
+    added_ms: np.ndarray
+    """Transmission times, in an outage those before it, and the delay since the start."""
     rtts_ms: np.ndarray
-    """RTT of each sender at the start, without queueing and transmission time."""
+    """RTT of each sender at the start, without queueing and transmission times."""
 
     def capacity_packets(self, from_ms: float, to_ms: float) -> float:
         """Returns the number of packets that the bottleneck can transmit between two times."""
@@ -35,11 +37,9 @@ class PathHistory:
         return float((spans * self.rates_packets_per_ms).sum())
 
     def rtt_ms(self, sender: int, time_ms: np.ndarray) -> np.ndarray:
-        """Returns a lone packet's RTT at each time; in an outage, with the rate before it."""
-        rates = self.rates_packets_per_ms
-        latest = np.maximum.accumulate(np.where(rates > 0, np.arange(len(rates)), 0))
-        rtts: np.ndarray = self.rtts_ms[sender] + self.added_delay_ms + 1 / rates[latest]
-        return rtts[self._steps(time_ms)]
+        """Returns a lone packet's RTT at each time."""
+        rtts: np.ndarray = self.rtts_ms[sender] + self.added_ms
+        return rtts[np.searchsorted(self.times_ms, time_ms, side="right") - 1]
 
     def own_rtt_ms(self, sender: int, time_ms: np.ndarray, rtt_ms: np.ndarray) -> np.ndarray:
         """Returns the path's own part of RTTs that end at these times.
@@ -50,45 +50,42 @@ class PathHistory:
             self.rtt_ms(sender, time_ms), self.rtt_ms(sender, np.maximum(time_ms - rtt_ms, 0.0))
         )
 
-    def _steps(self, time_ms: np.ndarray) -> np.ndarray:
-        steps: np.ndarray = np.searchsorted(self.times_ms, time_ms, side="right") - 1
-        return steps
-
 
 def path_history(specimen: evaluation_pb2.Specimen) -> PathHistory | None:
     """Returns the history of the first sender's path; None if it follows random draws or a trace.
 
-    At most one link of the path has a schedule. A policer bounds the rate of its link.
+    At most one link of the path has a schedule, which does not start again.
     """
-    rtts_ms = np.array([rtt_ms or specimen.rtt_ms for _, rtt_ms in unloaded_paths(specimen)])
     route = specimen.senders[0].route.links[:] or range(len(specimen.links))
     links = [specimen.links[index] for index in route]
+    scheduled = [link for link in links if link.HasField("schedule")]
     if any(link.WhichOneof("driver") or link.HasField("walk") for link in links):
         return None
-    if not links:
-        rate = specimen.link_rate_packets_per_ms
-        return PathHistory(np.zeros(1), np.array([rate]), np.zeros(1), rtts_ms)
-    scheduled = [link for link in links if link.HasField("schedule")]
     if len(scheduled) > 1 or any(link.schedule.repeat_after_ms for link in scheduled):
         return None
-    limits = [
-        min(link.rate_packets_per_ms, link.policer.rate_packets_per_ms or np.inf)
-        for link in links
-        if not link.HasField("schedule")
-    ]
-    limit = min(limits, default=np.inf)
-    if not scheduled:
-        return PathHistory(np.zeros(1), np.array([limit]), np.zeros(1), rtts_ms)
-    link = scheduled[0]
-    rate, delay_ms = link.rate_packets_per_ms, link.delay_ms
-    policed = link.policer.rate_packets_per_ms or np.inf
-    states = [(0.0, min(rate, policed, limit), 0.0)]
-    for step in link.schedule.steps:
-        rate = step.rate_packets_per_ms if step.HasField("rate_packets_per_ms") else rate
-        delay_ms = step.delay_ms if step.HasField("delay_ms") else delay_ms
-        states.append((step.at_ms, min(rate, policed, limit), delay_ms - link.delay_ms))
-    times_ms, rates, added_ms = (np.array(column) for column in zip(*states, strict=True))
-    return PathHistory(times_ms, rates, added_ms, rtts_ms)
+    others = [link for link in links if not link.HasField("schedule")]
+    if not links:
+        rates = policed = [specimen.link_rate_packets_per_ms]
+    else:
+        rates = [link.rate_packets_per_ms for link in others]
+        policed = [link.policer.rate_packets_per_ms for link in links if link.HasField("policer")]
+    sent_ms = math.fsum(1 / rate for rate in rates)
+    limit = min([*rates, *policed], default=math.inf)
+    states = [(0.0, limit, sent_ms)]
+    if scheduled:
+        (link,) = scheduled
+        rate, delay_ms, last_rate = link.rate_packets_per_ms, 0.0, link.rate_packets_per_ms
+        states = [(0.0, min(rate, limit), sent_ms + 1 / rate)]
+        for step in link.schedule.steps:
+            if step.HasField("rate_packets_per_ms"):
+                rate = step.rate_packets_per_ms
+            if step.HasField("delay_ms"):
+                delay_ms = step.delay_ms - link.delay_ms
+            last_rate = rate or last_rate
+            states.append((step.at_ms, min(rate, limit), sent_ms + delay_ms + 1 / last_rate))
+    times_ms, capacities, added_ms = (np.array(column) for column in zip(*states, strict=True))
+    rtts_ms = np.array([rtt_ms or specimen.rtt_ms for _, rtt_ms in unloaded_paths(specimen)])
+    return PathHistory(times_ms, capacities, added_ms, rtts_ms)
 
 
 @dataclass(frozen=True)
