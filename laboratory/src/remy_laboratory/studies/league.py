@@ -26,7 +26,8 @@ from remy_farm.analysis import wording
 from remy_farm.analysis.plots import INK, new_figure
 from remy_farm.evaluation.measures import PACKET_MEASURES, mean, present
 from remy_farm.files import FileError, read_file
-from remy_farm.specification.reading import read_yaml
+from remy_farm.specification import SpecError, Violation
+from remy_farm.specification.reading import Tree, read_yaml
 from remy_farm.specification.schema import show
 from remy_farm.specification.senders import SenderSpec, parse_sender
 from remy_laboratory.studies.cells import (
@@ -139,6 +140,30 @@ MEASURES: Final = (
 SCORE: Final = "score"
 
 
+# Column heads of the score and of measures.
+_HEADS: Final = {
+    SCORE: "score",
+    "goodput_mbps": "Mbit/s",
+    "utilization": "utilization",
+    "jain": "Jain",
+    "loss": "loss",
+    "rtt_mean_ms": "mean RTT ms",
+    "rtt_p95_ms": "RTT p95 ms",
+    "rtt_over_path_mean": "mean RTT / path",
+    "rtt_over_path_p95": "p95 RTT / path",
+    "queue_growth": "queue growth",
+    "first_second_mbps": "1st second Mbit/s",
+    "second_second_mbps": "2nd second Mbit/s",
+}
+# The measures in tables of sets that do not say it.
+_SHOWN: Final = ("goodput_mbps", "loss", "rtt_mean_ms", "rtt_p95_ms")
+
+
+def quantity_head(name: str) -> str:
+    """Returns the column head of the score or of a measure."""
+    return _HEADS[name]
+
+
 @dataclass(frozen=True)
 class Bound:
     """What the score or a measure must be at least, or at most."""
@@ -219,6 +244,8 @@ class LeagueSet:
     changes: tuple[PathChange, ...] = ()
     record_every_ms: float | None = None
     """Time between the samples of recorded runs; None if runs are not recorded."""
+    shown: tuple[str, ...] = ()
+    """The measures that tables of results have, or the score."""
     measured_from_s: float = 0.0
     """Time from which on recorded runs are measured, except for their growth and first seconds."""
 
@@ -296,9 +323,7 @@ _UNITS = {
 
 def read_set(path: Path) -> LeagueSet:
     """Reads a set from a file. Raises SpecError or FileError."""
-    source = str(path)
-    text = read_file(path, limit=_MAX_FILE_BYTES).decode("utf-8", "replace")
-    fields = Fields(read_yaml(text, source), source, "")
+    fields = Fields(_set_tree(path), str(path), "")
     margin = PERCENTAGE.fullmatch(fields.text("won_within", "10 %"))
     if margin is None:
         fields.fail("won_within", "must be a percentage, e.g. 10 %")
@@ -334,6 +359,7 @@ def read_set(path: Path) -> LeagueSet:
         draws=draws,
         changes=read_changes(fields),
         record_every_ms=fields.number("record_every_ms"),
+        shown=_read_shown(fields),
         measured_from_s=fields.number("measured_from_s", NOT_NEGATIVE_NUMBER) or 0.0,
     )
     fields.reject_remaining()
@@ -360,6 +386,45 @@ def read_set(path: Path) -> LeagueSet:
     for each in league.networks(Draws(), quick=is_drawn):
         check_network(fields, each.network, each.name, entrant.row(each).senders)
     return league
+
+
+def set_files(path: Path) -> list[Path]:
+    """Returns the files that describe a set: its own, and the one that it is like.
+
+    Raises SpecError or FileError.
+    """
+    tree = _tree(path)
+    base = tree.get(_LIKE) if isinstance(tree, dict) else None
+    return [path] if base is None else [path, path.parent / str(base)]
+
+
+# Key of a set for the file of another one, whose keys it has unless it replaces them.
+_LIKE: Final = "like"
+
+
+def _set_tree(path: Path) -> Tree:
+    own, *bases = [_tree(each) for each in set_files(path)]
+    if not bases:
+        return own
+    (base,) = bases
+    if not isinstance(own, dict) or not isinstance(base, dict) or _LIKE in base:
+        problem = f"is {show(own)}, but must name a set that is like no other"
+        raise SpecError(str(path), [Violation(_LIKE, problem)])
+    return {key: value for key, value in {**base, **own}.items() if key != _LIKE}
+
+
+def _tree(path: Path) -> Tree:
+    text = read_file(path, limit=_MAX_FILE_BYTES).decode("utf-8", "replace")
+    return read_yaml(text, str(path))
+
+
+def _read_shown(fields: Fields) -> tuple[str, ...]:
+    names = fields.take("shown")
+    if names is None:
+        return _SHOWN
+    if not isinstance(names, list) or any(name not in _HEADS for name in names):
+        fields.fail("shown", f"is {show(names)}, but must be a list of {', '.join(_HEADS)}")
+    return tuple(map(str, names))
 
 
 def _read_grid(fields: Fields | None) -> dict[str, Amount]:
@@ -481,12 +546,13 @@ class SetResult:
         won = sum(network.relative_score(entrant) >= minimum for network in self.networks)
         return won / len(self.networks)
 
+    def mean(self, entrant: str, quantity: str) -> float | None:
+        """Returns the mean over the networks of the entrant's score or of a measure."""
+        return mean(present(network.value(entrant, quantity) for network in self.networks))
+
     def means(self, entrant: str) -> dict[str, float | None]:
         """Returns the means over the networks of the entrant's measures."""
-        return {
-            name: mean(present(network.measures[entrant][name] for network in self.networks))
-            for name in MEASURES
-        }
+        return {name: self.mean(entrant, name) for name in MEASURES}
 
     def worst_networks(self, entrant: str, count: int) -> list[NetworkResult]:
         """Returns the networks where the entrant is farthest behind, worst first."""
@@ -787,29 +853,6 @@ def plot_set(result: SetResult) -> Figure:
     return figure
 
 
-# Measures in tables of entrants and of networks, with column heads.
-_SHOWN: Final = {
-    "utilization": "utilization",
-    "jain": "Jain",
-    "loss": "loss",
-    "rtt_mean_ms": "mean RTT ms",
-    "rtt_p95_ms": "RTT p95 ms",
-    "rtt_over_path_mean": "mean RTT / path",
-    "rtt_over_path_p95": "p95 RTT / path",
-    "queue_growth": "queue growth",
-    "first_second_mbps": "1st second Mbit/s",
-    "second_second_mbps": "2nd second Mbit/s",
-}
-
-
-def shown_measures(result: SetResult) -> dict[str, str]:
-    """Returns the column heads, by name, of the measures that some entrant has."""
-    means = [result.means(each.name) for each in result.entrants]
-    return {
-        name: head for name, head in _SHOWN.items() if any(each[name] is not None for each in means)
-    }
-
-
 #: Number of networks to report per contender and set.
 MAX_WORST_NETWORKS = 3
 #: The criteria of RFC 9743 for evaluating a proposal, and the set that covers each.
@@ -882,16 +925,17 @@ def league_page(
                 pictures[league.name], description=league.title, caption="Lighter is better."
             )
         )
-        heads = shown_measures(result)
+        shown = league.shown
+        heads = tuple(map(quantity_head, shown))
         sections.append(
             wording.table(
                 f"Means over the networks ({result.drawn_from})",
-                ("entrant", "won", *heads.values()),
+                ("entrant", "won", *heads),
                 [
                     (
                         each.name,
                         f"{result.winning_rate(each.name):.0%}",
-                        *(wording.number(result.means(each.name)[name]) for name in heads),
+                        *(wording.number(result.mean(each.name, name)) for name in shown),
                     )
                     for each in result.entrants
                 ],
@@ -903,14 +947,14 @@ def league_page(
                 sections.append(
                     wording.table(
                         f"Networks where {entrant.name} is farthest behind",
-                        ("network", "score / best score", *heads.values()),
+                        ("network", "score / best score", *heads),
                         [
                             (
                                 network.name,
                                 f"{network.relative_score(entrant.name):.2f}",
                                 *(
-                                    wording.number(network.measures[entrant.name][name])
-                                    for name in heads
+                                    wording.number(network.value(entrant.name, name))
+                                    for name in shown
                                 ),
                             )
                             for network in worst

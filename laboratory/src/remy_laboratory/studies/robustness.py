@@ -30,6 +30,7 @@ from remy_laboratory.studies.league import (
     plan_set,
     read_set,
     run_set,
+    set_files,
     simulate_command,
 )
 from remy_laboratory.studies.networks import SEED
@@ -45,7 +46,7 @@ _MAX_LISTED = 3
 
 @dataclass(frozen=True)
 class Requirement:
-    """A set of networks with bounds, and the SHA-256 of the set's file."""
+    """A set of networks with bounds, and the SHA-256 of the set's files."""
 
     league: LeagueSet
     sha256: str
@@ -83,7 +84,8 @@ def read_requirements(folder: Path, only: Sequence[str] = ()) -> list[Requiremen
         if not league.bounds:
             problem = "is missing, and so is at_most: what a table must reach"
             raise SpecError(str(path), [Violation("at_least", problem)])
-        sha256 = hashlib.sha256(read_file(path, limit=_MAX_FILE_BYTES)).hexdigest()
+        contents = [read_file(each, limit=_MAX_FILE_BYTES) for each in set_files(path)]
+        sha256 = hashlib.sha256(b"".join(contents)).hexdigest()
         requirements.append(Requirement(league, sha256))
     return requirements
 
