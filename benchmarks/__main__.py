@@ -15,7 +15,6 @@ from benchmarks import (
     instructions,
     joint_scale,
     launcher,
-    limits,
     memory,
     ns2_points,
     ns2_points_on_tcp,
@@ -37,7 +36,6 @@ BENCHMARKS = {
     for module in (
         fidelity,
         published,
-        limits,
         ns2_points,
         ns2_points_on_tcp,
         instructions,

@@ -12,9 +12,15 @@ from typing import Any
 import pytest
 
 from remy_farm.specification import load_spec
-from remy_laboratory.studies.league import read_set
+from remy_laboratory.studies.draws import Draws, Half
+from remy_laboratory.studies.league import Score, read_set
 from remy_laboratory.studies.networks import merge_networks
-from remy_laboratory.studies.robustness import certificate_text, read_requirements
+from remy_laboratory.studies.robustness import (
+    REQUIRED_DRAWS,
+    SAFE_TO_RUN,
+    certificate_text,
+    read_requirements,
+)
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -98,17 +104,17 @@ def test_table_that_fails_is_refused_with_the_failing_network(
     result = run("inspect", remycc_file, *arguments)
     assert result.exit_code == 6
     assert "small is refused: use: utilization" in result.stderr
-    assert "but must be at least 2 (2 networks below)" in result.stderr
+    assert "but must be at least 2 (2 networks beyond)" in result.stderr
     output = json.loads((out / "certificate.json").read_text())
     assert output["holds"] is False
-    worst = min(output["requirements"][1]["networks"], key=lambda each: each["score"])
+    worst = min(output["requirements"][1]["networks"], key=lambda each: each["values"]["score"])
     page = (out / "certificate.html").read_text()
     commands = [line for line in page.splitlines() if "remy-farm simulate" in line]
     (command,) = [line for line in commands if f"rate_mbps={worst['network'].split()[0]} " in line]
     simulation = run_json(*shlex.split(command.partition("remy-farm ")[2].removesuffix("</pre>")))
     # The command shows the first run; the second is alike, because the flow is always on.
     utilization = simulation["senders"][0]["throughput_mbps"] / float(worst["network"].split()[0])
-    assert utilization == pytest.approx(worst["score"], rel=0.02)
+    assert utilization == pytest.approx(worst["values"]["score"], rel=0.02)
 
 
 def test_design_that_fails_certification_is_written_and_refused(
@@ -129,7 +135,7 @@ def test_design_that_fails_certification_is_written_and_refused(
     ("change", "arguments", "sentence"),
     [
         (None, ["--signals"], "--certify has its own networks"),
-        ("at_least: 0.01\n", [], "at_least is missing, the score that a table must reach"),
+        ("at_least: 0.01\n", [], "at_least is missing, and so is at_most"),
         ("", ["--robustness", "/nonexistent"], "has no requirements"),
     ],
 )
@@ -152,17 +158,83 @@ def test_certify_refuses_invalid_requirements_and_options(
 
 
 def test_networks_of_requirements_and_league_are_disjoint() -> None:
-    def networks(folder: str) -> set[str]:
+    def networks(folder: str, *chosen: Draws) -> set[str]:
         return {
-            json.dumps(merge_networks(network, {}), sort_keys=True, default=str)
+            json.dumps(merge_networks(on.network, {}), sort_keys=True, default=str)
             for path in sorted((ROOT / "data" / folder).glob("*.yaml"))
-            for _, network in read_set(path).networks(quick=False)
+            for draws in chosen
+            for on in read_set(path).networks(draws, quick=False)
         }
 
-    requirements = read_requirements(ROOT / "data" / "robustness")
-    assert {each.league.name for each in requirements} == {"beside-cubic", "loss", "starvation"}
-    assert len(networks("robustness")) == 76
-    assert not networks("robustness") & networks("league")
+    required = networks("robustness", REQUIRED_DRAWS)
+    fixed = {"beside-cubic", "loss", "starvation"}
+    names = {path.stem for path in (ROOT / "data" / "robustness").glob("*.yaml")}
+    sets = [read_set(path) for path in (ROOT / "data" / "league").glob("*.yaml")]
+    drawn = {each.name for each in sets if each.draws is not None}
+    assert names == fixed | drawn
+    assert len(required) > 76 + len(drawn)
+    assert not required & networks("league", *(Draws(half) for half in Half))
+
+
+def test_safe_to_run_names_all_requirements() -> None:
+    folder = ROOT / "data" / "robustness"
+    everything = read_requirements(folder)
+    assert len(everything) == 14
+    assert read_requirements(folder, [SAFE_TO_RUN]) == everything
+    chosen = read_requirements(folder, ["rtt-steps", "loss"])
+    assert [each.league.name for each in chosen] == ["loss", "rtt-steps"]
+    (steps,) = [each for each in chosen if each.league.name == "rtt-steps"]
+    # A requirement that is like a set has its digest too.
+    assert steps.sha256 != hashlib.sha256((folder / "rtt-steps.yaml").read_bytes()).hexdigest()
+    assert steps.league.score == Score.FAIR_POWER
+    assert steps.league.title == read_set(ROOT / "data" / "league" / "rtt-steps.yaml").title
+
+
+def test_requirements_are_selected_by_name(
+    remycc_file: Path, spec_file: Path, requirements: Path, tmp_path: Path, run: Any
+) -> None:
+    (requirements / "use.yaml").write_text(REQUIREMENT % 2)
+    options = ("--robustness", requirements)
+    inspect = ("inspect", remycc_file, "--certify", tmp_path / "a", *options)
+    assert run(*inspect, "--require", "beside").exit_code == 0
+    for names in (["use"], ["beside", "--require", "use"], ["safe-to-run"]):
+        result = run(*inspect, "--require", *names)
+        assert result.exit_code == 6
+        assert "small is refused: use: utilization is" in result.stderr
+    unknown = run(*inspect, "--require", "other")
+    assert unknown.exit_code == 2
+    assert (
+        "requirement other does not exist; the requirements are beside, use, and safe-to-run "
+        "for all of them"
+    ) in unknown.stderr
+    # A design is certified if a requirement is named.
+    design = ("design", spec_file, "--out", tmp_path / "b", "--threads", 1, *options)
+    assert run(*design, "--require", "beside").exit_code == 0
+    assert run(*design, "--require", "safe-to-run", "--resume").exit_code == 6
+
+
+def test_requirement_may_bound_several_measures(
+    remycc_file: Path, requirements: Path, tmp_path: Path, run: Any, run_json: RunJson
+) -> None:
+    bounds = "at_least: {utilization: 0.01, score: 0.01}\nat_most: {loss: 1, rtt_p95_ms: 1}\n"
+    text = (REQUIREMENT % 0.01).replace("at_least: 0.01\n", bounds)
+    (requirements / "use.yaml").write_text(text)
+    arguments = ("--certify", tmp_path / "a", "--robustness", requirements, "--require", "use")
+    result = run("inspect", remycc_file, *arguments)
+    assert result.exit_code == 6
+    assert "use: rtt p95 ms is" in result.stderr
+    assert "must be at most 1 (2 networks beyond)" in result.stderr
+    assert result.stderr.count("must be") == 1
+    certificate = json.loads((tmp_path / "a" / "certificate.json").read_text())
+    (requirement,) = certificate["requirements"]
+    assert [each["quantity"] for each in requirement["bounds"]] == [
+        "utilization",
+        "score",
+        "loss",
+        "rtt_p95_ms",
+    ]
+    assert all(each["values"]["rtt_p95_ms"] > 20 for each in requirement["networks"])
+    assert requirement["networks_drawn"] == "fixed"
 
 
 SPACE = """\

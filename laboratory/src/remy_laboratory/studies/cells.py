@@ -410,8 +410,10 @@ class CellRunner:
             for cell in cells
         ]
 
-        def simulate(cell: Cell) -> _native.NetworkRecording:
-            return columns.record(evaluation_request(tables, [cell], seconds), every_ms)
+        def simulate(cell: Cell) -> tuple[bytes, evaluation_pb2.EvaluationOutcome]:
+            request = evaluation_request(tables, [cell], seconds)
+            recording = columns.record(request, every_ms)
+            return _series_bytes(recording), columns.recorded_outcome(request, recording)
 
         new = [
             (cell, digest)
@@ -419,13 +421,11 @@ class CellRunner:
             if self._store.get(digest) is None
         ]
         with ThreadPoolExecutor(self._threads) as pool:
-            recordings = pool.map(simulate, [cell for cell, _ in new])
-            for (cell, digest), recording in zip(new, recordings, strict=True):
-                self._store.put({digest: _series_bytes(recording)})
+            results = pool.map(simulate, [cell for cell, _ in new])
+            for (cell, digest), (series, outcome) in zip(new, results, strict=True):
+                self._store.put({digest: series})
                 if self._store.get(cell.digest) is None:
                     part = CellBatch(tables, [cell], seconds)
-                    request = evaluation_request(tables, [cell], seconds)
-                    outcome = columns.recorded_outcome(request, recording)
                     self._store_outcome(part, part.request(), outcome)
                     self._received.add(cell.digest)
                     self._done += part.weight
