@@ -1,4 +1,4 @@
-"""Writes docs/results/limits.md and limits.csv: two general tables on networks outside their models.
+"""Writes docs/results/limits.md and limits.csv: general tables on networks outside their models.
 
 The networks are the judging half of the league's sets that draw them. Simulations are cached in
 build/limits.
@@ -133,12 +133,12 @@ def page(rows: Sequence[Row], leagues: Iterable[LeagueSet]) -> str:
         own = [row for row in rows if row["set"] == league.name]
         names = dict.fromkeys(row["entrant"] for row in own)
         networks = len({row["network"] for row in own})
+        seconds = league.length_s(quick=False)
         (drawn_from,) = {row["draws"] for row in own}
         lines = [
             f"## `{league.name}`: {league.title}",
             "",
-            f"{league.about} {networks} networks ({drawn_from}) of "
-            f"{league.length_s(quick=False):g} s.",
+            f"{league.about} {networks} networks ({drawn_from}), {seconds:g} s.",
             "",
             _line("", *map(quantity_head, league.shown)),
             "|---" * (1 + len(league.shown)) + "|",

@@ -33,7 +33,7 @@ from remy_laboratory.studies.path_history import (
     measure_recording,
     path_history,
 )
-from remy_laboratory.studies.verdicts import CellSamples, SenderSample
+from remy_laboratory.studies.verdicts import CellSamples, PacketsByGroup, SenderSample
 
 _ON = SetNetwork("a network", {"rate_mbps": 12.0, "rtt_ms": 40.0}, None, 2)
 _PACKETS_PER_MS = 1.0
@@ -58,7 +58,7 @@ def _cell(lost: int, goodputs: tuple[float, float] = (6.0, 6.0)) -> CellSamples:
         )
         for sender, mbps in enumerate(goodputs)
     )
-    packets = {None: PacketMeasures(loss=lost / (10_000 + lost), rtt_p95_ms=60.0)}
+    packets: PacketsByGroup = {None: PacketMeasures(loss=lost / (10_000 + lost), rtt_p95_ms=60.0)}
     return CellSamples(None, _ON.network, 2, 12.0, samples, packets=(packets,))
 
 

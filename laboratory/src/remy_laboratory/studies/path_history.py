@@ -38,8 +38,9 @@ class PathHistory:
 
     def rtt_ms(self, sender: int, time_ms: np.ndarray) -> np.ndarray:
         """Returns a lone packet's RTT at each time."""
-        rtts: np.ndarray = self.rtts_ms[sender] + self.added_ms
-        return rtts[np.searchsorted(self.times_ms, time_ms, side="right") - 1]
+        steps = np.searchsorted(self.times_ms, time_ms, side="right") - 1
+        rtts: np.ndarray = (self.rtts_ms[sender] + self.added_ms)[steps]
+        return rtts
 
     def own_rtt_ms(self, sender: int, time_ms: np.ndarray, rtt_ms: np.ndarray) -> np.ndarray:
         """Returns the path's own part of RTTs that end at these times.
