@@ -39,17 +39,16 @@ class PathHistory:
     def rtt_ms(self, sender: int, time_ms: np.ndarray) -> np.ndarray:
         """Returns a lone packet's RTT at each time."""
         steps = np.searchsorted(self.times_ms, time_ms, side="right") - 1
-        rtts: np.ndarray = (self.rtts_ms[sender] + self.added_ms)[steps]
-        return rtts
+        return np.asarray((self.rtts_ms[sender] + self.added_ms)[steps])
 
     def own_rtt_ms(self, sender: int, time_ms: np.ndarray, rtt_ms: np.ndarray) -> np.ndarray:
         """Returns the path's own part of RTTs that end at these times.
 
         It is the longer one of the path's RTTs when the packet was sent and when its ACK arrived.
         """
-        return np.maximum(
-            self.rtt_ms(sender, time_ms), self.rtt_ms(sender, np.maximum(time_ms - rtt_ms, 0.0))
-        )
+        sent_ms = np.maximum(time_ms - rtt_ms, 0.0)
+        longer: np.ndarray = np.maximum(self.rtt_ms(sender, time_ms), self.rtt_ms(sender, sent_ms))
+        return longer
 
 
 def path_history(specimen: evaluation_pb2.Specimen) -> PathHistory | None:
