@@ -127,6 +127,44 @@ def test_league_has_rivals_unless_it_is_alone(
     assert league.entrants == ["vegas", "Cubic", "NewReno", "BBR v1", "BBR v3", "Copa", "Vivace"]
 
 
+def test_results_say_which_half_of_the_draws_was_used(tmp_path: Path) -> None:
+    sets = tmp_path / "sets"
+    sets.mkdir()
+    drawn = SET.replace("grid: {rate_mbps: [2, 6]}", "draws: 2")
+    (sets / "drawn.yaml").write_text(
+        drawn.replace("rtt_ms: 20", "rate_mbps: [2, 6], rtt_ms: {uniform: [20, 30]}")
+    )
+    (sets / "fixed.yaml").write_text(SET)
+    league = rf.league("newreno", alone=True, sets=sets, draws="judging", directory=tmp_path)
+    other = rf.league("newreno", alone=True, sets=sets, directory=tmp_path)
+    seeded = rf.league("newreno", alone=True, sets=sets, draw_seed=3, directory=tmp_path)
+    for results, name in (
+        (league, "judging half"),
+        (other, "tuning half"),
+        (seeded, "tuning half of seed 3"),
+    ):
+        frame = results.to_pandas()
+        assert set(frame[frame["set"] == "drawn"]["draws"]) == {name}
+        assert set(frame[frame["set"] == "fixed"]["draws"]) == {"fixed"}
+        assert [each["draws"] for each in results.to_dict()["sets"]] == [name, "fixed"]
+        means = results.means().to_pandas()
+        assert list(means["draws"]) == [name, "fixed"]
+        goodput = frame.groupby("set")["goodput_mbps"].mean()
+        assert list(means["goodput_mbps"]) == pytest.approx(list(goodput))
+        results.save(tmp_path / name)
+        page = (tmp_path / name / "index.html").read_text(encoding="utf-8")
+        assert f"Means over the networks ({name})" in page
+        assert "Means over the networks (fixed)" in page
+        assert "RTT p95 ms" in page
+        assert f"drawn,{name}," in (tmp_path / name / "drawn.csv").read_text()
+    names = [set(each.to_pandas()["network"]) for each in (league, other, seeded)]
+    assert [len(each) for each in names] == [4, 4, 4]
+    # Only the two fixed networks are in all.
+    assert len(names[0] | names[1] | names[2]) == 2 + 3 * 2
+    with pytest.raises(ValueError, match="'both' is not a valid Half"):
+        rf.league("newreno", sets=sets, draws="both")
+
+
 def test_league_refuses_invalid_arguments(tmp_path: Path) -> None:
     with pytest.raises(rf.FileError, match="has no sets"):
         rf.league("vegas", sets=tmp_path)

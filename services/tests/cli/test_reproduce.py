@@ -187,6 +187,9 @@ def test_league_prints_winning_rates_and_commands(
         ("power", 4),
     ]
     beside, power = output["sets"]
+    assert power["draws"] == "fixed"
+    assert power["means"]["small"]["loss"] <= 1
+    assert power["means"]["small"]["rtt_p95_ms"] >= power["means"]["small"]["rtt_p50_ms"]
     assert set(power["winning_rates"]) == {"small", "newreno"}
     # Every network has a best entrant.
     assert sum(power["winning_rates"].values()) >= 1
@@ -212,6 +215,9 @@ def test_league_has_rivals_without_the_alone_option(tmp_path: Path, run: Any) ->
     assert result.exit_code == 0, result.stderr
     for name in ("vegas", "Cubic", "NewReno", "BBR v1", "BBR v3", "Copa", "Vivace"):
         assert f"\n{name} " in result.stdout
+    heads = next(line for line in result.stdout.splitlines() if line.startswith("set "))
+    for head in ("networks", "loss", "mean RTT ms", "RTT p95 ms"):
+        assert head in heads
 
 
 @pytest.mark.parametrize(
