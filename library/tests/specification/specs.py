@@ -215,7 +215,8 @@ def _traffic(draw: st.DrawFn) -> spec_pb2.TrafficModel:
         case _:
             model.flow_lengths.scale_bytes = draw(st.floats(1e-3, 1e12))
             model.flow_lengths.shape = draw(st.floats(0.01, 100))
-            model.flow_lengths.shift_bytes = draw(st.floats(-1e12, 1e12))
+            # A specification keeps no sign of a zero.
+            model.flow_lengths.shift_bytes = draw(st.floats(-1e12, 1e12)) + 0.0
             model.flow_lengths.extra_bytes = draw(st.floats(0, 1e12))
             model.flow_lengths.maximum_bytes = draw(st.floats(1, 1e15))
     return model
