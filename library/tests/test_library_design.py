@@ -36,6 +36,74 @@ def test_rtts_since_loss_can_be_used_on_a_lossy_network() -> None:
     assert any(table.region(rule)[0][axis] > 0 for rule in range(table.rule_count))
 
 
+def _overdriven(**objective: float) -> rf.Spec:
+    """Two senders over a buffer of an eighth of a bandwidth-delay product, who can see losses."""
+    joint = {"steps": 100, "validation_specimens": 16}
+    return rf.Spec(
+        name="shallow",
+        network={
+            "rate_mbps": 10,
+            "rtt_ms": 50,
+            "senders": 2,
+            "buffer": {"packets": 5},
+            "traffic": {"exponential_time": {"mean_ms": 2000}, "mean_off_ms": 1000},
+        },
+        objective={"delta": 0.1, **objective},
+        signals=["rtt_ratio", "rtts_since_loss"],
+        search={"mode": "joint", "specimens": 16, "simulated_seconds": 3, "joint": joint},
+    )
+
+
+def test_a_design_with_a_price_of_lost_packets_loses_fewer() -> None:
+    free, priced = (
+        rf.design(spec, threads=1) for spec in (_overdriven(), _overdriven(loss_price=10))
+    )
+    # Both on the same networks.
+    scores = rf.evaluate([free, priced], _overdriven(), networks=16, threads=1)
+    overdriving, careful = (score.summary() for score in scores)
+    assert overdriving.packets.loss is not None
+    assert careful.packets.loss is not None
+    assert overdriving.packets.loss > 0.15
+    assert careful.packets.loss < 0.05
+    assert careful.throughput_over_link_rate is not None
+    assert careful.throughput_over_link_rate > 0.7
+    # The table that pays for losses looks at them.
+    axis = axis_of(rule_table_pb2.SIGNAL_RTTS_SINCE_LOSS)
+    table = priced.table.rule_table
+    assert any(table.region(rule)[0][axis] > 0 for rule in range(table.rule_count))
+
+
+def test_a_price_of_zero_designs_the_table_that_no_price_designs() -> None:
+    free, zero = (
+        rf.design(_overdriven(**objective), steps=8, threads=1)
+        for objective in ({}, {"loss_price": 0})
+    )
+    assert zero.table == free.table
+
+
+@pytest.mark.parametrize(
+    ("mode", "purpose"), [("joint", "climb"), ("paper", "improve"), ("pattern", "improve")]
+)
+def test_every_search_and_its_validation_charge_the_price(mode: str, purpose: str) -> None:
+    base = (paper_spec if mode == "paper" else joint_spec)().to_dict()
+    if mode == "pattern":
+        base["search"] = {"mode": "pattern", "specimens": 16, "simulated_seconds": 1}
+    base["network"]["loss_probability"] = 0.1
+    scores = []
+    for price in (0, 50):
+        spec = rf.Spec(**base | {"objective": {"loss_price": price}})
+        design = rf.design(spec, threads=1, callback=lambda progress: progress.epoch > 0)
+        rows = design.rows().to_dicts()
+        scores.append(
+            [
+                next(row["score"] for row in rows if row["purpose"] == each)
+                for each in (purpose, "validate")
+            ]
+        )
+    # The first table loses a tenth of its packets: 50 * 0.1 = 5, on the few networks of a step.
+    assert all(free - priced > 3 for free, priced in zip(*scores, strict=True))
+
+
 @pytest.mark.parametrize("spec", [joint_spec, paper_spec])
 def test_the_specification_of_a_time_limited_design_reproduces_it(
     spec: Callable[[], rf.Spec],

@@ -69,7 +69,7 @@ void bind_objectives(nb::module_& module) {
       .def(
           "__init__",
           [](Objective* self, double alpha, double beta, double delta, std::uint32_t throughput,
-             double minimum_on_ms, GroupAggregate over_groups) {
+             double minimum_on_ms, GroupAggregate over_groups, double loss_price) {
             new (self) Objective{
                 .alpha = alpha,
                 .beta = beta,
@@ -77,10 +77,12 @@ void bind_objectives(nb::module_& module) {
                 .throughput = &throughput_measure(throughput),
                 .minimum_on_ms = minimum_on_ms,
                 .over_groups = over_groups,
+                .loss_price = loss_price,
             };
           },
           nb::kw_only(), "alpha"_a, "beta"_a, "delta"_a, "throughput"_a, "minimum_on_ms"_a,
-          "over_groups"_a, "`throughput` is a measure's number. Raises ValueError.");
+          "over_groups"_a, "loss_price"_a,
+          "`throughput` is a measure's number. Raises ValueError.");
   bind_score(
       module, "objective_scores", &objective_scores,
       "The objective of each sender (that of its group, if it has one); None if a sender is not "

@@ -66,6 +66,61 @@ TEST(Objective, IsEquationOne) {
   }
 }
 
+TEST(Objective, ChargesTheFractionOfPacketsLost) {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    RandomCase random(seed);
+    SenderResults sender = ordinary_sender();
+    const std::uint32_t undelivered = random.integer(0, 100'000);
+    sender.packets_sent = sender.packets_received + undelivered;
+    sender.packets_lost = random.integer(0, undelivered);
+    Objective objective{random.chance(0.3) ? 1 : random.uniform(0, 4),
+                        random.chance(0.3) ? 1 : random.uniform(0, 4), random.uniform(0, 20),
+                        &throughput_measure(random.chance(0.5) ? "equal_share" : "on_time"), 0};
+    objective.loss_price = random.uniform(0, 1000);
+    const double time_ms = objective.throughput->name == "on_time" ? 4000 : 2500;
+    const double fraction =
+        static_cast<double>(sender.packets_lost) / static_cast<double>(sender.packets_sent);
+    const double expected = utility(objective.alpha, 1000.0 / time_ms * 12) -
+                            objective.delta * utility(objective.beta, 150) -
+                            objective.loss_price * fraction;
+    EXPECT_NEAR(*score(objective, sender), expected, 1e-11 * (1 + std::abs(expected)))
+        << "seed " << seed;
+  }
+}
+
+TEST(Objective, APriceIsPerPacketSentAndNotPerSecond) {
+  Objective objective;
+  objective.loss_price = 3;
+  SenderResults longer = ordinary_sender();
+  longer.packets_sent *= 4;
+  longer.packets_lost *= 4;
+  EXPECT_EQ(score(objective, longer), score(objective, ordinary_sender()));
+  SenderResults lossier = ordinary_sender();
+  ++lossier.packets_lost;
+  EXPECT_NEAR(*score(objective, ordinary_sender()) - *score(objective, lossier), 3.0 / 1100, 1e-12);
+}
+
+TEST(Objective, WithoutAPriceLostPacketsAreFree) {
+  SenderResults lossless = ordinary_sender();
+  lossless.packets_lost = 0;
+  EXPECT_EQ(score({}, lossless), score({}, ordinary_sender()));
+  Objective priced;
+  priced.loss_price = 7;
+  EXPECT_EQ(score(priced, lossless), score({}, lossless));
+}
+
+TEST(Objective, ASenderThatLosesEveryPacketPaysThePriceAndOneThatSendsNonePaysNothing) {
+  SenderResults starved = ordinary_sender();
+  starved.packets_received = 0;
+  starved.delay_sum_ms = 0;
+  starved.packets_lost = starved.packets_sent;
+  Objective priced;
+  priced.loss_price = 5;
+  EXPECT_DOUBLE_EQ(*score(priced, starved), *score({}, starved) - 5);
+  starved.packets_sent = starved.packets_lost = 0;
+  EXPECT_EQ(score(priced, starved), score({}, starved));
+}
+
 TEST(Objective, ThroughputIsPerTimeOnOrPerShareOfIt) {
   const Objective share{0, 1, 0, &throughput_measure("equal_share"), 0};
   const Objective plain{0, 1, 0, &throughput_measure("on_time"), 0};
@@ -196,7 +251,8 @@ TEST(GroupScores, CountByTheirWeights) {
 
 TEST(GroupScores, HaveTheirOwnObjectives) {
   Groups groups;
-  const Objective own{2, 1, 10, &throughput_measure("on_time"), 0};
+  Objective own{2, 1, 10, &throughput_measure("on_time"), 0};
+  own.loss_price = 4;
   const double before = groups.sender(0);
   groups.specimen.senders[1].objective = own;
   EXPECT_EQ(groups.sender(0), before);

@@ -128,6 +128,7 @@ def specs(draw: st.DrawFn) -> spec_pb2.DesignSpec:
             delta=draw(st.floats(0, 1000)),
             throughput=draw(st.sampled_from(spec_pb2.ThroughputMeasure.keys()[1:3])),
             minimum_on_ms=minimum_on_ms,
+            loss_price=draw(st.none() | st.floats(0, 1000)),
         ),
         signals=draw(st.lists(st.sampled_from(_SIGNALS[rules]), min_size=1, unique=True)),
         rules=rules,

@@ -143,6 +143,17 @@ def test_zero_is_not_a_missing_value() -> None:
     assert parse_spec(with_line("objective: {delta: 0}")).objective.delta == 0
 
 
+def test_a_price_of_lost_packets_changes_the_digest_only_if_given() -> None:
+    free, cheap, dear = (
+        parse_spec(with_line(line))
+        for line in ("", "objective: {loss_price: 1}", "objective: {loss_price: 2}")
+    )
+    assert not free.objective.HasField("loss_price")
+    assert "loss_price" not in to_yaml(free)
+    assert "  loss_price: 2\n" in to_yaml(dear)
+    assert len({content_digest(each) for each in (free, cheap, dear)}) == 3
+
+
 def test_missing_stop_conditions_stay_absent() -> None:
     stop = parse_spec(MINIMAL).stop
     assert [field.name for field, _ in stop.ListFields()] == ["epochs"]

@@ -20,7 +20,7 @@ from remy_farm.evaluation.local import LocalEvaluator
 from remy_laboratory.studies.networks import study_network
 from remy_laboratory.studies.study import parse_study
 from remy_proto.v1 import design_service_pb2 as messages
-from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2
+from remy_proto.v1 import evaluation_pb2, job_pb2, progress_pb2, spec_pb2
 from remy_services.coordinator.checkpointing import RunSettings
 from remy_services.coordinator.evaluation_run import EvaluatedParts, EvaluationRun
 from remy_services.coordinator.farm import FarmSettings
@@ -46,10 +46,12 @@ _NETWORK = {
 }
 
 
-def small_request(first_run: int, seconds: float = 2.0) -> evaluation_pb2.EvaluationRequest:
+def small_request(
+    first_run: int, seconds: float = 2.0, **network_keys: Any
+) -> evaluation_pb2.EvaluationRequest:
     """Returns a request with two runs of a network."""
     study = parse_study(SMALL, "small.yaml", study="small", name="figure")
-    network = study_network(study.rows[0].senders, _NETWORK)
+    network = study_network(study.rows[0].senders, _NETWORK | network_keys)
     return columns.packed(
         evaluation_pb2.EvaluationRequest(
             candidates=[evaluation_pb2.Candidate()],
@@ -115,6 +117,21 @@ def test_outcomes_equal_those_of_local_evaluation(client: Client) -> None:
     (listed,) = client.call("ListJobs", messages.ListJobsRequest()).jobs
     assert listed.HasField("evaluation")
     assert not listed.evaluation.parts
+
+
+def test_scores_with_a_price_of_lost_packets_equal_those_of_local_evaluation(
+    client: Client,
+) -> None:
+    priced, free = (
+        [small_request(run, buffer={"packets": 4}) for run in range(0, 8, 2)] for _ in range(2)
+    )
+    for request in priced:
+        request.objective.CopyFrom(spec_pb2.Objective(alpha=1, beta=1, delta=1, loss_price=5))
+    for request in free:
+        request.objective.CopyFrom(spec_pb2.Objective(alpha=1, beta=1, delta=1))
+    job = submit_evaluation(client, priced)
+    client.until_final(job.id)
+    assert _outcomes(client, job.id, len(priced)) == _embedded(priced) != _embedded(free)
 
 
 def test_a_repeated_request_id_creates_one_job(client: Client) -> None:

@@ -123,6 +123,7 @@ def _objective(throughput: int) -> spec_pb2.Objective:
         delta=0.5,
         throughput=spec_pb2.ThroughputMeasure.Name(throughput),
         over_groups=spec_pb2.GROUP_AGGREGATE_MINIMUM,
+        loss_price=1.5,
     )
 
 

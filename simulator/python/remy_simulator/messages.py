@@ -465,4 +465,5 @@ def native_objective(objective: spec_pb2.Objective) -> _native.Objective:
         throughput=objective.throughput or next(iter(MEASURES)),
         minimum_on_ms=objective.minimum_on_ms,
         over_groups=_native.GroupAggregate.MINIMUM if uses_minimum else _native.GroupAggregate.MEAN,
+        loss_price=objective.loss_price,
     )

@@ -16,9 +16,10 @@ def sender_scores(
     outcome: evaluation_pb2.SpecimenOutcome,
     duration_ms: float,
 ) -> list[float | None]:
-    """Returns U_alpha(throughput in Mbit/s) - delta * U_beta(delay in ms) of each sender.
+    """Returns U_alpha(throughput) - delta * U_beta(delay) - loss_price * loss of each sender.
 
-    The objective of a sender's group, if it has one, takes precedence.
+    Throughput is in Mbit/s, delay in ms, and loss is packets lost / packets sent. The objective of
+    a sender's group, if it has one, takes precedence.
 
     A sender has no score (None) if it was never on, was on for less than objective.minimum_on_ms,
     or was first on too late to receive anything. If it could have received a packet but did not,

@@ -13,15 +13,25 @@ double alpha_fair_utility(double alpha, double x) {
   return alpha == 1 ? natural_logarithm(x) : power(x, 1 - alpha) / (1 - alpha);
 }
 
-double utility(const Objective& objective, const Performance& measured, double packet_bytes) {
+// Packets lost over packets sent, retransmissions included; 0 if none was sent.
+double loss_of(const SenderResults& sender) {
+  return sender.packets_sent == 0
+             ? 0
+             : static_cast<double>(sender.packets_lost) / static_cast<double>(sender.packets_sent);
+}
+
+double utility(const Objective& objective, const Performance& measured, double loss,
+               double packet_bytes) {
   const double packet_megabits = packet_bytes * 8 / 1e6;
   const double throughput = objective.throughput->counts_flows
                                 ? measured.throughput_packets_per_ms * 1000
                                 : measured.throughput_packets_per_ms * packet_megabits * 1000;
   const double gained = alpha_fair_utility(objective.alpha, throughput);
-  return objective.delta == 0
-             ? gained
-             : gained - objective.delta * alpha_fair_utility(objective.beta, measured.delay_ms);
+  const double without_price =
+      objective.delta == 0
+          ? gained
+          : gained - objective.delta * alpha_fair_utility(objective.beta, measured.delay_ms);
+  return objective.loss_price == 0 ? without_price : without_price - objective.loss_price * loss;
 }
 
 // The group of each sender; null if the specimen lists no groups.
@@ -102,7 +112,8 @@ SenderScores objective_scores(const Objective& objective, const Specimen& specim
     const auto measured =
         performance(senders[i], tally_of(senders[i], tallies, i), specimen, duration_ms,
                     *sender_objective.throughput, sender_objective.minimum_on_ms);
-    result.push_back(measured ? std::optional(utility(sender_objective, *measured, packet_bytes))
+    result.push_back(measured ? std::optional(utility(sender_objective, *measured,
+                                                      loss_of(senders[i]), packet_bytes))
                               : std::nullopt);
   }
   return result;

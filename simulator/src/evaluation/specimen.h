@@ -16,8 +16,9 @@ namespace remy {
 // of the groups' means, each times its weight.
 enum class GroupAggregate { kMean, kMinimum };
 
-// U_alpha(throughput) - delta * U_beta(delay) (TCP ex Machina, Equation 1), with
-// U_a(x) = x^(1 - a) / (1 - a) and U_1 = log; throughput in Mbit/s or flows/s, delay in ms.
+// U_alpha(throughput) - delta * U_beta(delay) - loss_price * loss (TCP ex Machina, Equation 1, with
+// a price of lost packets), with U_a(x) = x^(1 - a) / (1 - a) and U_1 = log; throughput in Mbit/s
+// or flows/s, delay in ms, loss as packets lost / packets sent.
 struct Objective {
   double alpha = 1;
   double beta = 1;
@@ -25,6 +26,7 @@ struct Objective {
   const ThroughputMeasure* throughput = &throughput_measure("equal_share");
   double minimum_on_ms = 0;  // senders that are on for less are not scored
   GroupAggregate over_groups = GroupAggregate::kMean;
+  double loss_price = 0;
 };
 
 // A group of identical senders.

@@ -485,7 +485,7 @@ class TrafficModel(_message.Message):
     def __init__(self, exponential_time: _Optional[_Union[TrafficModel.ExponentialTime, _Mapping]] = ..., exponential_bytes: _Optional[_Union[TrafficModel.ExponentialBytes, _Mapping]] = ..., flow_lengths: _Optional[_Union[TrafficModel.FlowLengths, _Mapping]] = ..., empirical_bytes: _Optional[_Union[TrafficModel.EmpiricalBytes, _Mapping]] = ..., constant_bytes: _Optional[_Union[TrafficModel.ConstantBytes, _Mapping]] = ..., always: _Optional[_Union[TrafficModel.Always, _Mapping]] = ..., intervals: _Optional[_Union[TrafficModel.Intervals, _Mapping]] = ..., mean_off_ms: _Optional[_Union[Distribution, _Mapping]] = ..., first_off_factor: _Optional[float] = ..., poisson: _Optional[_Union[TrafficModel.Poisson, _Mapping]] = ..., periodic: _Optional[_Union[TrafficModel.Periodic, _Mapping]] = ..., barrier: _Optional[_Union[TrafficModel.Barrier, _Mapping]] = ..., load: _Optional[_Union[Distribution, _Mapping]] = ...) -> None: ...
 
 class Objective(_message.Message):
-    __slots__ = ("alpha", "beta", "delta", "throughput", "minimum_on_ms", "over_groups", "worst_specimens")
+    __slots__ = ("alpha", "beta", "delta", "throughput", "minimum_on_ms", "over_groups", "worst_specimens", "loss_price")
     ALPHA_FIELD_NUMBER: _ClassVar[int]
     BETA_FIELD_NUMBER: _ClassVar[int]
     DELTA_FIELD_NUMBER: _ClassVar[int]
@@ -493,6 +493,7 @@ class Objective(_message.Message):
     MINIMUM_ON_MS_FIELD_NUMBER: _ClassVar[int]
     OVER_GROUPS_FIELD_NUMBER: _ClassVar[int]
     WORST_SPECIMENS_FIELD_NUMBER: _ClassVar[int]
+    LOSS_PRICE_FIELD_NUMBER: _ClassVar[int]
     alpha: float
     beta: float
     delta: float
@@ -500,7 +501,8 @@ class Objective(_message.Message):
     minimum_on_ms: float
     over_groups: GroupAggregate
     worst_specimens: float
-    def __init__(self, alpha: _Optional[float] = ..., beta: _Optional[float] = ..., delta: _Optional[float] = ..., throughput: _Optional[_Union[ThroughputMeasure, str]] = ..., minimum_on_ms: _Optional[float] = ..., over_groups: _Optional[_Union[GroupAggregate, str]] = ..., worst_specimens: _Optional[float] = ...) -> None: ...
+    loss_price: float
+    def __init__(self, alpha: _Optional[float] = ..., beta: _Optional[float] = ..., delta: _Optional[float] = ..., throughput: _Optional[_Union[ThroughputMeasure, str]] = ..., minimum_on_ms: _Optional[float] = ..., over_groups: _Optional[_Union[GroupAggregate, str]] = ..., worst_specimens: _Optional[float] = ..., loss_price: _Optional[float] = ...) -> None: ...
 
 class ActionGrid(_message.Message):
     __slots__ = ("minimum", "maximum", "first_step", "factor", "steps", "initial")
