@@ -42,6 +42,8 @@ export interface Epoch {
   // Medians over the validation networks, of the table after the epoch.
   throughput_over_link_rate_median: number | null;
   delay_over_rtt_median: number | null;
+  // Mean of packets lost over packets sent, over the same networks.
+  loss_mean: number | null;
   cpu_seconds: number;
 }
 

@@ -113,6 +113,11 @@ function paretoFront(paretoPoints: ParetoPoint[]): Set<ParetoPoint> {
   return new Set(paretoPoints.filter((one) => !paretoPoints.some((other) => other !== one && other.throughput >= one.throughput && other.delay <= one.delay && (other.throughput > one.throughput || other.delay < one.delay))));
 }
 
+// Returns the end of an epoch's description: its loss, if it is known.
+function lossText(epoch: Epoch): string {
+  return epoch.loss_mean === null ? "" : `, loss ${(100 * epoch.loss_mean).toPrecision(3)} %`;
+}
+
 // Draws throughput against delay of each epoch's table; better is up and to the right. Points on
 // the Pareto front are filled and joined by a line.
 export function Pareto({ histories, palette }: ParetoProps) {
@@ -138,7 +143,7 @@ export function Pareto({ histories, palette }: ParetoProps) {
   const x = (delay: number): number => box.right - ((box.right - box.left) * (delay - minDelay)) / (maxDelay - minDelay);
   const y = (throughput: number): number => box.bottom - ((box.bottom - box.top) * (throughput - minThroughput)) / (maxThroughput - minThroughput);
   const line = [...front].sort((a, b) => a.delay - b.delay).map((each) => `${x(each.delay).toFixed(1)},${y(each.throughput).toFixed(1)}`);
-  const descriptions = [...front].sort((a, b) => a.delay - b.delay).map((each) => `epoch ${each.epoch.epoch}: throughput ${each.throughput.toPrecision(3)} of the link, delay ${each.delay.toPrecision(3)} times the RTT`);
+  const descriptions = [...front].sort((a, b) => a.delay - b.delay).map((each) => `epoch ${each.epoch.epoch}: throughput ${each.throughput.toPrecision(3)} of the link, delay ${each.delay.toPrecision(3)} times the RTT${lossText(each.epoch)}`);
   return (
     <svg class="pareto" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`Throughput against delay of ${all.length} epochs. On the front: ${descriptions.slice(0, 8).join("; ")}`}>
       {roundNumbers(minThroughput, maxThroughput).map((each) => (
@@ -158,7 +163,7 @@ export function Pareto({ histories, palette }: ParetoProps) {
       <polyline points={line.join(" ")} fill="none" stroke={palette.text} stroke-opacity="0.5" />
       {series.map(({ label, paretoPoints }, i) => paretoPoints.map((each) => (
         <circle key={`${label}${each.epoch.epoch}`} cx={x(each.delay)} cy={y(each.throughput)} r={4} stroke={palette.flows[i % palette.flows.length]} stroke-width="1.5" fill={front.has(each) ? palette.flows[i % palette.flows.length] : "none"}>
-          <title>{`${label}, epoch ${each.epoch.epoch}: ${each.throughput.toPrecision(3)} of the link, ${each.delay.toPrecision(3)} × RTT${each.epoch.accepted === false ? ", rolled back" : ""}`}</title>
+          <title>{`${label}, epoch ${each.epoch.epoch}: ${each.throughput.toPrecision(3)} of the link, ${each.delay.toPrecision(3)} × RTT${lossText(each.epoch)}${each.epoch.accepted === false ? ", rolled back" : ""}`}</title>
         </circle>
       )))}
       {series.length === 1 && all.length <= MAX_LABELLED && all.map((each) => (

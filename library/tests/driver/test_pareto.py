@@ -21,17 +21,21 @@ SPECIMENS = [
 ]
 
 
-def outcome_of(*senders: tuple[int, float]) -> evaluation_pb2.EvaluationOutcome:
-    """Returns simulations of one sender each, on for a second: (packets received, delay in ms)."""
+def outcome_of(*senders: tuple[int, float], lost: int = 0) -> evaluation_pb2.EvaluationOutcome:
+    """Returns simulations of one sender each, on for a second: (packets received, delay in ms).
+
+    Each sender lost `lost` packets in addition.
+    """
     seconds = array("d", [1000.0] * len(senders)).tobytes()
     received = [packets for packets, _ in senders]
+    sent = [packets + lost for packets in received]
     delays = array("d", [packets * delay_ms for packets, delay_ms in senders]).tobytes()
     return evaluation_pb2.EvaluationOutcome(
-        packets_sent=received,
+        packets_sent=sent,
         senders=evaluation_pb2.SenderColumns(
             packets_received=received,
-            packets_sent=received,
-            packets_lost=[0] * len(senders),
+            packets_sent=sent,
+            packets_lost=[lost] * len(senders),
             on_ms=seconds,
             share_ms=seconds,
             delay_sum_ms=delays,
@@ -65,24 +69,42 @@ OUTCOME = outcome_of(
     (500, 150.0),
     (500, 100.0),
     (0, 0.0),
+    lost=20,
 )
 
 
 def test_a_point_has_the_last_candidates_results_on_specimens_with_packets() -> None:
     point = pareto_point(REQUEST, OUTCOME, record())
     throughput, delay = (0.5 + 0.25) / 2, (1.5 + 2) / 2
-    expected = ParetoPoint(2, 7, 5, throughput, throughput, delay, delay, -0.25, True)
+    loss = (20 / 520 + 20 / 520 + 1) / 3
+    expected = ParetoPoint(2, 7, 5, throughput, throughput, delay, delay, -0.25, True, loss)
     assert astuple(point) == pytest.approx(astuple(expected))
 
 
 def test_points_round_trip(tmp_path: Path) -> None:
     points = [
-        ParetoPoint(0, 3, 1, 0.1 + 0.2, 1 / 3, 1.5, 2.5, -1e-17, True),
+        ParetoPoint(0, 3, 1, 0.1 + 0.2, 1 / 3, 1.5, 2.5, -1e-17, True, 0.01),
         ParetoPoint(1, 9, 8, None, None, None, None, None, False),
     ]
     path = tmp_path / "pareto.csv"
     path.write_text(to_csv(points))
     assert read_points(path) == points
+
+
+def test_points_of_an_earlier_version_have_no_loss_and_are_continued(tmp_path: Path) -> None:
+    path = tmp_path / "pareto.csv"
+    head = to_csv([]).removesuffix(",loss_mean\n")
+    path.write_text(f"{head}\n1,10,8,0.5,0.5,1.5,1.5,-2.0,true\n")
+    earlier = ParetoPoint(1, 10, 8, 0.5, 0.5, 1.5, 1.5, -2.0, True)
+    assert read_points(path) == [earlier]
+
+    log = ParetoFile(path, 10)
+    log.observe(REQUEST, OUTCOME, [epoch_event(20)])
+    log.save()
+
+    first, second = read_points(path)
+    assert first == earlier
+    assert second.loss_mean is not None
 
 
 def test_a_resume_drops_points_after_the_checkpoint(tmp_path: Path) -> None:

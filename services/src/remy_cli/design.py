@@ -38,6 +38,7 @@ from remy_farm.analysis import (
     estimate_fields,
     format_estimate,
     number,
+    percentage,
     plural,
     stop_reason,
 )
@@ -80,7 +81,7 @@ def print_gain(out: str, result: DesignResult, gain: Gain) -> None:
         f"{plural(len(result.epochs), 'epoch')} and {plural(result.steps, 'step')} in "
         f"{duration(result.wall_seconds)} ({duration(result.cpu_seconds)} CPU);\n"
         f"finished: {stop_reason(result.reason)}.\n\n"
-        f"On {plural(final.specimens, 'fresh specimen')} (medians; the score's mean and error):\n"
+        f"On {plural(final.specimens, 'fresh specimen')} (medians; means of score and loss):\n"
     )
     table = PlainTable("", "first table", "RemyCC", "gain", left=1)
     table.add_row(
@@ -92,6 +93,7 @@ def print_gain(out: str, result: DesignResult, gain: Gain) -> None:
     rates = first.throughput_over_link_rate, final.throughput_over_link_rate
     table.add_row("throughput / link rate", *map(number, rates), "")
     table.add_row("delay / RTT", number(first.delay_over_rtt), number(final.delay_over_rtt), "")
+    table.add_row("loss", percentage(first.packets.loss), percentage(final.packets.loss), "")
     print_table(table)
     files = (*REPORT_FILES, *design_files(OutDirectory(out), result))
     click.echo(f"\nIn {out}: {', '.join(files)}")

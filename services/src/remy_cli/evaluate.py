@@ -25,9 +25,9 @@ from remy_cli.common import (
     threads_option,
     time_unit_option,
 )
-from remy_cli.measures import loss_cell, rtt_cells
+from remy_cli.measures import rtt_cells
 from remy_cli.senders import SENDER, TRANSPORT
-from remy_farm.analysis import count, estimate_fields, format_estimate, number
+from remy_farm.analysis import count, estimate_fields, format_estimate, number, percentage
 from remy_farm.evaluation import (
     PACKETS_RECEIVED,
     PERCENTS,
@@ -171,6 +171,7 @@ def summary_dict(summary: Summary) -> dict[str, Any]:
         "specimens_left_out": summary.specimens - scored,
         "throughput_over_link_rate_median": summary.throughput_over_link_rate,
         "delay_over_rtt_median": summary.delay_over_rtt,
+        "loss_mean": summary.packets.loss,
     }
 
 
@@ -178,7 +179,7 @@ def _print_evaluation(trial: Trial, cpu_seconds: float) -> None:
     table = PlainTable(
         *("senders", "specimens", *SUMMARY_COLUMNS),
         *(f"RTT {percent} %, ms" for percent in PERCENTS),
-        *("loss", "retransmitted"),
+        "retransmitted",
     )
     groups = trial.by_senders()
     if len(groups) > 1:
@@ -202,21 +203,22 @@ def _print_evaluation(trial: Trial, cpu_seconds: float) -> None:
 
 
 def packet_cells(summary: Summary) -> list[str]:
-    """Returns table cells of the percentiles of the RTT, the loss, and retransmissions."""
+    """Returns table cells of the percentiles of the RTT, and retransmissions."""
     packets = summary.packets
-    return [*rtt_cells(packets), loss_cell(packets), str(packets.packets_retransmitted)]
+    return [*rtt_cells(packets), str(packets.packets_retransmitted)]
 
 
-SUMMARY_COLUMNS = ("score", "throughput / link rate", "delay / RTT")
+SUMMARY_COLUMNS = ("score", "throughput / link rate", "delay / RTT", "loss")
 
 
-def summary_cells(summary: Summary) -> tuple[str, str, str, str]:
+def summary_cells(summary: Summary) -> tuple[str, ...]:
     """Returns table cells: the number of specimens, then SUMMARY_COLUMNS."""
     return (
         str(summary.specimens),
         format_estimate(summary.score),
         number(summary.throughput_over_link_rate),
         number(summary.delay_over_rtt),
+        percentage(summary.packets.loss),
     )
 
 

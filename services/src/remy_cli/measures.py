@@ -14,8 +14,3 @@ PERCENT_HEADS: Final = tuple(f"{percent} %" for percent in PERCENTS)
 def rtt_cells(measures: PacketMeasures) -> list[str]:
     """Returns table cells of the percentiles of the RTT, in ms."""
     return [number(getattr(measures, f"rtt_p{percent}_ms")) for percent in PERCENTS]
-
-
-def loss_cell(measures: PacketMeasures) -> str:
-    """Returns the table cell of the fraction of packets lost, in percent."""
-    return "-" if measures.loss is None else f"{100 * measures.loss:.2g} %"

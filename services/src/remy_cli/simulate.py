@@ -26,7 +26,7 @@ from remy_cli.common import (
     settings_option,
     time_unit_option,
 )
-from remy_cli.measures import PERCENT_HEADS, loss_cell, rtt_cells
+from remy_cli.measures import PERCENT_HEADS, rtt_cells
 from remy_cli.networks import network_from_options
 from remy_cli.senders import QUEUE, SENDER, TRANSPORT
 from remy_farm.analysis import (
@@ -35,6 +35,7 @@ from remy_farm.analysis import (
     capture_of_simulation,
     count,
     number,
+    percentage,
 )
 from remy_farm.evaluation import (
     MAX_SENDERS,
@@ -399,7 +400,7 @@ def _print_simulation(simulation: Simulation) -> None:
             *rtt_cells(sender),
             str(sender.packets_received),
             str(sender.packets_lost),
-            loss_cell(sender),
+            percentage(sender.loss),
             str(sender.packets_retransmitted),
             number(sender.on_ms / _MS_PER_SECOND),
         )
@@ -418,6 +419,7 @@ def _print_simulation(simulation: Simulation) -> None:
     pairs = [
         ("throughput / link rate", number(means.throughput_over_link_rate)),
         ("delay / RTT", number(means.delay_over_rtt)),
+        ("loss", percentage(means.loss)),
         ("normalized score per sender", number(means.normalized_score_per_sender)),
         ("packets received", count(packets)),
         ("CPU time", f"{simulation.cpu_seconds:.3g} s"),
@@ -443,7 +445,7 @@ def _kinds_table(kinds: Sequence[SenderKind]) -> PlainTable:
             kind.throughput_of.replace("packets_", "").replace("_", " "),
             number(kind.delay_ms),
             *rtt_cells(kind),
-            loss_cell(kind),
+            percentage(kind.loss),
             str(transport.retransmissions),
             str(transport.timeouts),
             str(transport.marks),

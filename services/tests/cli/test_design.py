@@ -63,7 +63,7 @@ def test_design_writes_its_files_and_prints_the_gain(
     assert result.exit_code == 0, result.output
     assert visible_files(out) == FILES
     assert all(name in result.stdout for name in FILES)
-    for row in ("score", "throughput / link rate", "delay / RTT"):
+    for row in ("score", "throughput / link rate", "delay / RTT", "loss"):
         assert any(line.startswith(row) for line in result.stdout.splitlines())
     assert "finished: the specification's number of epochs has passed" in result.stdout
 

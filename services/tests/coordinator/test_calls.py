@@ -190,6 +190,7 @@ class TestResults:
         measured = [each.measured for each in epochs]
         assert all(0 < each.throughput_over_link_rate_median <= 1 for each in measured)
         assert all(each.delay_over_rtt_median >= 1 for each in measured)
+        assert all(each.HasField("loss_mean") for each in measured)
         best = max(each.record.epoch for each in epochs if each.record.comparison.accepted)
         assert client.remycc("finished", epoch=best) == client.remycc("finished")
 

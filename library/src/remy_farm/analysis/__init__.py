@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from remy_farm.analysis.wording import estimate_fields as estimate_fields
     from remy_farm.analysis.wording import format_estimate as format_estimate
     from remy_farm.analysis.wording import number as number
+    from remy_farm.analysis.wording import percentage as percentage
     from remy_farm.analysis.wording import plural as plural
     from remy_farm.analysis.wording import stall_sentence as stall_sentence
     from remy_farm.analysis.wording import stop_reason as stop_reason

@@ -311,6 +311,7 @@ MEMBER_HEAD = (
     "normalized score",
     "throughput / link rate",
     "delay / RTT",
+    "loss",
     *(f"RTT {percent} %, ms" for percent in PERCENTS),
     "rules",
     "CPU time",
@@ -318,7 +319,7 @@ MEMBER_HEAD = (
 MEMBER_EXPLANATION = (
     "Scores are means over fresh specimens with standard errors, each by its member's own "
     "objective; the normalized score is log2(throughput / link rate) - log2(delay / RTT) per "
-    "sender. Throughput, delay and percentiles of the RTT are medians."
+    "sender. Throughput, delay and percentiles of the RTT are medians; the loss is a mean."
 )
 
 
@@ -335,6 +336,7 @@ def member_cells(number: int, record: MemberRecord) -> tuple[str, ...]:
         format_estimate(comparison.normalized_score),
         wording.number(comparison.throughput_over_link_rate),
         wording.number(comparison.delay_over_rtt),
+        wording.percentage(comparison.packets.loss),
         *(wording.number(getattr(comparison.packets, f"rtt_p{each}_ms")) for each in PERCENTS),
         str(record.rules),
         duration(record.cpu_seconds),

@@ -19,6 +19,7 @@ from remy_farm.analysis.wording import (
     finished_sentence,
     format_estimate,
     number,
+    percentage,
     plural,
 )
 from remy_farm.evaluation.measures import (
@@ -302,6 +303,7 @@ def _figures(content: ReportContent) -> Iterator[tuple[str, str, str]]:
         number(final.delay_over_rtt, 3),
         f"from {number(first.delay_over_rtt, 3)}",
     )
+    yield "loss, mean", percentage(final.packets.loss), f"from {percentage(first.packets.loss)}"
     yield "rules", str(content.table.rule_count), f"after {plural(len(history.epochs), 'epoch')}"
     yield "packets simulated", count(history.simulated_packets), ""
     if history.cpu_seconds:
@@ -340,7 +342,7 @@ def _packets(gain: Gain) -> str:
                 for measure in ("rtt", "completion")
                 for percent in PERCENTS
             ),
-            number(None if packets.loss is None else 100 * packets.loss, 3),
+            percentage(packets.loss),
             str(packets.packets_retransmitted),
         )
         for name, packets in (
@@ -352,7 +354,7 @@ def _packets(gain: Gain) -> str:
         "",
         *(f"RTT {percent} %, ms" for percent in PERCENTS),
         *(f"completion {percent} %, ms" for percent in PERCENTS),
-        *("loss, %", "retransmitted"),
+        *("loss", "retransmitted"),
     )
     caption = (
         "Percentiles over the packets and flows of a specimen: medians of the specimens. "

@@ -62,6 +62,11 @@ def number(value: float | None, digits: int = 4) -> str:
     return "-" if value is None else f"{value:.{digits}g}"
 
 
+def percentage(fraction: float | None) -> str:
+    """Formats a fraction, such as the packets lost of those sent, in percent; None as a dash."""
+    return "-" if fraction is None else f"{100 * fraction:.3g} %"
+
+
 def format_estimate(value: Estimate | progress_pb2.Estimate | None, *, signed: bool = False) -> str:
     """Formats a mean and its standard error, both rounded to two digits of the error."""
     if value is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from remy_farm.analysis import wording
 from remy_farm.analysis.export import ExportLoss, best_export, measure_loss
-from remy_farm.analysis.wording import format_estimate, number
+from remy_farm.analysis.wording import format_estimate, number, percentage
 from remy_farm.api.scoring import local_evaluator
 from remy_farm.api.showing import Rows, Tabular, rows_of
 from remy_farm.api.spec import Spec
@@ -27,7 +27,7 @@ class AbsoluteTable(Tabular):
         self.loss = loss
 
     def rows(self) -> Rows:
-        """Returns a row per table: rules, mean score, and medians of throughput and delay."""
+        """Returns a row per table: rules, mean score and loss, median throughput and delay."""
         kinds = {
             "table": str,
             "rules": int,
@@ -36,6 +36,7 @@ class AbsoluteTable(Tabular):
             "score_standard_error": float,
             "throughput_over_link_rate_median": float,
             "delay_over_rtt_median": float,
+            "loss_mean": float,
         }
         return rows_of(kinds, [self._row(is_exported) for is_exported in (False, True)])
 
@@ -50,6 +51,7 @@ class AbsoluteTable(Tabular):
             "score_standard_error": None if known is None else known.standard_error,
             "throughput_over_link_rate_median": summary.throughput_over_link_rate,
             "delay_over_rtt_median": summary.delay_over_rtt,
+            "loss_mean": summary.packets.loss,
         }
 
     def __repr__(self) -> str:
@@ -60,12 +62,13 @@ class AbsoluteTable(Tabular):
                 format_estimate(summary.score),
                 number(row["throughput_over_link_rate_median"]),
                 number(row["delay_over_rtt_median"]),
+                percentage(row["loss_mean"]),
             )
             for row, summary in zip(
                 self.rows().to_dicts(), (self.loss.scale_free, self.loss.exported), strict=True
             )
         ]
-        head = ("", "rules", "score", "throughput / link rate", "delay / RTT")
+        head = ("", "rules", "score", "throughput / link rate", "delay / RTT", "loss")
         change = format_estimate(self.loss.difference, signed=True)
         title = f"{self.table.name} with absolute rules: the score changed by {change}"
         return "\n".join([title, *wording.aligned(head, cells)])

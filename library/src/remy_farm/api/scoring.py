@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from remy_farm.analysis import wording
-from remy_farm.analysis.wording import format_estimate, number, plural
+from remy_farm.analysis.wording import format_estimate, number, percentage, plural
 from remy_farm.api.showing import Plot, Rows, Tabular, rows_of
 from remy_farm.api.spec import Spec
 from remy_farm.api.table import Table
@@ -126,7 +126,7 @@ class Scores(Tabular):
         )
 
     def rows(self) -> Rows:
-        """Returns a row per contender: mean score, and medians of throughput and delay."""
+        """Returns a row per contender: mean score and loss, median throughput and delay."""
         kinds = {
             "name": str,
             "score_mean": float,
@@ -199,7 +199,7 @@ class Scores(Tabular):
         write_file(path, json.dumps(tree, indent=1, allow_nan=False) + "\n")
 
     def _head_and_cells(self) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-        head = ("", "score", "throughput / link rate", "delay / RTT")
+        head = ("", "score", "throughput / link rate", "delay / RTT", "loss")
         cells = []
         for score in self:
             summary = score.summary()
@@ -209,6 +209,7 @@ class Scores(Tabular):
                     format_estimate(summary.score),
                     number(summary.throughput_over_link_rate),
                     number(summary.delay_over_rtt),
+                    percentage(summary.packets.loss),
                 )
             )
         return head, cells
@@ -220,7 +221,7 @@ class Scores(Tabular):
     def _title(self) -> str:
         return (
             f"{self.spec_name}: {plural(len(self), 'contender')} on "
-            f"{plural(self.networks, 'network')} (mean score, medians)"
+            f"{plural(self.networks, 'network')} (means of score and loss, medians)"
         )
 
     def _repr_html_(self) -> str:

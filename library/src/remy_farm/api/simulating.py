@@ -20,7 +20,7 @@ from remy_farm.analysis.recording import (
     draw_recording,
     recording_of_simulation,
 )
-from remy_farm.analysis.wording import number, plural
+from remy_farm.analysis.wording import number, percentage, plural
 from remy_farm.api.showing import Plot, Rows, Tabular, rows_like, rows_of
 from remy_farm.api.spec import plain
 from remy_farm.api.table import Table
@@ -262,7 +262,18 @@ class Run(Tabular):
         write_file(path, json.dumps(tree, indent=1, allow_nan=False) + "\n")
 
     def _head_and_cells(self) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-        head = ("", "senders", "Mbit/s", "delay ms", "p50", "p95", "p99", "received", "lost")
+        head = (
+            "",
+            "senders",
+            "Mbit/s",
+            "delay ms",
+            "p50",
+            "p95",
+            "p99",
+            "received",
+            "lost",
+            "loss",
+        )
         cells = [
             (
                 each["kind"],
@@ -272,6 +283,7 @@ class Run(Tabular):
                 *(number(each.get(f"rtt_p{percent}_ms")) for percent in PERCENTS),
                 str(each["packets_received"]),
                 str(each["packets_lost"]),
+                percentage(each.get("loss")),
             )
             for each in self._tree["kinds"]
         ]
@@ -279,9 +291,11 @@ class Run(Tabular):
 
     def _title(self) -> str:
         rate, delay = number(self.throughput_over_link_rate), number(self.delay_over_rtt)
+        loss = percentage(self._tree.get("loss"))
         senders = plural(len(self.senders), "sender")
         return (
-            f"{senders} for {self.seconds:g} s: throughput / link rate {rate}, delay / RTT {delay}"
+            f"{senders} for {self.seconds:g} s: throughput / link rate {rate}, "
+            f"delay / RTT {delay}, loss {loss}"
         )
 
     def __repr__(self) -> str:

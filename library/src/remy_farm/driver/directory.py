@@ -61,7 +61,7 @@ class OutDirectory:
         self.checkpoint = self.path / "checkpoint.bin"
         #: Progress events, one per line.
         self.progress = self.path / "progress.jsonl"
-        #: Throughput and delay of each epoch's table.
+        #: Throughput, delay and loss of each epoch's table.
         self.pareto = self.path / "pareto.csv"
         #: The best table so far.
         self.remycc_json = self.path / "remycc.json"

@@ -1,7 +1,7 @@
-"""Writes and reads pareto.csv: throughput and delay of each epoch's table.
+"""Writes and reads pareto.csv: throughput, delay and loss of each epoch's table.
 
-Each epoch ends with a validation, whose outcome holds the throughput and delay of every sender. The
-points of a throughput-delay plot therefore need no further simulation.
+Each epoch ends with a validation, whose outcome holds the results of every sender. The points of a
+throughput-delay plot therefore need no further simulation.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import msgspec
 from remy_farm.evaluation.measures import (
     by_specimen,
     mean,
+    measure_packets,
     measure_senders,
     measure_specimen,
     median,
@@ -30,10 +31,10 @@ _MAX_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class ParetoPoint:
-    """Throughput and delay of one epoch's table on the validation specimens.
+    """Throughput, delay and loss of one epoch's table on the validation specimens.
 
-    The value of a specimen is the mean over its senders that received packets. Medians and means
-    are over specimens; None if no sender received packets on any specimen.
+    Throughput and delay of a specimen are means over its senders that received packets. Medians and
+    means are over specimens; None if no sender received packets on any specimen.
     """
 
     epoch: int
@@ -49,17 +50,25 @@ class ParetoPoint:
     score: float | None
     #: Whether the table beat the best one so far and replaced it.
     accepted: bool
+    #: Packets lost over packets sent; None if no packet was sent, and in files of earlier versions.
+    loss_mean: float | None = None
 
 
 _COLUMNS = [field.name for field in fields(ParetoPoint)]
+#: Columns of files that earlier versions wrote, of designs that a later one resumes.
+_EARLIER_COLUMNS = [name for name in _COLUMNS if name != "loss_mean"]
 
 
 def _measured(
     request: evaluation_pb2.EvaluationRequest, outcome: evaluation_pb2.EvaluationOutcome
 ) -> dict[str, float | None]:
-    """Returns throughput and delay of the request's last candidate, by name of the field."""
+    """Returns the measures of the request's last candidate, by name of the field."""
     measured = [
-        measure_specimen(specimen, measure_senders(result))
+        measure_specimen(
+            specimen,
+            measure_senders(result),
+            measure_packets(result, range(len(result.packets_sent))),
+        )
         for specimen, result in by_specimen(request, outcome)
     ]
     throughputs = present(each.throughput_over_link_rate for each in measured)
@@ -69,13 +78,14 @@ def _measured(
         "throughput_over_link_rate_mean": mean(throughputs),
         "delay_over_rtt_median": median(delays),
         "delay_over_rtt_mean": mean(delays),
+        "loss_mean": mean(present(each.loss for each in measured)),
     }
 
 
 def throughput_delay(
     request: evaluation_pb2.EvaluationRequest, outcome: evaluation_pb2.EvaluationOutcome
 ) -> progress_pb2.ThroughputDelay:
-    """Returns the throughput and delay of the request's last candidate, for an epoch of a job."""
+    """Returns throughput, delay and loss of the request's last candidate, for an epoch of a job."""
     return progress_pb2.ThroughputDelay(**_measured(request, outcome))
 
 
@@ -148,12 +158,12 @@ def read_points(path: Path) -> list[ParetoPoint]:
     """Reads the points in a file. Raises FileError."""
     text = read_file(path, limit=_MAX_BYTES).decode(errors="replace")
     head, *rows = [*csv.reader(io.StringIO(text))] or [[]]
-    if head != _COLUMNS:
+    if head not in (_COLUMNS, _EARLIER_COLUMNS):
         raise _damaged(path, 1)
     points = []
     for line, row in enumerate(rows, start=2):
         try:
-            cells = {name: cell or None for name, cell in zip(_COLUMNS, row, strict=True)}
+            cells = {name: cell or None for name, cell in zip(head, row, strict=True)}
             points.append(msgspec.convert(cells, ParetoPoint, strict=False))
         except ValueError as error:
             raise _damaged(path, line) from error

@@ -258,13 +258,15 @@ class JobProgress(_message.Message):
     def __init__(self, epoch: _Optional[int] = ..., rules: _Optional[int] = ..., step: _Optional[int] = ..., candidates: _Optional[int] = ..., candidates_done: _Optional[int] = ..., score: _Optional[_Union[Estimate, _Mapping]] = ..., epoch_gain: _Optional[_Union[Estimate, _Mapping]] = ..., evaluations: _Optional[int] = ..., simulated_packets: _Optional[int] = ..., evaluations_per_second: _Optional[float] = ..., packets_per_second: _Optional[float] = ..., cpu_seconds: _Optional[float] = ..., wall_seconds: _Optional[float] = ..., estimated_cost: _Optional[float] = ..., eta_seconds: _Optional[float] = ..., recoveries: _Optional[int] = ..., workers: _Optional[int] = ..., share_done: _Optional[float] = ..., epochs_without_gain: _Optional[int] = ..., validated_score: _Optional[_Union[Estimate, _Mapping]] = ..., resting_steps: _Optional[int] = ...) -> None: ...
 
 class ThroughputDelay(_message.Message):
-    __slots__ = ("throughput_over_link_rate_median", "throughput_over_link_rate_mean", "delay_over_rtt_median", "delay_over_rtt_mean")
+    __slots__ = ("throughput_over_link_rate_median", "throughput_over_link_rate_mean", "delay_over_rtt_median", "delay_over_rtt_mean", "loss_mean")
     THROUGHPUT_OVER_LINK_RATE_MEDIAN_FIELD_NUMBER: _ClassVar[int]
     THROUGHPUT_OVER_LINK_RATE_MEAN_FIELD_NUMBER: _ClassVar[int]
     DELAY_OVER_RTT_MEDIAN_FIELD_NUMBER: _ClassVar[int]
     DELAY_OVER_RTT_MEAN_FIELD_NUMBER: _ClassVar[int]
+    LOSS_MEAN_FIELD_NUMBER: _ClassVar[int]
     throughput_over_link_rate_median: float
     throughput_over_link_rate_mean: float
     delay_over_rtt_median: float
     delay_over_rtt_mean: float
-    def __init__(self, throughput_over_link_rate_median: _Optional[float] = ..., throughput_over_link_rate_mean: _Optional[float] = ..., delay_over_rtt_median: _Optional[float] = ..., delay_over_rtt_mean: _Optional[float] = ...) -> None: ...
+    loss_mean: float
+    def __init__(self, throughput_over_link_rate_median: _Optional[float] = ..., throughput_over_link_rate_mean: _Optional[float] = ..., delay_over_rtt_median: _Optional[float] = ..., delay_over_rtt_mean: _Optional[float] = ..., loss_mean: _Optional[float] = ...) -> None: ...

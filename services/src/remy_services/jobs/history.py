@@ -53,6 +53,7 @@ EPOCH_COLUMNS: Columns = {
     "accepted": (bool, lambda epoch: getattr(_known(epoch.record, "comparison"), "accepted", None)),
     **_measured("throughput_over_link_rate_median"),
     **_measured("delay_over_rtt_median"),
+    **_measured("loss_mean"),
     "evaluations": (int, attrgetter("record.evaluations")),
     "simulated_packets": (int, attrgetter("record.simulated_packets")),
     "cpu_seconds": (float, attrgetter("cpu_seconds")),
