@@ -34,7 +34,11 @@ std::vector<SenderResults> run(std::span<const CompiledTable> tables, const Comp
   const bool is_absolute = std::all_of(
       specimen.senders.begin(), specimen.senders.end(),
       [&](const SenderGroup& group) { return tables[group.table].rules() == Rules::kAbsolute; });
-  const auto run_with = has_extended_signals(tables, specimen)
+  const bool has_path_model = std::any_of(
+      specimen.senders.begin(), specimen.senders.end(),
+      [&](const SenderGroup& group) { return tables[group.table].path().has_value(); });
+  const auto run_with = has_path_model ? run_rules<PathController, Observer>
+                        : has_extended_signals(tables, specimen)
                             ? run_rules<SignalController, Observer>
                         : is_absolute ? run_rules<AbsoluteController, Observer>
                                       : run_rules<BasicController, Observer>;
@@ -47,7 +51,7 @@ class NetworkObserver final : public RuleObserver {
  public:
   explicit NetworkObserver(Observer& observer) : observer_(observer) {}
 
-  void used(std::uint32_t sender, const BasicController& controller, std::uint32_t rule) override {
+  void used(std::uint32_t sender, const PathController& controller, std::uint32_t rule) override {
     observer_.used(sender, controller, rule);
   }
 

@@ -26,7 +26,7 @@ class LastRules final : public RuleObserver {
     std::array<double, kBasicSignals> memory{};
   };
 
-  void used(std::uint32_t sender, const BasicController& controller, std::uint32_t rule) override {
+  void used(std::uint32_t sender, const PathController& controller, std::uint32_t rule) override {
     Use& use = uses[sender];
     use.rule = rule;
     std::copy_n(controller.memory(), kBasicSignals, use.memory.begin());

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "senders/packet.h"
+#include "senders/path_model.h"
 #include "table/compiled_table.h"
 
 #if defined(__SSE2__)
@@ -54,16 +55,62 @@ struct SignalMemory {
 // congestion signals, and the window and intersend time that the matching rule sets.
 //   kAnyRules  True: absolute or scale-free rules. False: absolute rules only, which is faster.
 //   kExtended  True: computes the extended signals (docs/reference/signals.md), too.
-template <bool kAnyRules, bool kExtended = false>
+//   kPath      True: has a path model, if the table has one.
+template <bool kAnyRules, bool kExtended = false, bool kPath = false>
 class RemyController {
  public:
   static constexpr bool kExtendedSignals = kExtended;
+  static constexpr bool kHasPathModel = kPath;
   static constexpr std::size_t kAxes = kExtended ? kSignals : kBasicSignals;
 
-  explicit RemyController(const CompiledTable& table) : table_(&table) {}
+  explicit RemyController(const CompiledTable& table) : table_(&table) {
+    if constexpr (kPath) {
+      path_ = PathModel(table.path().has_value() ? &*table.path() : nullptr);
+    }
+  }
 
-  double intersend_ms() const { return intersend_ms_; }
-  std::uint32_t window_packets() const { return window_packets_; }
+  double intersend_ms() const {
+    if constexpr (kPath) {
+      return uses_path_model() ? path_.limit_intersend(intersend_ms_) : intersend_ms_;
+    }
+    return intersend_ms_;
+  }
+  std::uint32_t window_packets() const {
+    if constexpr (kPath) {
+      return uses_path_model()
+                 ? static_cast<std::uint32_t>(path_.limit_window(window_packets_))
+                 : window_packets_;
+    }
+    return window_packets_;
+  }
+  bool uses_path_model() const {
+    if constexpr (kPath) {
+      return path_.is_on();
+    }
+    return false;
+  }
+  // Packets are found lost, before the ACK that reveals it, or by a timeout.
+  void on_loss(double now_ms, std::uint32_t packets) {
+    if constexpr (kPath) {
+      if (path_.is_on()) {
+        path_.on_loss(now_ms, packets);
+      }
+    }
+  }
+  void on_timeout(double now_ms, std::uint32_t packets) {
+    if constexpr (kPath) {
+      if (path_.is_on()) {
+        path_.on_timeout(now_ms, packets);
+      }
+    }
+  }
+  void on_spurious_recovery() {
+    if constexpr (kPath) {
+      if (path_.is_on()) {
+        path_.on_spurious_recovery();
+      }
+    }
+  }
   // The values, indexed by Signal, by which the last rule was looked up.
   const double* memory() const {
     if constexpr (kAnyRules) {
@@ -83,6 +130,11 @@ class RemyController {
       remember();
       last_ms_[1] = kUnknown;
     }
+    if constexpr (kPath) {
+      if (path_.is_on()) {
+        path_.start(minimum_rtt_ms_);
+      }
+    }
     return apply_rule();
   }
 
@@ -97,6 +149,12 @@ class RemyController {
   // ACK counts as that many equal intervals. Returns the rule that was used.
   [[gnu::always_inline]] std::uint32_t acknowledge(double sent_ms, double received_ms,
                                                    double rtt_ms, std::uint32_t packets) {
+    if constexpr (kPath) {
+      if (path_.is_on()) {
+        path_.on_ack(sent_ms + rtt_ms, rtt_ms, packets);
+        rtt_ms = path_.rtt_ms();
+      }
+    }
     const double times_ms[2] = {sent_ms, received_ms};
     if (is_first_of_period()) [[unlikely]] {
       // The first ACK of an on period only sets the references.
@@ -121,6 +179,11 @@ class RemyController {
         average(times_ms, packets);
       }
       minimum_rtt_ms_ = std::min(minimum_rtt_ms_, rtt_ms);
+      if constexpr (kPath) {
+        if (path_.is_on()) {
+          period_.minimum_rtt_ms = minimum_rtt_ms_ = path_.base_rtt_ms();
+        }
+      }
       memory_[kRttRatio] = rtt_ms / minimum_rtt_ms_;
       if constexpr (kExtended) {
         update_extended_signals(received_ms, rtt_ms, packets);
@@ -329,6 +392,7 @@ class RemyController {
   alignas(16) double ratios_[kAnyRules ? kAxes : 1] = {};
   struct Nothing {};
   [[no_unique_address]] std::conditional_t<kAnyRules, PeriodMemory, Nothing> period_;
+  [[no_unique_address]] std::conditional_t<kPath, PathModel, Nothing> path_;
   // The latest packet received, and the latest one that the last ACK acknowledged.
   [[no_unique_address]] std::conditional_t<kExtended, SignalMemory, Nothing> newest_;
   [[no_unique_address]] std::conditional_t<kExtended, SignalMemory, Nothing> last_;
@@ -342,11 +406,13 @@ using AbsoluteController = RemyController<false>;
 using BasicController = RemyController<true>;
 // A RemyCC with any rules on any signals.
 using SignalController = RemyController<true, true>;
+// A RemyCC with any rules on the basic signals, and with a path model if its table has one.
+using PathController = RemyController<true, false, true>;
 
 // Is notified of every rule that a sender of a network uses.
 class RuleObserver {
  public:
-  virtual void used(std::uint32_t sender, const BasicController& controller,
+  virtual void used(std::uint32_t sender, const PathController& controller,
                     std::uint32_t rule) = 0;
 
  protected:

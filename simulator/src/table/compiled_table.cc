@@ -33,7 +33,8 @@ double lowest_at_or_above(double threshold) {
 CompiledTable::CompiledTable(const RuleTable& table)
     : rules_(table.rules()),
       looks_at_age_(is_scale_free(table.rules()) &&
-                    std::ranges::find(table.signals(), Signal::kRecEwma) != table.signals().end()) {
+                    std::ranges::find(table.signals(), Signal::kRecEwma) != table.signals().end()),
+      path_(table.path()) {
   actions_.reserve(table.rule_count());
   if (table.has_extended_signals()) {
     compile_extended(table);

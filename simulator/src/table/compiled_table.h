@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "table/rule_table.h"
@@ -72,6 +73,8 @@ class CompiledTable {
   void set_action(std::uint32_t rule, const Action& action) { actions_[rule] = action; }
   std::size_t rule_count() const { return actions_.size(); }
   Rules rules() const { return rules_; }
+  // nullopt: senders have no path model.
+  const std::optional<PathSettings>& path() const { return path_; }
   // Returns true for scale-free rules that look at the age.
   bool looks_at_age() const { return looks_at_age_; }
 
@@ -102,6 +105,7 @@ class CompiledTable {
   std::vector<Action> actions_;
   Rules rules_;
   bool looks_at_age_;
+  std::optional<PathSettings> path_;
   // Replaces basic_nodes_ in tables with extended signals.
   std::vector<ExtendedNode> extended_nodes_;
   std::vector<Threshold> thresholds_;

@@ -140,11 +140,12 @@ std::string text(double value) {
 }
 
 RuleTable::RuleTable(std::vector<Signal> signals, std::vector<Node> preorder, double domain_upper,
-                     Rules rules)
+                     Rules rules, const std::optional<PathSettings>& path_settings)
     : signals_(std::move(signals)),
       nodes_(std::move(preorder)),
       domain_upper_(domain_upper),
-      rules_(rules) {
+      rules_(rules),
+      path_(path_settings) {
   check_domain(signals_, domain_upper_, rules_);
   if (nodes_.empty()) {
     refuse<InvalidTable>("The table has no nodes; it must have at least one rule.");
@@ -240,11 +241,11 @@ RuleTable RuleTable::split(std::size_t rule, std::span<const Threshold> threshol
     nodes.insert(nodes.end(), std::size_t{1} << thresholds.size(), Node{{}, action});
   }
   nodes.insert(nodes.end(), nodes_.begin() + position + 1, nodes_.end());
-  return {signals_, std::move(nodes), domain_upper_, rules_};
+  return {signals_, std::move(nodes), domain_upper_, rules_, path_};
 }
 
 bool operator==(const RuleTable& a, const RuleTable& b) {
-  return a.domain_upper_ == b.domain_upper_ && a.rules_ == b.rules_ && a.signals_ == b.signals_ &&
+  return a.domain_upper_ == b.domain_upper_ && a.rules_ == b.rules_ && a.path_ == b.path_ && a.signals_ == b.signals_ &&
          a.nodes_ == b.nodes_;
 }
 

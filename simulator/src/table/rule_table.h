@@ -3,12 +3,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "table/path_settings.h"
 #include "table/signals.h"
 
 namespace remy {
@@ -95,7 +97,8 @@ class RuleTable {
 
   // Throws InvalidTable.
   RuleTable(std::vector<Signal> signals, std::vector<Node> preorder,
-            double domain_upper = kDefaultDomainUpper, Rules rules = Rules::kAbsolute);
+            double domain_upper = kDefaultDomainUpper, Rules rules = Rules::kAbsolute,
+            const std::optional<PathSettings>& path = {});
 
   // Makes a table with one rule for all of memory space.
   static RuleTable single_rule(std::vector<Signal> signals, const Action& action,
@@ -107,6 +110,8 @@ class RuleTable {
   std::span<const Node> nodes() const { return nodes_; }
   double domain_upper() const { return domain_upper_; }
   Rules rules() const { return rules_; }
+  // Constants of the path model; nullopt: senders have none, as in Remy.
+  const std::optional<PathSettings>& path() const { return path_; }
 
   std::size_t rule_count() const { return rule_nodes_.size(); }
   const Action& action(std::size_t rule) const { return nodes_[rule_nodes_[rule]].action; }
@@ -130,6 +135,7 @@ class RuleTable {
   std::vector<Node> nodes_;
   double domain_upper_;
   Rules rules_;
+  std::optional<PathSettings> path_;
   std::vector<std::size_t> rule_nodes_;
   std::vector<Region> regions_;
 };

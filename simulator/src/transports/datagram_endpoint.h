@@ -44,7 +44,7 @@ class DatagramEndpoint final : public Endpoint {
   void open_window();
   void send_what_may_leave(double now_ms, PacketSink& sink);
 
-  BasicController controller_;
+  PathController controller_;
   NoisyClock clock_;
   const bool is_exact_;
   NoisyClock::Reader reader_;

@@ -105,6 +105,7 @@ void Ns2Endpoint::find_missing(std::uint64_t sequence, double now_ms) {
   for (std::uint64_t packet = std::max(received_end_, acknowledged_end_); packet < sequence;
        ++packet) {
     missing_.insert(missing_.end(), packet);
+    controller_.on_loss(now_ms, 1);
     if (losses_ != nullptr) {
       losses_->on_loss_found(packet, now_ms);
     }

@@ -53,7 +53,7 @@ class Ns2Endpoint final : public Endpoint {
   void send_next(double now_ms, PacketSink& sink);
   void send(std::uint64_t sequence, double now_ms, PacketSink& sink);
 
-  BasicController controller_;
+  PathController controller_;
   RuleObserver* observer_;
   std::uint32_t sender_;
   std::uint32_t packet_bytes_;
