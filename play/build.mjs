@@ -1,5 +1,5 @@
 // Bundles the live network's page into one folder, and the farm's script and style into another.
-// The third argument has the names of signals as JSON. The live network's page is a single file;
+// The third argument has the names of signals as JSON, the fourth the constants of path models. The live network's page is a single file;
 // the simulator and tables are inserted where it is served
 // (library/src/remy_farm/analysis/live_page.py). The farm's script and style are loaded by a page
 // that its server renders (services/src/remy_services/web/page/farm.html).
@@ -8,14 +8,14 @@ import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 
-const [live, farm, signalNames] = process.argv.slice(2);
+const [live, farm, signalNames, pathFields] = process.argv.slice(2);
 const common = {
   bundle: true,
   minify: true,
   write: false,
   target: "es2022",
   legalComments: "none",
-  define: { SIGNAL_NAMES: signalNames },
+  define: { SIGNAL_NAMES: signalNames, PATH_FIELDS: pathFields },
 };
 
 async function text(options) {

@@ -21,7 +21,10 @@ import tempfile
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
+from remy_proto.completion import complete
+from remy_proto.v1 import rule_table_pb2
 from remy_simulator import signals
+from remy_simulator.messages import native_path_model
 
 ROOT = Path(__file__).resolve().parent.parent
 #: The directories of the built files: of the live network, and of the farm's page.
@@ -111,7 +114,9 @@ def build_pages(live: Path, farm: Path) -> None:
     Raises CalledProcessError.
     """
     names = [[axis.form(kind).name for kind in (False, True)] for axis in signals.AXES]
-    command = ["node", "build.mjs", str(live), str(farm), json.dumps(names)]
+    defaults = native_path_model(complete(rule_table_pb2.PathModel()))
+    constants = list(defaults._asdict().items())
+    command = ["node", "build.mjs", str(live), str(farm), json.dumps(names), json.dumps(constants)]
     subprocess.run(command, cwd=PLAY, check=True)
 
 

@@ -16,6 +16,8 @@ export interface Table {
   scaleFree: boolean;
   remembers: boolean;
   domainUpper: number;
+  // Constants in the order of PATH_FIELDS; null: the senders have no path model.
+  pathModel: number[] | null;
   signals: number[];
   nodes: TableNode[];
 }
@@ -23,6 +25,8 @@ export interface Table {
 // By axis, each signal's name in absolute and in scale-free rules. scripts/live_page.py inserts the
 // simulator's declarations.
 declare const SIGNAL_NAMES: [string, string][];
+// The constants of a path model and their defaults, inserted likewise.
+declare const PATH_FIELDS: [string, number][];
 
 export function signalName(table: Table, signal: number): string {
   return SIGNAL_NAMES[signal][Number(table.scaleFree)];
@@ -52,6 +56,9 @@ export function fromJson(text: string): Table {
     scaleFree: ["RULES_SCALE_FREE", "RULES_SCALE_FREE_REMEMBERING"].includes(tree.rules),
     remembers: tree.rules === "RULES_SCALE_FREE_REMEMBERING",
     domainUpper: tree.domain_upper || 163840,
+    pathModel: tree.path_model
+      ? PATH_FIELDS.map(([name, absent]) => tree.path_model[name] ?? absent)
+      : null,
     signals: tree.signals.map(signalNumber),
     nodes: tree.nodes.map((node: any) => ({
       thresholds: (node.split?.thresholds ?? []).map((each: any) => ({
@@ -177,6 +184,7 @@ export function fromDna(bytes: Uint8Array): Table {
     scaleFree: false,
     remembers: false,
     domainUpper: Math.max(...upper.slice(0, 4)) || DNA_UPPER,
+    pathModel: null,
     signals,
     nodes,
   };
@@ -184,8 +192,9 @@ export function fromDna(bytes: Uint8Array): Table {
 
 // Converts a table to the input of remy_live_add_table() (simulator/src/live/live.h).
 export function toNumbers(table: Table): number[] {
-  const numbers = [Number(table.scaleFree) + Number(table.remembers), table.domainUpper, table.signals.length];
-  numbers.push(...table.signals);
+  const numbers = [Number(table.scaleFree) + Number(table.remembers), table.domainUpper];
+  numbers.push(...(table.pathModel ? [1, ...table.pathModel] : [0]));
+  numbers.push(table.signals.length, ...table.signals);
   for (const { thresholds, action } of table.nodes) {
     numbers.push(thresholds.length);
     for (const { signal, value } of thresholds) numbers.push(signal, value);
@@ -199,6 +208,7 @@ export function fromNumbers(numbers: number[]): Table {
   const next = (): number => numbers[place++];
   const kind = next();
   const domainUpper = next();
+  const pathModel = next() > 0 ? PATH_FIELDS.map(next) : null;
   const signals = Array.from({ length: next() }, next);
   const nodes: TableNode[] = [];
   while (place < numbers.length) {
@@ -211,7 +221,7 @@ export function fromNumbers(numbers: number[]): Table {
     }
     nodes.push({ thresholds, action });
   }
-  return { scaleFree: kind > 0, remembers: kind === 2, domainUpper, signals, nodes };
+  return { scaleFree: kind > 0, remembers: kind === 2, domainUpper, pathModel, signals, nodes };
 }
 
 // A table prepared for look-ups.

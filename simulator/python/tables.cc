@@ -1,5 +1,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -9,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -58,7 +60,7 @@ Rules to_rules(unsigned number) {
 }
 
 RuleTable make_table(const std::vector<std::uint8_t>& signals, const std::vector<NodeTuple>& nodes,
-                     double domain_upper, unsigned rules) {
+                     double domain_upper, unsigned rules, const std::optional<PathSettings>& path) {
   std::vector<Signal> axes;
   for (const std::uint8_t axis : signals) {
     axes.push_back(to_signal(axis));
@@ -68,7 +70,7 @@ RuleTable make_table(const std::vector<std::uint8_t>& signals, const std::vector
   for (const auto& [thresholds, action] : nodes) {
     preorder.push_back({to_thresholds(thresholds), action});
   }
-  return RuleTable(std::move(axes), std::move(preorder), domain_upper, to_rules(rules));
+  return RuleTable(std::move(axes), std::move(preorder), domain_upper, to_rules(rules), path);
 }
 
 std::vector<NodeTuple> list_nodes(const RuleTable& table) {
@@ -131,7 +133,7 @@ Replay replay(const RuleTable& table, const std::vector<double>& sent_ms,
     }
   }
   const CompiledTable compiled(table);
-  BasicController controller(compiled);
+  PathController controller(compiled);
   controller.start();
   Replay result;
   for (std::size_t i = 0; i < count; ++i) {
@@ -163,6 +165,16 @@ void bind_tables(nb::module_& module) {
   action.attr("__doc__") = "What a sender does after an ACK, in the units of the table's rules.";
   module.attr("Action") = action;
   action_type = action.inc_ref().ptr();
+  nb::list path_fields;
+  for (const PathField& field : kPathFields) {
+    path_fields.append(nb::str(field.name.data(), field.name.size()));
+  }
+  const nb::object path_model =
+      nb::module_::import_("collections")
+          .attr("namedtuple")("PathModel", path_fields, "module"_a = module.attr("__name__"));
+  path_model.attr("__doc__") = "Constants of a path model (remy_farm.v1.PathModel).";
+  module.attr("PathModel") = path_model;
+  path_model_type = path_model.inc_ref().ptr();
   nb::class_<Replay>(module, "Replay")
       .def_ro("rules", &Replay::rules, "By number.")
       .def_ro("windows_packets", &Replay::windows_packets)
@@ -178,14 +190,16 @@ void bind_tables(nb::module_& module) {
       .def(
           "__init__",
           [](RuleTable* self, const std::vector<std::uint8_t>& signals,
-             const std::vector<NodeTuple>& nodes, double domain_upper, unsigned rules) {
-            new (self) RuleTable(make_table(signals, nodes, domain_upper, rules));
+             const std::vector<NodeTuple>& nodes, double domain_upper, unsigned rules,
+             const std::optional<PathSettings>& path_model) {
+            new (self) RuleTable(make_table(signals, nodes, domain_upper, rules, path_model));
           },
           "signals"_a, "nodes"_a, "domain_upper"_a = RuleTable::kDefaultDomainUpper,
-          "rules"_a = static_cast<unsigned>(Rules::kAbsolute),
+          "rules"_a = static_cast<unsigned>(Rules::kAbsolute), "path_model"_a = nb::none(),
           "From nodes in pre-order, each (thresholds, action); a rule has no thresholds. A "
           "threshold is (axis, value), an action (window multiple, window increment, intersend in "
-          "ms), both in the units of `rules` (remy_farm.v1.Rules). Raises InvalidTable.")
+          "ms), both in the units of `rules` (remy_farm.v1.Rules). `path_model` is None for Remy's "
+          "semantics. Raises InvalidTable.")
       .def_static(
           "from_dna",
           [](const nb::bytes& data, double time_unit_ms) {
@@ -219,6 +233,10 @@ void bind_tables(nb::module_& module) {
       .def_prop_ro(
           "is_scale_free", [](const RuleTable& table) { return is_scale_free(table.rules()); },
           "True if the rules use the sender's own measured scale.")
+      .def_prop_ro("path_model", &RuleTable::path, nb::rv_policy::copy,
+                   "The constants of the path model; None if senders have none, as in Remy.")
+      .def("with_path_model", &RuleTable::with_path, "path_model"_a.none(),
+           "The table with another path model, or with none. Raises InvalidTable.")
       .def("nodes", &list_nodes, "All nodes in pre-order, as the constructor takes them.")
       .def(
           "action",

@@ -35,6 +35,7 @@ __all__ = [
     "clock_precision_sentence",
     "file_suffixes",
     "from_json",
+    "path_model_sentence",
     "read_remycc",
     "readable_rules",
     "reference_config",
@@ -278,6 +279,14 @@ def clock_precision_sentence(rules: Sequence[ReadableRule]) -> str:
     )
 
 
+def path_model_sentence(table: RuleTable) -> str:
+    """Returns a sentence with the constants of a table's path model; empty if it has none."""
+    if table.path_model is None:
+        return ""
+    constants = (f"{name} {value:g}" for name, value in table.path_model._asdict().items())
+    return f"The senders have a path model: {', '.join(constants)}."
+
+
 def start_rule(table: RuleTable) -> int | None:
     """Returns the start rule of a scale-free table: for senders that have measured nothing.
 
@@ -318,8 +327,12 @@ def signal_name(axis: int, rules: int) -> str:
 
 
 def file_suffixes(table: RuleTable) -> tuple[str, ...]:
-    """Returns the extensions of files that can hold the table; .dna is for absolute rules only."""
-    return (".json",) if table.is_scale_free else (".json", ".dna")
+    """Returns the extensions of files that can hold the table.
+
+    .dna is for absolute rules without a path model only.
+    """
+    holds_dna = not table.is_scale_free and table.path_model is None
+    return (".json", ".dna") if holds_dna else (".json",)
 
 
 MAXIMUM_BYTES: Final = 64 << 20

@@ -114,6 +114,9 @@ time_unit_option = option(
     POSITIVE,
     default=1.0,
 )
+rules_alone_flag = flag(
+    "--rules-alone", "Leave out the RemyCC's path model, which the output cannot hold."
+)
 json_option = flag("--json", "Print a single JSON object instead of text.", name="as_json")
 quiet_option = flag("--quiet", "Show no progress.")
 

@@ -21,6 +21,7 @@ from remy_cli.common import (
     print_json,
     print_pairs,
     print_table,
+    rules_alone_flag,
     seed_option,
     threads_option,
     time_unit_option,
@@ -39,7 +40,7 @@ from remy_farm.evaluation import (
     packets_row,
     parse_sender,
 )
-from remy_farm.remycc import read_remycc, write_remycc
+from remy_farm.remycc import RemyCC, read_remycc, write_remycc
 from remy_farm.specification import (
     SpecError,
     designed_tables,
@@ -230,13 +231,17 @@ def summary_cells(summary: Summary) -> tuple[str, ...]:
 )
 @click.argument("source", metavar="IN", type=FILE)
 @click.argument("target", metavar="OUT", type=FILE)
+@rules_alone_flag
 @time_unit_option
-def convert_command(source: str, target: str, time_unit_ms: float) -> None:
+def convert_command(source: str, target: str, rules_alone: bool, time_unit_ms: float) -> None:
     """Convert the RemyCC file IN to OUT. The suffixes .dna and .json select the formats.
 
     Times in OUT are in milliseconds. An existing OUT is replaced atomically.
     """
-    write_remycc(target, read_remycc(source, time_unit_ms))
+    remycc = read_remycc(source, time_unit_ms)
+    if rules_alone:
+        remycc = RemyCC(remycc.table.with_path_model(None), remycc.dna_metadata)
+    write_remycc(target, remycc)
 
 
 @click.command("validate")

@@ -16,6 +16,7 @@ from remy_cli.common import (
     option,
     print_json,
     print_table,
+    rules_alone_flag,
     seed_option,
     threads_option,
     time_unit_option,
@@ -85,6 +86,7 @@ DEADBAND = click.IntRange(0, 1_000_000)
     DEADBAND,
     default=0,
 )
+@rules_alone_flag
 @time_unit_option
 @threads_option
 @json_option
@@ -100,6 +102,7 @@ def command(
     specimens: int,
     seed: int,
     deadband_us: int,
+    rules_alone: bool,
     time_unit_ms: float,
     threads: int,
     as_json: bool,
@@ -116,20 +119,35 @@ def command(
     --c writes any RemyCC as one self-contained C header with 64-bit integer arithmetic, for
     transports in user space. --ebpf writes it as Linux congestion control: the source, a manifest,
     and the compiled object if clang is installed. See docs/how-to/kernel.md.
+
+    These programs have no path model, so a RemyCC with one is refused unless --rules-alone is
+    given: its rules were designed to run beside the path model, or were measured with it.
     """
     if sum(source is not None for source in (dna, for_c, for_ebpf)) != 1:
         raise click.UsageError("give exactly one of --dna, --c and --ebpf, with the RemyCC's file")
     if (for_ebpf is None) != (name is None):
         raise click.UsageError("--ebpf and --name must be given together")
     if dna is not None:
-        _export_dna(dna, out, spec_path, cells, climb_steps, specimens, seed, threads, as_json)
+        _export_dna(
+            dna,
+            out,
+            spec_path,
+            cells,
+            climb_steps,
+            specimens,
+            seed,
+            threads,
+            rules_alone=rules_alone,
+            as_json=as_json,
+        )
         return
     source = for_c or for_ebpf
     assert source is not None
     default_spec = Path(source).with_name("spec.yaml")
     has_spec = name is not None and (spec_path is not None or default_spec.exists())
+    table = rf.load_table(Path(source), time_unit_ms=time_unit_ms)
     export = rf.export(
-        rf.load_table(Path(source), time_unit_ms=time_unit_ms),
+        table.without_path_model() if rules_alone else table,
         out,
         name=name,
         spec=rf.load_spec(spec_path or default_spec) if has_spec else None,
@@ -152,6 +170,8 @@ def _export_dna(
     specimens: int,
     seed: int,
     threads: int,
+    *,
+    rules_alone: bool,
     as_json: bool,
 ) -> None:
     default_spec = Path(source).with_name("spec.yaml")
@@ -159,6 +179,8 @@ def _export_dna(
         raise click.UsageError(f"--spec is needed: {source} has no spec.yaml beside it")
     check_remycc_name(out)
     spec, source_table = rf.load_spec(spec_path or default_spec), rf.load_table(Path(source))
+    if rules_alone:
+        source_table = source_table.without_path_model()
     try:
         exported = source_table.absolute(
             spec,

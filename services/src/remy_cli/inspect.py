@@ -57,6 +57,7 @@ from remy_farm.remycc import (
     RemyCCError,
     check_remycc_name,
     clock_precision_sentence,
+    path_model_sentence,
     signal_name,
     write_remycc,
 )
@@ -80,7 +81,7 @@ _PAIRED = "Differences are paired by specimen, with standard errors; negative me
 
 
 def print_rules(table: RuleTable, rules: Sequence[ReadableRule]) -> None:
-    """Prints the rules, most-used first."""
+    """Prints the rules, most-used first, and the path model."""
     is_absolute = table.rules == rule_table_pb2.RULES_ABSOLUTE
     effect_columns = ("settles at", "Mbit/s" if is_absolute else "paced at")
     rows = PlainTable("rule", *rules[0].region, *action_head(table.rules), *effect_columns, "use")
@@ -99,6 +100,8 @@ def print_rules(table: RuleTable, rules: Sequence[ReadableRule]) -> None:
     )
     if clocks := clock_precision_sentence(rules):
         print_note(clocks)
+    if path_model := path_model_sentence(table):
+        print_note(path_model)
 
 
 def print_signal_worth(study: SignalStudy) -> None:
@@ -167,6 +170,8 @@ def print_difference(difference: Difference) -> None:
         f"{len(difference.changes)} of {plural(difference.regions, 'region')} differ in action; "
         f"the tables have {regions}."
     )
+    if not difference.same_path_model:
+        click.echo("The tables have different path models, which also affects the scores.")
     if difference.share_of_lookups is not None and (scores := difference.scores) is not None:
         share = 100 * difference.share_of_lookups
         click.echo(f"{share:.3g} % of the first table's look-ups have a different action.")

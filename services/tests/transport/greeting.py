@@ -27,6 +27,7 @@ def hello(worker_id: str, /, **changes: Any) -> worker_service_pb2.WorkRequest:
         "scale_free_digest": remy_simulator.fingerprint(rule_table_pb2.RULES_SCALE_FREE),
         "signals_digest": remy_simulator.signals_fingerprint(),
         "protocols_digest": remy_simulator.protocols_fingerprint(),
+        "path_model_digest": remy_simulator.path_model_fingerprint(),
         "threads": 1,
         **changes,
     }

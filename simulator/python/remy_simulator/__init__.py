@@ -35,6 +35,7 @@ from remy_simulator.columns import (
 )
 from remy_simulator.fingerprint import (
     fingerprint,
+    path_model_fingerprint,
     protocols_fingerprint,
     signals_fingerprint,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "mixed",
     "native_tables",
     "normal",
+    "path_model_fingerprint",
     "perturbation_noise",
     "power",
     "protocols_fingerprint",

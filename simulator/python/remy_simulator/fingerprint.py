@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from typing import Any
+from typing import Any, Final
 
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import columns, registry, signals
@@ -55,6 +55,70 @@ def signals_fingerprint() -> str:
         outcome = columns.evaluate_columns(columns.packed(request))
         digest.update(outcome.SerializeToString(deterministic=True))
     return digest.hexdigest()
+
+
+@functools.cache
+def path_model_fingerprint() -> str:
+    """Returns the fingerprint of tables with a path model, for all kinds of rules.
+
+    Their senders run on the dumbbell and on all transports. A simulator that predates path models
+    has no such fingerprint: it would ignore the field and run the rules alone.
+    """
+    transports = [
+        (entry.name, variant.name)
+        for entry in registry.entries(registry.Registry.TRANSPORT).values()
+        if registry.RUNS_TABLES in entry.traits
+        for variant in entry.variants
+    ]
+    digest = hashlib.sha256()
+    for rules in (
+        rule_table_pb2.RULES_ABSOLUTE,
+        rule_table_pb2.RULES_SCALE_FREE,
+        rule_table_pb2.RULES_SCALE_FREE_REMEMBERING,
+    ):
+        request = _request_of_path_model(rules)
+        plain = request.specimens[0]
+        for transport, variant in transports:
+            specimen = request.specimens.add(key=len(request.specimens) + 1)
+            specimen.MergeFrom(evaluation_pb2.Specimen(**_SMALL_NETWORK))
+            specimen.senders.extend(plain.senders)
+            for group in specimen.senders:
+                group.transport.name, group.transport.variant = transport, variant
+        outcome = columns.evaluate_columns(columns.packed(request))
+        digest.update(outcome.SerializeToString(deterministic=True))
+    return digest.hexdigest()
+
+
+#: A network with losses and a queue that fills.
+_SMALL_NETWORK: Final[dict[str, Any]] = {
+    "link_rate_packets_per_ms": 0.71,
+    "rtt_ms": 61.9,
+    "buffer_packets": 20,
+    "loss_probability": 0.03,
+}
+
+
+def _request_of_path_model(rules: rule_table_pb2.Rules) -> evaluation_pb2.EvaluationRequest:
+    """The networks of `_request`, and one with noise as in kernels, for a table with a path model.
+
+    The epochs of its base RTT are short enough to end within the networks' on periods.
+    """
+    table = _table() if rules == rule_table_pb2.RULES_ABSOLUTE else _scale_free_table()
+    table.rules = rules
+    table.path_model.CopyFrom(
+        rule_table_pb2.PathModel(
+            base_rtt_rounds=4.0,
+            tolerated_loss=0.01,
+            loss_debt_packets=2.0,
+            loss_window=0.75,
+            least_window_packets=3.0,
+            reference_rtt_ms=40.0,
+            additive_packets=0.25,
+        )
+    )
+    request = _request(table, evaluation_pb2.RECORDING_SHARES)
+    request.specimens.append(_kernels())
+    return request
 
 
 @functools.cache

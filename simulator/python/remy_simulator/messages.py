@@ -12,6 +12,8 @@ from remy_simulator.traces import Traces
 _DEFAULT_PACKET_BYTES: Final = 1500.0
 
 Action = _native.Action
+#: Constants of a path model, in the order of the message's fields.
+PathModel = _native.PathModel
 #: An action as a plain tuple.
 ActionTuple = tuple[float, float, float]
 
@@ -75,6 +77,11 @@ def native_action(action: rule_table_pb2.Action) -> Action:
 def action_message(action: ActionTuple) -> rule_table_pb2.Action:
     """Inverse of native_action."""
     return rule_table_pb2.Action(**dict(zip(Action._fields, action, strict=True)))
+
+
+def native_path_model(message: rule_table_pb2.PathModel) -> PathModel:
+    """Converts a PathModel message, with defaults filled in, to the native named tuple."""
+    return PathModel(*(getattr(message, name) for name in PathModel._fields))
 
 
 def to_native(table: rule_table_pb2.RuleTable) -> _native.RuleTable:

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -135,6 +136,13 @@ SenderDescription read_sender(double runs, double mean_on_ms, double mean_off_ms
 RuleTable read_table(InputReader& numbers) {
   const auto rules = static_cast<Rules>(1 + numbers.next_count("the kind of rules", 2));
   const double domain_upper = numbers.next();
+  std::optional<PathSettings> path;
+  if (numbers.next_count("the number of path models", 1) > 0) {
+    path.emplace();
+    for (const PathField& field : kPathFields) {
+      (*path).*field.value = numbers.next();
+    }
+  }
   std::vector<Signal> signals(numbers.next_count("the number of signals", kSignals));
   for (Signal& signal : signals) {
     signal = static_cast<Signal>(numbers.next_count("a signal", kSignals - 1));
@@ -153,7 +161,7 @@ RuleTable read_table(InputReader& numbers) {
       node.action.intersend_ms = numbers.next();
     }
   }
-  return RuleTable(std::move(signals), std::move(nodes), domain_upper, rules);
+  return RuleTable(std::move(signals), std::move(nodes), domain_upper, rules, path);
 }
 
 void append(double value) {

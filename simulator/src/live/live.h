@@ -16,9 +16,10 @@ extern "C" {
 double* remy_live_input_buffer(std::size_t numbers);
 
 // Adds a RemyCC from the input buffer: the kind of rules (0: absolute, 1: scale-free, 2: scale-free
-// remembering), the upper end of the domain, the number of signals, the signals, and for each node
-// in pre-order the number of thresholds with (signal, value) each; or 0 and the action's window
-// multiple, window increment and intersend time. Returns its number, from 0.
+// remembering), the upper end of the domain, 0, or 1 and the constants of its path model in the
+// order of kPathFields, the number of signals, the signals, and for each node in pre-order the
+// number of thresholds with (signal, value) each; or 0 and the action's window multiple, window
+// increment and intersend time. Returns its number, from 0.
 std::uint32_t remy_live_add_table(std::size_t numbers);
 
 // Starts a network of one link at time 0, from the input buffer: seed, link (as below), mean of the

@@ -446,6 +446,11 @@ std::string write_dna(const RuleTable& table, std::string_view metadata) {
     throw InvalidTable("it looks at " + std::string(signal_name(last, table.rules())) +
                        ", but the .dna format does not have this signal; keep it as .json");
   }
+  if (table.path().has_value()) {
+    throw InvalidTable(
+        "it has a path model, which a .dna file cannot hold; keep it as .json, or write its rules "
+        "alone (--rules-alone, or Table.without_path_model)");
+  }
   check_metadata(metadata);
   Region everything;
   everything.upper.fill(table.domain_upper());

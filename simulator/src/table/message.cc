@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -122,6 +123,23 @@ Rules read_rules(std::string_view message) {
   return rules;
 }
 
+// Adds the fields of a message PathModel to `settings`; absent ones stay as they are.
+void read_path_model(std::string_view message, PathSettings& settings) {
+  for_each_field(message, [&](const Field& field) {
+    if (field.type == Type::kFixed64 && field.number >= 1 && field.number <= kPathFields.size()) {
+      settings.*kPathFields[field.number - 1].value = double_of(field);
+    }
+  });
+}
+
+std::string write_path_model(const PathSettings& settings) {
+  std::string message;
+  for (std::uint32_t number = 1; number <= kPathFields.size(); ++number) {
+    wire::append_double(message, number, settings.*kPathFields[number - 1].value);
+  }
+  return message;
+}
+
 }  // namespace
 
 std::string write_message(const RuleTable& table) {
@@ -154,6 +172,9 @@ std::string write_message(const RuleTable& table) {
   if (table.rules() != Rules::kAbsolute) {
     wire::append_varint(message, 5, static_cast<std::uint64_t>(table.rules()));
   }
+  if (table.path().has_value()) {
+    wire::append_bytes(message, 6, write_path_model(*table.path()));
+  }
   return message;
 }
 
@@ -162,6 +183,7 @@ RuleTable read_message(std::string_view message) {
   std::vector<Node> nodes;
   double domain_upper = 0;
   Rules rules = Rules::kAbsolute;
+  std::optional<PathSettings> path;
   try {
     rules = read_rules(message);
     for_each_field(message, [&](const Field& field) {
@@ -175,12 +197,14 @@ RuleTable read_message(std::string_view message) {
         nodes.push_back(read_node(field.bytes, rules, nodes.size()));
       } else if (field.number == 3 && field.type == Type::kFixed64) {
         domain_upper = double_of(field);
+      } else if (field.number == 6 && field.type == Type::kBytes) {
+        read_path_model(field.bytes, path.has_value() ? *path : path.emplace());
       }
     });
   } catch (const wire::Malformed& problem) {
     throw InvalidTable(std::string("the rule table's message ") + problem.what());
   }
-  return RuleTable(std::move(signals), std::move(nodes), domain_upper, rules);
+  return RuleTable(std::move(signals), std::move(nodes), domain_upper, rules, path);
 }
 
 }  // namespace remy

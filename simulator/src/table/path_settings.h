@@ -1,21 +1,31 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <string_view>
+
 namespace remy {
 
 // The constants of a path model (senders/path_model.h), which a table's specification sets.
+// kPathFields has their ranges, and the order in messages.
 struct PathSettings {
-  double epoch_rounds = 16;          // round trips in an epoch of the base RTT
-  double drain_rise = 1.0 / 32;      // relative rise of an epoch's least RTT that calls for a drain
-  double drain_fraction = 0.5;       // of the last round's delivery, in flight during a drain
+  double base_rtt_rounds = 16;       // round trips in an epoch of the base RTT
   double tolerated_loss = 1.0 / 32;  // fraction of packets whose loss causes no debt
   double loss_debt_packets = 6;      // debt at which the window is capped
   double loss_window = 7.0 / 8;      // of the last round's delivery, to which it is capped
-  double growth_packets = 0.25;      // growth of the cap in a round, times the round's number
-  double paced_share = 1.1;          // of the cap that is sent in a smoothed RTT at most
-  double least_window_packets = 2;
-  double held_ack_rtts = 0.3;        // gap between ACKs, in RTTs, from which ACKs count as held
-  double held_ack_window = 1.2;      // gaps over which the least RTT counts while ACKs are held
-  double standing_rtt = 3;           // least RTT of a round, over the base, from which it drains
+  double least_window_packets = 2;   // in flight at least
+  double reference_rtt_ms = 50;      // RTT at which a queue looks as it does without the model
+  double additive_packets = 0.5;     // per RTT, sent beyond the rules' pace
+
+  // laboratory
+  double epoch_rounds = 16;      // round trips in an epoch of the base RTT
+  double drain_rise = 1.0 / 32;  // relative rise of an epoch's least RTT that calls for a drain
+  double drain_fraction = 0.5;   // of the last round's delivery, in flight during a drain
+  double growth_packets = 0.25;  // growth of the cap in a round, times the round's number
+  double paced_share = 1.1;      // of the cap that is sent in a smoothed RTT at most
+  double held_ack_rtts = 0.3;    // gap between ACKs, in RTTs, from which ACKs count as held
+  double held_ack_window = 1.2;  // gaps over which the least RTT counts while ACKs are held
+  double standing_rtt = 3;       // least RTT of a round, over the base, from which it drains
   double standing_fraction = 0.5;
   double reference_ms = 0;
   double reference_mode = 0;
@@ -31,5 +41,25 @@ struct PathSettings {
 
   friend bool operator==(const PathSettings&, const PathSettings&) = default;
 };
+
+// One of the constants: where it is, and the values that it may have.
+struct PathField {
+  std::string_view name;
+  double PathSettings::* value;
+  double least;
+  double most;
+  bool exceeds_least = false;  // `least` itself is not allowed
+};
+
+// In the order of the numbers in the message PathModel, from 1.
+inline constexpr std::array<PathField, 7> kPathFields = {{
+    {"base_rtt_rounds", &PathSettings::base_rtt_rounds, 1, 10'000},
+    {"tolerated_loss", &PathSettings::tolerated_loss, 0, 0.999},
+    {"loss_debt_packets", &PathSettings::loss_debt_packets, 1, 1000},
+    {"loss_window", &PathSettings::loss_window, 0, 1, true},
+    {"least_window_packets", &PathSettings::least_window_packets, 1, 100},
+    {"reference_rtt_ms", &PathSettings::reference_rtt_ms, 0, 10'000},
+    {"additive_packets", &PathSettings::additive_packets, 0, 100},
+}};
 
 }  // namespace remy

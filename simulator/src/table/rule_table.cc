@@ -108,6 +108,25 @@ void check_thresholds(std::size_t number, const Node& node, const Region& region
   }
 }
 
+void check_path_model(const PathSettings& settings, std::span<const Signal> signals, Rules rules) {
+  if (axis_of(signals.back()) >= kBasicSignals) {
+    refuse<InvalidTable>("The table has a path model and looks at " +
+                         std::string(signal_name(signals.back(), rules)) +
+                         "; a table with a path model may look at the signals of ACK times only.");
+  }
+  for (const PathField& field : kPathFields) {
+    const double value = settings.*field.value;
+    if (!(field.least <= value && value <= field.most) ||
+        (field.exceeds_least && value == field.least)) {
+      refuse<InvalidTable>("The path model has " + std::string(field.name) + " " + text(value) +
+                           "; it must be " +
+                           (field.exceeds_least ? "above " + text(field.least) + " and at most "
+                                                : "from " + text(field.least) + " to ") +
+                           text(field.most) + ".");
+    }
+  }
+}
+
 }  // namespace
 
 std::string_view signal_name(Signal signal, Rules rules) {
@@ -147,6 +166,9 @@ RuleTable::RuleTable(std::vector<Signal> signals, std::vector<Node> preorder, do
       rules_(rules),
       path_(path_settings) {
   check_domain(signals_, domain_upper_, rules_);
+  if (path_.has_value()) {
+    check_path_model(*path_, signals_, rules_);
+  }
   if (nodes_.empty()) {
     refuse<InvalidTable>("The table has no nodes; it must have at least one rule.");
   }
@@ -245,8 +267,8 @@ RuleTable RuleTable::split(std::size_t rule, std::span<const Threshold> threshol
 }
 
 bool operator==(const RuleTable& a, const RuleTable& b) {
-  return a.domain_upper_ == b.domain_upper_ && a.rules_ == b.rules_ && a.path_ == b.path_ && a.signals_ == b.signals_ &&
-         a.nodes_ == b.nodes_;
+  return a.domain_upper_ == b.domain_upper_ && a.rules_ == b.rules_ && a.path_ == b.path_ &&
+         a.signals_ == b.signals_ && a.nodes_ == b.nodes_;
 }
 
 }  // namespace remy

@@ -87,7 +87,8 @@ class InvalidTable : public std::runtime_error {
 // node. Actions are finite, window_multiple and intersend_ms are not negative, and those of
 // scale-free rules are at most kMaxRelative, so that results are finite. A threshold on the lower
 // bound leaves the regions below it empty, and their rules are never used; the published tables of
-// 2013 have such rules.
+// 2013 have such rules. The constants of a path model are in their ranges (kPathFields), and the
+// table then has basic signals only.
 class RuleTable {
  public:
   static constexpr double kDefaultDomainUpper = 163840;
@@ -99,6 +100,11 @@ class RuleTable {
   RuleTable(std::vector<Signal> signals, std::vector<Node> preorder,
             double domain_upper = kDefaultDomainUpper, Rules rules = Rules::kAbsolute,
             const std::optional<PathSettings>& path = {});
+
+  // Returns the table with another path model, or with none. Throws InvalidTable.
+  RuleTable with_path(const std::optional<PathSettings>& path) const {
+    return {signals_, nodes_, domain_upper_, rules_, path};
+  }
 
   // Makes a table with one rule for all of memory space.
   static RuleTable single_rule(std::vector<Signal> signals, const Action& action,

@@ -137,7 +137,15 @@ class IntegerTable:
 
     @classmethod
     def from_rule_table(cls, table: RuleTable) -> IntegerTable:
-        """Converts a table. Raises UnsuitableTable for numbers out of range."""
+        """Converts a table.
+
+        Raises UnsuitableTable for numbers out of range, and for a path model.
+        """
+        if table.path_model is not None:
+            raise UnsuitableTable(
+                "the table has a path model, which the exported program does not have; export its "
+                "rules alone (--rules-alone, or Table.without_path_model)"
+            )
         for axis in table.signals:
             if axis >= BASIC_AXES:
                 raise UnsuitableTable(

@@ -186,7 +186,7 @@ def cut_into_columns(table: RuleTable, tree: Tree[Column], axis: int) -> RuleTab
         threshold = (axis, column[middle].lower)
         return Branch((threshold,), (divide(column[:middle]), divide(column[middle:])))
 
-    return table_of(cut(tree), table.signals, table.domain_upper, table.rules)
+    return _like(table, cut(tree))
 
 
 def merge_columns(table: RuleTable, tree: Tree[Column], uses: Sequence[int]) -> RuleTable:
@@ -205,7 +205,7 @@ def merge_columns(table: RuleTable, tree: Tree[Column], uses: Sequence[int]) -> 
         rules, weights = zip(*counted, strict=True)
         return scale.mean([table.action(rule) for rule in rules], weights)
 
-    return table_of(map_leaves(tree, merge), table.signals, table.domain_upper, table.rules)
+    return _like(table, map_leaves(tree, merge))
 
 
 def _with_start_of(table: RuleTable, merged: RuleTable, axis: int) -> RuleTable:
@@ -217,7 +217,12 @@ def _with_start_of(table: RuleTable, merged: RuleTable, axis: int) -> RuleTable:
     guard = (axis, upper[axis])
     rule = Leaf(table.action(start))
     rest = map_leaves(tree_of(merged), merged.action)
-    return table_of(Branch((guard,), (rule, rest)), table.signals, table.domain_upper, table.rules)
+    return _like(table, Branch((guard,), (rule, rest)))
+
+
+def _like(table: RuleTable, tree: Tree[Action]) -> RuleTable:
+    """Returns the table of another tree, which has everything else of `table`."""
+    return table_of(tree, table.signals, table.domain_upper, table.rules, table.path_model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +249,8 @@ class Difference:
     domain_upper: float
     same_regions: bool
     """Whether both tables have the same regions."""
+    same_path_model: bool
+    """Whether both tables have the same path model, or none."""
     regions: int
     """Number of regions of the overlaid tables, without empty ones."""
     changes: tuple[Change, ...]
@@ -268,7 +275,7 @@ def compare_tables(first: RuleTable, second: RuleTable, sample: NetworkSample | 
     signals = sorted({*first.signals, *second.signals})
     pieces = overlay(tree_of(first), tree_of(second), Box.whole(domain_upper), lambda a, b: (a, b))
     actions = map_leaves(pieces, lambda pair: first.action(pair[0]))
-    cut = table_of(actions, signals, domain_upper, first.rules)
+    cut = table_of(actions, signals, domain_upper, first.rules, first.path_model)
     before = sample.trial(cut) if sample else None
     after = sample.trial(second) if sample else None
     scale = ActionScale(
@@ -291,6 +298,7 @@ def compare_tables(first: RuleTable, second: RuleTable, sample: NetworkSample | 
         signals=tuple(signals),
         domain_upper=domain_upper,
         same_regions=_structure(first) == _structure(second),
+        same_path_model=first.path_model == second.path_model,
         regions=regions,
         changes=tuple(changes),
         share_of_lookups=sum(each.before.use_share or 0.0 for each in changes) if sample else None,

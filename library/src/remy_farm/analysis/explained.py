@@ -27,6 +27,7 @@ def rules_dict(
     return {
         "signals": [signal_name(axis, table.rules) for axis in table.signals],
         "domain_upper": table.domain_upper,
+        "path_model": path_model_dict(table),
         "share_beyond_clocks": share_beyond_clocks(readable),
         "rules": [
             {
@@ -39,6 +40,11 @@ def rules_dict(
             for rule in readable
         ],
     }
+
+
+def path_model_dict(table: RuleTable) -> dict[str, float] | None:
+    """Returns the constants of a table's path model by name; None if it has none."""
+    return None if table.path_model is None else table.path_model._asdict()
 
 
 def _scores_dict(scores: PairedScores | None, other: str) -> dict[str, float | None]:
@@ -93,6 +99,7 @@ def difference_dict(result: Difference) -> dict[str, Any]:
         "signals": [signal_name(axis, result.rules) for axis in result.signals],
         "domain_upper": result.domain_upper,
         "same_regions": result.same_regions,
+        "same_path_model": result.same_path_model,
         "regions": result.regions,
         "regions_changed": len(result.changes),
         "share_of_lookups_changed": result.share_of_lookups,

@@ -86,6 +86,11 @@ def exported(
     """
     if not table.is_scale_free:
         raise ExportError("its rules are already absolute; convert writes them as .dna")
+    if table.path_model is not None:
+        raise ExportError(
+            "it has a path model, which a .dna file cannot hold; export its rules alone "
+            "(--rules-alone, or Table.without_path_model)"
+        )
     if _AGE in table.signals:
         raise ExportError(
             "it uses the signal age, which a .dna file cannot hold; design it with slow_rec_ratio "

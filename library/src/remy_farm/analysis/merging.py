@@ -194,7 +194,7 @@ def _merged(tree: Tree[WeighedRule], path: Path, scale: ActionScale) -> Tree[Wei
 
 def _to_table(tree: Tree[WeighedRule], like: RuleTable) -> RuleTable:
     actions = map_leaves(tree, lambda rule: rule.action)
-    return table_of(actions, like.signals, like.domain_upper, like.rules)
+    return table_of(actions, like.signals, like.domain_upper, like.rules, like.path_model)
 
 
 def _preference(difference: Estimate | None) -> float:

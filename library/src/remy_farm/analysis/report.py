@@ -35,6 +35,7 @@ from remy_farm.remycc import (
     ReadableRule,
     RemyCC,
     clock_precision_sentence,
+    path_model_sentence,
     readable_rules,
 )
 from remy_farm.specification import validation_specimens
@@ -404,8 +405,8 @@ def _rules(content: ReportContent) -> str:
         for rule in ranked[:_MAX_ROWS]
     ]
     head = ("rule", *rules[0].region, *action_head(table.rules), "use")
-    sentence = clock_precision_sentence(rules)
-    return wording.table(caption, head, rows) + (wording.paragraph(sentence) if sentence else "")
+    notes = (clock_precision_sentence(rules), path_model_sentence(table))
+    return wording.table(caption, head, rows) + "".join(map(wording.paragraph, filter(None, notes)))
 
 
 def _origin(content: ReportContent) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeAlias, TypeVar
 from remy_farm.specification.links import KILOBITS_PER_PACKET
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2
 from remy_simulator import InvalidTable, RuleTable, from_coordinates, to_coordinates
-from remy_simulator.messages import AXES, Action, native_bounds
+from remy_simulator.messages import AXES, Action, PathModel, native_bounds
 
 
 class ExplainError(Exception):
@@ -92,6 +92,7 @@ def table_of(
     signals: Sequence[int],
     domain_upper: float,
     rules: int = rule_table_pb2.RULES_ABSOLUTE,
+    path_model: PathModel | None = None,
 ) -> RuleTable:
     """Returns the table of a tree of actions; rules are numbered in the order of the leaves.
 
@@ -109,7 +110,7 @@ def table_of(
 
     put(tree)
     try:
-        return RuleTable(signals, nodes, domain_upper, rules)
+        return RuleTable(signals, nodes, domain_upper, rules, path_model)
     except InvalidTable as error:
         problem = str(error).rstrip(".")
         raise ExplainError(f"its regions do not combine: {problem}") from error

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from remy_farm.analysis import sentences
+from remy_farm.analysis.explained import path_model_dict
 from remy_farm.analysis.live_page import live_network_page
 from remy_farm.analysis.wording import escape, framed, plural
 from remy_farm.api.showing import Plot, Rows, Tabular, rows_of
@@ -75,6 +76,11 @@ class Table(Tabular):
         return [signal_name(axis, table.rules) for axis in table.signals]
 
     @property
+    def path_model(self) -> dict[str, float] | None:
+        """Constants of the senders' path model by name; None if they have none, as in Remy."""
+        return path_model_dict(self.rule_table)
+
+    @property
     def digest(self) -> str:
         """SHA-256 of the table's .json file, in hexadecimal."""
         return hashlib.sha256(to_bytes(self.remycc, ".json")).hexdigest()
@@ -90,6 +96,11 @@ class Table(Tabular):
         """
         readable_rules(self.rule_table, uses)
         return Table(self.remycc, self.name, uses)
+
+    def without_path_model(self) -> Table:
+        """Returns the rules alone, for formats and programs that have no path model."""
+        rules = self.rule_table.with_path_model(None)
+        return Table(RemyCC(rules, self.remycc.dna_metadata), self.name, self._uses)
 
     def explain(self) -> str:
         """Returns the rules as sentences, the most-used first if uses are known."""
@@ -175,8 +186,8 @@ class Table(Tabular):
             The absolute table, and the scores of both tables.
 
         Raises:
-            ValueError: The rules are already absolute or use the signal age, or there would be too
-                many cells.
+            ValueError: The rules are already absolute or use the signal age, the table has a path
+                model, or there would be too many cells.
             SpecError: The specification designs several tables.
         """
         from remy_farm.api.absolute import absolute_table
@@ -196,7 +207,7 @@ class Table(Tabular):
 
         Raises:
             FileError: The file cannot be written, or cannot hold the table; a .dna file holds
-                absolute rules only.
+                absolute rules without a path model only.
         """
         write_remycc(path, self.remycc)
 
@@ -212,8 +223,12 @@ class Table(Tabular):
     def __repr__(self) -> str:
         return (
             f"Table({self.name!r}, {plural(len(self), 'rule')}, {self.kind}, "
-            f"signals: {', '.join(self.signals)})"
+            f"signals: {', '.join(self.signals)}{self._with_path_model})"
         )
+
+    @property
+    def _with_path_model(self) -> str:
+        return "" if self.path_model is None else ", with a path model"
 
     def _repr_html_(self) -> str:
         rules = self._sentences()
@@ -221,7 +236,8 @@ class Table(Tabular):
         rest = len(rules) - _MAX_SENTENCES
         more = f"<p>... and {rest} more: explain() has them all.</p>" if rest > 0 else ""
         return (
-            f"<p><b>{escape(self.name)}</b>: {plural(len(self), 'rule')}, {self.kind}</p>"
+            f"<p><b>{escape(self.name)}</b>: {plural(len(self), 'rule')}, {self.kind}"
+            f"{self._with_path_model}</p>"
             f"<ul>{items}</ul>{more}{framed_live(self.live_page())}"
         )
 

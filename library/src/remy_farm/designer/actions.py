@@ -16,12 +16,14 @@ from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import RuleTable, from_coordinates, power, to_coordinates
 from remy_simulator.messages import (
     Action,
+    PathModel,
     action_message,
     axis_of,
     form_of,
     is_scale_free,
     native_action,
     native_bounds,
+    native_path_model,
     signals_zero_until_measured,
 )
 
@@ -180,17 +182,23 @@ STARTS = len(_WINDOW_MULTIPLES)
 _MEDIAN = 0.5
 
 
+def path_model_of(spec: spec_pb2.DesignSpec) -> PathModel | None:
+    """Returns the path model of a specification's tables; None if it has none."""
+    return native_path_model(spec.path_model) if spec.HasField("path_model") else None
+
+
 def first_table(spec: spec_pb2.DesignSpec, space: ActionSpace, start: int) -> RuleTable:
     """Returns first table number `start`, from 0 to `STARTS` - 1."""
     axes = sorted(axis_of(signal) for signal in spec.signals)
     if is_scale_free(spec.rules):
-        return _scale_free_first_table(spec, axes, _SCALE_FREE_MULTIPLES[start], space)
+        table = _scale_free_first_table(spec, axes, _SCALE_FREE_MULTIPLES[start], space)
+        return table.with_path_model(path_model_of(spec))
     action = first_action(spec, _WINDOW_MULTIPLES[start])
     # The start rule is for senders that have measured nothing. Without it, the action of the first
     # region would be applied again at each ACK of an earlier on period.
     burst = start_action(spec, space)
     nodes: list[Node] = [_start_rule_node(axes, spec.rules), ([], burst), ([], action)]
-    table = RuleTable(axes, nodes)
+    table = RuleTable(axes, nodes, path_model=path_model_of(spec))
     return space.with_rounded_actions(table, space.coordinates(table))
 
 

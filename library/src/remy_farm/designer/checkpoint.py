@@ -9,13 +9,19 @@ from typing import Final
 
 from google.protobuf.message import DecodeError
 
+from remy_farm.designer.actions import path_model_of
 from remy_farm.designer.scoring import CheckpointError, DesignerError, OtherVersionError
 from remy_farm.remycc import signal_name
 from remy_farm.specification import content_digest
 from remy_farm.specification.modes import MODES
 from remy_farm.specification.schema import short_name
 from remy_proto.v1 import checkpoint_pb2, rule_table_pb2, spec_pb2
-from remy_simulator import RuleTable, fingerprint, signals_fingerprint
+from remy_simulator import (
+    RuleTable,
+    fingerprint,
+    path_model_fingerprint,
+    signals_fingerprint,
+)
 from remy_simulator.messages import BASIC_AXES, axis_of
 
 # Settings of a search's length that may change when a design is resumed.
@@ -43,7 +49,7 @@ def search_digest(spec: spec_pb2.DesignSpec) -> str:
 def with_signals_of(spec: spec_pb2.DesignSpec, table: RuleTable) -> RuleTable:
     """Returns the table with the specification's signals, so that it may be split on all of them.
 
-    Raises DesignerError if it is already split on another signal, or has rules of another kind.
+    It also gets the specification's path model. Raises DesignerError if it is already split on another signal, or has rules of another kind.
     """
     if table.rules != spec.rules:
         kinds = rule_table_pb2.Rules.DESCRIPTOR.values_by_number
@@ -60,7 +66,7 @@ def with_signals_of(spec: spec_pb2.DesignSpec, table: RuleTable) -> RuleTable:
                     "specification's signals are "
                     + ", ".join(signal_name(each, table.rules) for each in allowed)
                 )
-    return RuleTable(allowed, table.nodes(), table.domain_upper, table.rules)
+    return RuleTable(allowed, table.nodes(), table.domain_upper, table.rules, path_model_of(spec))
 
 
 def design_digest(spec: spec_pb2.DesignSpec, given: RuleTable | None) -> str:
@@ -119,10 +125,14 @@ def new_record(design_digest: str, spec: spec_pb2.DesignSpec) -> checkpoint_pb2.
         for signal in spec.signals
         if axis_of(signal) >= BASIC_AXES or signal == rule_table_pb2.SIGNAL_AGE
     ]
+    if spec.HasField("path_model"):
+        digest = path_model_fingerprint()
+    else:
+        digest = signals_fingerprint() if additional_signals else fingerprint(spec.rules)
     return checkpoint_pb2.Checkpoint(
         spec_digest=design_digest,
         simulator_version=version("remy-simulator"),
-        simulator_digest=signals_fingerprint() if additional_signals else fingerprint(spec.rules),
+        simulator_digest=digest,
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from remy_farm.designer import actions, scoring
+from remy_farm.designer.actions import path_model_of
 from remy_farm.designer.scoring import CheckpointError, rules_by_use
 from remy_farm.designer.search import (
     Decision,
@@ -323,7 +324,8 @@ class PaperStrategy(Strategy[PaperState]):
     def first_state(self) -> PaperState:
         """ "Remy initializes a RemyCC with only a single rule." """
         axes = sorted(axis_of(signal) for signal in self.spec.signals)
-        return PaperState.first(self.given or RuleTable(axes, [([], self.grid.initial)]))
+        single = RuleTable(axes, [([], self.grid.initial)], path_model=path_model_of(self.spec))
+        return PaperState.first(self.given or single)
 
     def paired_scores(self, request: Request, outcome: Outcome) -> list[list[float]]:
         """Returns scores by candidate, on the specimens on which all candidates have one."""

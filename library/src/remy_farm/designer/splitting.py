@@ -213,7 +213,10 @@ def merged(table: RuleTable, merge: RuleMerge) -> tuple[RuleTable, list[int], li
         for node in _preorder(tree)
     ]
     inner = [number for number, _, _ in _branches(tree)]
-    return RuleTable(table.signals, nodes, table.domain_upper, table.rules), rules, inner
+    merged_table = RuleTable(
+        table.signals, nodes, table.domain_upper, table.rules, table.path_model
+    )
+    return merged_table, rules, inner
 
 
 def _without(merge: RuleMerge, tree: _Tree) -> _Tree:

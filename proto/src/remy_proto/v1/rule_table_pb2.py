@@ -22,27 +22,44 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from remy_proto.v1 import constraints_pb2 as remy__farm_dot_v1_dot_constraints__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dremy_farm/v1/rule_table.proto\x12\x0cremy_farm.v1\"\x9a\x01\n\x06\x41\x63tion\x12\x1c\n\x0fwindow_multiple\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x1d\n\x10window_increment\x18\x02 \x01(\x01H\x01\x88\x01\x01\x12\x19\n\x0cintersend_ms\x18\x03 \x01(\x01H\x02\x88\x01\x01\x42\x12\n\x10_window_multipleB\x13\n\x11_window_incrementB\x0f\n\r_intersend_ms\"_\n\tThreshold\x12)\n\x06signal\x18\x01 \x01(\x0e\x32\x14.remy_farm.v1.SignalH\x00\x88\x01\x01\x12\x12\n\x05value\x18\x02 \x01(\x01H\x01\x88\x01\x01\x42\t\n\x07_signalB\x08\n\x06_value\"4\n\x05Split\x12+\n\nthresholds\x18\x01 \x03(\x0b\x32\x17.remy_farm.v1.Threshold\"\\\n\x04Node\x12$\n\x05split\x18\x01 \x01(\x0b\x32\x13.remy_farm.v1.SplitH\x00\x12&\n\x06\x61\x63tion\x18\x02 \x01(\x0b\x32\x14.remy_farm.v1.ActionH\x00\x42\x06\n\x04kind\"\xe0\x01\n\tRuleTable\x12%\n\x07signals\x18\x01 \x03(\x0e\x32\x14.remy_farm.v1.Signal\x12!\n\x05nodes\x18\x02 \x03(\x0b\x32\x12.remy_farm.v1.Node\x12\x19\n\x0c\x64omain_upper\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x0c\x64na_metadata\x18\x04 \x01(\x0cH\x01\x88\x01\x01\x12\'\n\x05rules\x18\x05 \x01(\x0e\x32\x13.remy_farm.v1.RulesH\x02\x88\x01\x01\x42\x0f\n\r_domain_upperB\x0f\n\r_dna_metadataB\x08\n\x06_rules*\xbd\x03\n\x06Signal\x12\x16\n\x12SIGNAL_UNSPECIFIED\x10\x00\x12\x14\n\x10SIGNAL_SEND_EWMA\x10\x01\x12\x13\n\x0fSIGNAL_REC_EWMA\x10\x02\x12\x14\n\x10SIGNAL_RTT_RATIO\x10\x03\x12\x18\n\x14SIGNAL_SLOW_REC_EWMA\x10\x04\x12\x15\n\x11SIGNAL_SEND_RATIO\x10\x05\x12\x19\n\x15SIGNAL_SLOW_REC_RATIO\x10\x06\x12\x13\n\x0fSIGNAL_RTT_DIFF\x10\x07\x12\x19\n\x15SIGNAL_QUEUEING_DELAY\x10\x08\x12\x14\n\x10SIGNAL_LOSS_RATE\x10\t\x12\x17\n\x13SIGNAL_QUEUE_LENGTH\x10\n\x12\x16\n\x12SIGNAL_UTILIZATION\x10\x0b\x12\x19\n\x15SIGNAL_RTT_DIFF_RATIO\x10\x0c\x12\x1f\n\x1bSIGNAL_QUEUEING_DELAY_RATIO\x10\r\x12\x16\n\x12SIGNAL_QUEUE_RATIO\x10\x0e\x12\x17\n\x13SIGNAL_ECN_FRACTION\x10\x0f\x12\x0e\n\nSIGNAL_AGE\x10\x10\x12\x1a\n\x16SIGNAL_RTTS_SINCE_LOSS\x10\x11*j\n\x05Rules\x12\x15\n\x11RULES_UNSPECIFIED\x10\x00\x12\x12\n\x0eRULES_ABSOLUTE\x10\x01\x12\x14\n\x10RULES_SCALE_FREE\x10\x02\x12 \n\x1cRULES_SCALE_FREE_REMEMBERING\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dremy_farm/v1/rule_table.proto\x12\x0cremy_farm.v1\x1a\x1eremy_farm/v1/constraints.proto\"\x9a\x01\n\x06\x41\x63tion\x12\x1c\n\x0fwindow_multiple\x18\x01 \x01(\x01H\x00\x88\x01\x01\x12\x1d\n\x10window_increment\x18\x02 \x01(\x01H\x01\x88\x01\x01\x12\x19\n\x0cintersend_ms\x18\x03 \x01(\x01H\x02\x88\x01\x01\x42\x12\n\x10_window_multipleB\x13\n\x11_window_incrementB\x0f\n\r_intersend_ms\"_\n\tThreshold\x12)\n\x06signal\x18\x01 \x01(\x0e\x32\x14.remy_farm.v1.SignalH\x00\x88\x01\x01\x12\x12\n\x05value\x18\x02 \x01(\x01H\x01\x88\x01\x01\x42\t\n\x07_signalB\x08\n\x06_value\"4\n\x05Split\x12+\n\nthresholds\x18\x01 \x03(\x0b\x32\x17.remy_farm.v1.Threshold\"\\\n\x04Node\x12$\n\x05split\x18\x01 \x01(\x0b\x32\x13.remy_farm.v1.SplitH\x00\x12&\n\x06\x61\x63tion\x18\x02 \x01(\x0b\x32\x14.remy_farm.v1.ActionH\x00\x42\x06\n\x04kind\"\xf0\x04\n\tPathModel\x12\x45\n\x0f\x62\x61se_rtt_rounds\x18\x01 \x01(\x01\x42\'\xaa\xd4\x18#\n\x0bround trips\x11\x00\x00\x00\x00\x00\x00\xf0?\x19\x00\x00\x00\x00\x00\x88\xc3@*\x02\x31\x36H\x00\x88\x01\x01\x12?\n\x0etolerated_loss\x18\x02 \x01(\x01\x42\"\xaa\xd4\x18\x1e\n\x01\x31\x11\x00\x00\x00\x00\x00\x00\x00\x00\x19+\x87\x16\xd9\xce\xf7\xef?*\x07\x30.03125H\x01\x88\x01\x01\x12\x42\n\x11loss_debt_packets\x18\x03 \x01(\x01\x42\"\xaa\xd4\x18\x1e\n\x07packets\x11\x00\x00\x00\x00\x00\x00\xf0?\x19\x00\x00\x00\x00\x00@\x8f@*\x01\x36H\x02\x88\x01\x01\x12<\n\x0bloss_window\x18\x04 \x01(\x01\x42\"\xaa\xd4\x18\x1e\n\x01\x31\x11\x00\x00\x00\x00\x00\x00\x00\x00\x19\x00\x00\x00\x00\x00\x00\xf0? \x01*\x05\x30.875H\x03\x88\x01\x01\x12\x45\n\x14least_window_packets\x18\x05 \x01(\x01\x42\"\xaa\xd4\x18\x1e\n\x07packets\x11\x00\x00\x00\x00\x00\x00\xf0?\x19\x00\x00\x00\x00\x00\x00Y@*\x01\x32H\x04\x88\x01\x01\x12=\n\x10reference_rtt_ms\x18\x06 \x01(\x01\x42\x1e\xaa\xd4\x18\x1a\n\x02ms\x11\x00\x00\x00\x00\x00\x00\x00\x00\x19\x00\x00\x00\x00\x00\x88\xc3@*\x02\x35\x30H\x05\x88\x01\x01\x12\x43\n\x10\x61\x64\x64itive_packets\x18\x07 \x01(\x01\x42$\xaa\xd4\x18 \n\x07packets\x11\x00\x00\x00\x00\x00\x00\x00\x00\x19\x00\x00\x00\x00\x00\x00Y@*\x03\x30.5H\x06\x88\x01\x01\x42\x12\n\x10_base_rtt_roundsB\x11\n\x0f_tolerated_lossB\x14\n\x12_loss_debt_packetsB\x0e\n\x0c_loss_windowB\x17\n\x15_least_window_packetsB\x13\n\x11_reference_rtt_msB\x13\n\x11_additive_packets\"\xa1\x02\n\tRuleTable\x12%\n\x07signals\x18\x01 \x03(\x0e\x32\x14.remy_farm.v1.Signal\x12!\n\x05nodes\x18\x02 \x03(\x0b\x32\x12.remy_farm.v1.Node\x12\x19\n\x0c\x64omain_upper\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x0c\x64na_metadata\x18\x04 \x01(\x0cH\x01\x88\x01\x01\x12\'\n\x05rules\x18\x05 \x01(\x0e\x32\x13.remy_farm.v1.RulesH\x02\x88\x01\x01\x12\x30\n\npath_model\x18\x06 \x01(\x0b\x32\x17.remy_farm.v1.PathModelH\x03\x88\x01\x01\x42\x0f\n\r_domain_upperB\x0f\n\r_dna_metadataB\x08\n\x06_rulesB\r\n\x0b_path_model*\xbd\x03\n\x06Signal\x12\x16\n\x12SIGNAL_UNSPECIFIED\x10\x00\x12\x14\n\x10SIGNAL_SEND_EWMA\x10\x01\x12\x13\n\x0fSIGNAL_REC_EWMA\x10\x02\x12\x14\n\x10SIGNAL_RTT_RATIO\x10\x03\x12\x18\n\x14SIGNAL_SLOW_REC_EWMA\x10\x04\x12\x15\n\x11SIGNAL_SEND_RATIO\x10\x05\x12\x19\n\x15SIGNAL_SLOW_REC_RATIO\x10\x06\x12\x13\n\x0fSIGNAL_RTT_DIFF\x10\x07\x12\x19\n\x15SIGNAL_QUEUEING_DELAY\x10\x08\x12\x14\n\x10SIGNAL_LOSS_RATE\x10\t\x12\x17\n\x13SIGNAL_QUEUE_LENGTH\x10\n\x12\x16\n\x12SIGNAL_UTILIZATION\x10\x0b\x12\x19\n\x15SIGNAL_RTT_DIFF_RATIO\x10\x0c\x12\x1f\n\x1bSIGNAL_QUEUEING_DELAY_RATIO\x10\r\x12\x16\n\x12SIGNAL_QUEUE_RATIO\x10\x0e\x12\x17\n\x13SIGNAL_ECN_FRACTION\x10\x0f\x12\x0e\n\nSIGNAL_AGE\x10\x10\x12\x1a\n\x16SIGNAL_RTTS_SINCE_LOSS\x10\x11*j\n\x05Rules\x12\x15\n\x11RULES_UNSPECIFIED\x10\x00\x12\x12\n\x0eRULES_ABSOLUTE\x10\x01\x12\x14\n\x10RULES_SCALE_FREE\x10\x02\x12 \n\x1cRULES_SCALE_FREE_REMEMBERING\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'remy_proto.v1.rule_table_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SIGNAL']._serialized_start=677
-  _globals['_SIGNAL']._serialized_end=1122
-  _globals['_RULES']._serialized_start=1124
-  _globals['_RULES']._serialized_end=1230
-  _globals['_ACTION']._serialized_start=48
-  _globals['_ACTION']._serialized_end=202
-  _globals['_THRESHOLD']._serialized_start=204
-  _globals['_THRESHOLD']._serialized_end=299
-  _globals['_SPLIT']._serialized_start=301
-  _globals['_SPLIT']._serialized_end=353
-  _globals['_NODE']._serialized_start=355
-  _globals['_NODE']._serialized_end=447
-  _globals['_RULETABLE']._serialized_start=450
-  _globals['_RULETABLE']._serialized_end=674
+  _globals['_PATHMODEL'].fields_by_name['base_rtt_rounds']._loaded_options = None
+  _globals['_PATHMODEL'].fields_by_name['base_rtt_rounds']._serialized_options = b'\252\324\030#\n\013round trips\021\000\000\000\000\000\000\360?\031\000\000\000\000\000\210\303@*\00216'
+  _globals['_PATHMODEL'].fields_by_name['tolerated_loss']._loaded_options = None
+  _globals['_PATHMODEL'].fields_by_name['tolerated_loss']._serialized_options = b'\252\324\030\036\n\0011\021\000\000\000\000\000\000\000\000\031+\207\026\331\316\367\357?*\0070.03125'
+  _globals['_PATHMODEL'].fields_by_name['loss_debt_packets']._loaded_options = None
+  _globals['_PATHMODEL'].fields_by_name['loss_debt_packets']._serialized_options = b'\252\324\030\036\n\007packets\021\000\000\000\000\000\000\360?\031\000\000\000\000\000@\217@*\0016'
+  _globals['_PATHMODEL'].fields_by_name['loss_window']._loaded_options = None
+  _globals['_PATHMODEL'].fields_by_name['loss_window']._serialized_options = b'\252\324\030\036\n\0011\021\000\000\000\000\000\000\000\000\031\000\000\000\000\000\000\360? \001*\0050.875'
+  _globals['_PATHMODEL'].fields_by_name['least_window_packets']._loaded_options = None
+  _globals['_PATHMODEL'].fields_by_name['least_window_packets']._serialized_options = b'\252\324\030\036\n\007packets\021\000\000\000\000\000\000\360?\031\000\000\000\000\000\000Y@*\0012'
+  _globals['_PATHMODEL'].fields_by_name['reference_rtt_ms']._loaded_options = None
+  _globals['_PATHMODEL'].fields_by_name['reference_rtt_ms']._serialized_options = b'\252\324\030\032\n\002ms\021\000\000\000\000\000\000\000\000\031\000\000\000\000\000\210\303@*\00250'
+  _globals['_PATHMODEL'].fields_by_name['additive_packets']._loaded_options = None
+  _globals['_PATHMODEL'].fields_by_name['additive_packets']._serialized_options = b'\252\324\030 \n\007packets\021\000\000\000\000\000\000\000\000\031\000\000\000\000\000\000Y@*\0030.5'
+  _globals['_SIGNAL']._serialized_start=1401
+  _globals['_SIGNAL']._serialized_end=1846
+  _globals['_RULES']._serialized_start=1848
+  _globals['_RULES']._serialized_end=1954
+  _globals['_ACTION']._serialized_start=80
+  _globals['_ACTION']._serialized_end=234
+  _globals['_THRESHOLD']._serialized_start=236
+  _globals['_THRESHOLD']._serialized_end=331
+  _globals['_SPLIT']._serialized_start=333
+  _globals['_SPLIT']._serialized_end=385
+  _globals['_NODE']._serialized_start=387
+  _globals['_NODE']._serialized_end=479
+  _globals['_PATHMODEL']._serialized_start=482
+  _globals['_PATHMODEL']._serialized_end=1106
+  _globals['_RULETABLE']._serialized_start=1109
+  _globals['_RULETABLE']._serialized_end=1398
 # @@protoc_insertion_point(module_scope)

@@ -1,3 +1,4 @@
+from remy_proto.v1 import constraints_pb2 as _constraints_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -89,16 +90,36 @@ class Node(_message.Message):
     action: Action
     def __init__(self, split: _Optional[_Union[Split, _Mapping]] = ..., action: _Optional[_Union[Action, _Mapping]] = ...) -> None: ...
 
+class PathModel(_message.Message):
+    __slots__ = ("base_rtt_rounds", "tolerated_loss", "loss_debt_packets", "loss_window", "least_window_packets", "reference_rtt_ms", "additive_packets")
+    BASE_RTT_ROUNDS_FIELD_NUMBER: _ClassVar[int]
+    TOLERATED_LOSS_FIELD_NUMBER: _ClassVar[int]
+    LOSS_DEBT_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    LOSS_WINDOW_FIELD_NUMBER: _ClassVar[int]
+    LEAST_WINDOW_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    REFERENCE_RTT_MS_FIELD_NUMBER: _ClassVar[int]
+    ADDITIVE_PACKETS_FIELD_NUMBER: _ClassVar[int]
+    base_rtt_rounds: float
+    tolerated_loss: float
+    loss_debt_packets: float
+    loss_window: float
+    least_window_packets: float
+    reference_rtt_ms: float
+    additive_packets: float
+    def __init__(self, base_rtt_rounds: _Optional[float] = ..., tolerated_loss: _Optional[float] = ..., loss_debt_packets: _Optional[float] = ..., loss_window: _Optional[float] = ..., least_window_packets: _Optional[float] = ..., reference_rtt_ms: _Optional[float] = ..., additive_packets: _Optional[float] = ...) -> None: ...
+
 class RuleTable(_message.Message):
-    __slots__ = ("signals", "nodes", "domain_upper", "dna_metadata", "rules")
+    __slots__ = ("signals", "nodes", "domain_upper", "dna_metadata", "rules", "path_model")
     SIGNALS_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
     DOMAIN_UPPER_FIELD_NUMBER: _ClassVar[int]
     DNA_METADATA_FIELD_NUMBER: _ClassVar[int]
     RULES_FIELD_NUMBER: _ClassVar[int]
+    PATH_MODEL_FIELD_NUMBER: _ClassVar[int]
     signals: _containers.RepeatedScalarFieldContainer[Signal]
     nodes: _containers.RepeatedCompositeFieldContainer[Node]
     domain_upper: float
     dna_metadata: bytes
     rules: Rules
-    def __init__(self, signals: _Optional[_Iterable[_Union[Signal, str]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., domain_upper: _Optional[float] = ..., dna_metadata: _Optional[bytes] = ..., rules: _Optional[_Union[Rules, str]] = ...) -> None: ...
+    path_model: PathModel
+    def __init__(self, signals: _Optional[_Iterable[_Union[Signal, str]]] = ..., nodes: _Optional[_Iterable[_Union[Node, _Mapping]]] = ..., domain_upper: _Optional[float] = ..., dna_metadata: _Optional[bytes] = ..., rules: _Optional[_Union[Rules, str]] = ..., path_model: _Optional[_Union[PathModel, _Mapping]] = ...) -> None: ...

@@ -679,7 +679,7 @@ class Workers(_message.Message):
     def __init__(self, minimum: _Optional[int] = ..., maximum: _Optional[int] = ..., image: _Optional[str] = ..., cpus: _Optional[float] = ..., memory_mib: _Optional[int] = ...) -> None: ...
 
 class DesignSpec(_message.Message):
-    __slots__ = ("name", "edition", "network", "models", "objective", "signals", "rules", "search", "stop", "workers")
+    __slots__ = ("name", "edition", "network", "models", "objective", "signals", "rules", "path_model", "search", "stop", "workers")
     NAME_FIELD_NUMBER: _ClassVar[int]
     EDITION_FIELD_NUMBER: _ClassVar[int]
     NETWORK_FIELD_NUMBER: _ClassVar[int]
@@ -687,6 +687,7 @@ class DesignSpec(_message.Message):
     OBJECTIVE_FIELD_NUMBER: _ClassVar[int]
     SIGNALS_FIELD_NUMBER: _ClassVar[int]
     RULES_FIELD_NUMBER: _ClassVar[int]
+    PATH_MODEL_FIELD_NUMBER: _ClassVar[int]
     SEARCH_FIELD_NUMBER: _ClassVar[int]
     STOP_FIELD_NUMBER: _ClassVar[int]
     WORKERS_FIELD_NUMBER: _ClassVar[int]
@@ -697,7 +698,8 @@ class DesignSpec(_message.Message):
     objective: Objective
     signals: _containers.RepeatedScalarFieldContainer[_rule_table_pb2.Signal]
     rules: _rule_table_pb2.Rules
+    path_model: _rule_table_pb2.PathModel
     search: Search
     stop: Stop
     workers: Workers
-    def __init__(self, name: _Optional[str] = ..., edition: _Optional[int] = ..., network: _Optional[_Union[NetworkModel, _Mapping]] = ..., models: _Optional[_Iterable[_Union[WeightedModel, _Mapping]]] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., signals: _Optional[_Iterable[_Union[_rule_table_pb2.Signal, str]]] = ..., rules: _Optional[_Union[_rule_table_pb2.Rules, str]] = ..., search: _Optional[_Union[Search, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., workers: _Optional[_Union[Workers, _Mapping]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., edition: _Optional[int] = ..., network: _Optional[_Union[NetworkModel, _Mapping]] = ..., models: _Optional[_Iterable[_Union[WeightedModel, _Mapping]]] = ..., objective: _Optional[_Union[Objective, _Mapping]] = ..., signals: _Optional[_Iterable[_Union[_rule_table_pb2.Signal, str]]] = ..., rules: _Optional[_Union[_rule_table_pb2.Rules, str]] = ..., path_model: _Optional[_Union[_rule_table_pb2.PathModel, _Mapping]] = ..., search: _Optional[_Union[Search, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., workers: _Optional[_Union[Workers, _Mapping]] = ...) -> None: ...

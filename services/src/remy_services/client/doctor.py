@@ -273,7 +273,12 @@ def check_answer(
 
     theirs, ours = info.simulator_version or "unknown", client.simulator_version
     same = "install the same version of remy-farm on both sides"
-    digests = ("simulator_digest", "scale_free_digest", "protocols_digest")
+    digests = (
+        "simulator_digest",
+        "scale_free_digest",
+        "protocols_digest",
+        "path_model_digest",
+    )
     if any(getattr(info, name) not in ("", getattr(client, name)) for name in digests):
         text = (
             f"the coordinator's simulator ({theirs}) gives different results than this one ({ours})"

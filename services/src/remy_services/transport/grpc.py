@@ -69,11 +69,13 @@ class SimulatorIdentity:
     """Version and digests of a simulator. Equal identities give equal results."""
 
     version: str
-    #: Fingerprints of absolute rules, scale-free rules, additional signals, and protocols.
+    #: Fingerprints of absolute rules, scale-free rules, additional signals, protocols, and
+    #: path models.
     digest: str
     scale_free_digest: str
     signals_digest: str
     protocols_digest: str
+    path_model_digest: str
 
     @classmethod
     def own(cls) -> SimulatorIdentity:
@@ -85,12 +87,19 @@ class SimulatorIdentity:
             scale_free,
             remy_simulator.signals_fingerprint(),
             remy_simulator.protocols_fingerprint(),
+            remy_simulator.path_model_fingerprint(),
         )
 
     @property
     def sha256(self) -> bytes:
         """Hash of all digests; equal for simulators with equal results."""
-        digests = (self.digest, self.scale_free_digest, self.signals_digest, self.protocols_digest)
+        digests = (
+            self.digest,
+            self.scale_free_digest,
+            self.signals_digest,
+            self.protocols_digest,
+            self.path_model_digest,
+        )
         return hashlib.sha256(" ".join(digests).encode()).digest()
 
 
@@ -114,7 +123,8 @@ def check_hello(hello: worker_service_pb2.Hello, expected: SimulatorIdentity) ->
     if not 1 <= hello.threads <= _MOST_THREADS:
         raise _protocol_error(f"threads is {hello.threads}; it must be 1 to {_MOST_THREADS}")
     rules = hello.simulator_digest, hello.scale_free_digest, hello.signals_digest
-    actual = SimulatorIdentity(hello.simulator_version, *rules, hello.protocols_digest)
+    others = hello.protocols_digest, hello.path_model_digest
+    actual = SimulatorIdentity(hello.simulator_version, *rules, *others)
     if actual != expected:
         raise WorkerRejected(
             # UNIMPLEMENTED, because unlike a quarantine this applies to every worker of that
@@ -139,6 +149,7 @@ def _describe(identity: SimulatorIdentity) -> str:
         identity.scale_free_digest,
         identity.signals_digest,
         identity.protocols_digest,
+        identity.path_model_digest,
     )
     shown = ", ".join(digest[:12] or "no digest" for digest in digests)
     return f"{identity.version[:20] or '(none)'} ({shown})"

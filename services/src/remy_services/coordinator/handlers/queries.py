@@ -291,6 +291,7 @@ class ServerInformation:
             simulator_digest=self.simulator.digest,
             scale_free_digest=self.simulator.scale_free_digest,
             protocols_digest=self.simulator.protocols_digest,
+            path_model_digest=self.simulator.path_model_digest,
             coordinator=farm.environment.name,
             unix_seconds=time.time(),
             store=messages.StoreInfo(
