@@ -1,148 +1,194 @@
 #include "senders/path_model.h"
 
+#include <cmath>
+
 namespace remy {
 
-void PathModel::begin(double now_ms, double rtt_ms) {
-  smoothed_rtt_ms_ = rtt_ms_ = rtt_ms;
-  base_rtt_ms_ = std::min(base_rtt_ms_, rtt_ms);
+namespace {
+
+// The base RTT: a rise of an epoch's least RTT that calls for a drain, and what is in flight then,
+// of the packets that the last round trip delivered.
+constexpr double kDrainRise = 1.0 / 32;
+constexpr double kDrainFraction = 0.5;
+
+// A jump of the path's RTT: it rises by this factor within a round trip, and is then within a
+// tolerance for some round trips. A queue that others fill rises in many steps.
+constexpr double kJumpFactor = 1.05;
+constexpr double kJumpTolerance = 0.03;
+constexpr std::uint32_t kSteadyRounds = 3;
+constexpr std::uint32_t kMostChanges = 6;
+constexpr std::uint32_t kTestRounds = 2;
+
+// Losses: the cap grows by k times this in its k-th round trip, is sent at this pace, and ends when
+// it exceeds this multiple of what a round trip delivers.
+constexpr double kGrowthPackets = 0.125;
+constexpr double kCapPace = 1.1;
+constexpr double kCapEnd = 4;
+constexpr double kLeastCapEnd = 64;
+
+// The gap between ACKs, in RTTs, from which they count as held.
+constexpr double kHeldGap = 0.3;
+
+// The start: rules' pace is raised by this factor after some round trips without a queue, which is
+// an RTT above these multiples of the base RTT.
+constexpr double kStartPace = 1.2;
+constexpr std::uint32_t kStartRounds = 3;
+constexpr double kQueueInRound = 1.03;
+constexpr double kQueueOnAverage = 1.1;
+
+}  // namespace
+
+void PathModel::measure_first(double now_ms, double rtt_ms) {
+  smoothed_rtt_ms_ = rtt_ms;
+  set_base_rtt(std::min(base_rtt_ms_, rtt_ms));
+  rtt_ms_ = base_rtt_ms_ + (rtt_ms - base_rtt_ms_) * queue_factor_;
   epoch_rtt_ms_ = rtt_ms;
-  previous_epoch_rtt_ms_ = base_rtt_ms_;
+  previous_epoch_rtt_ms_ = tested_rtt_ms_ = base_rtt_ms_;
   last_ack_ms_ = now_ms;
   debt_packets_ = 0;
-  round_end_ms_ = event_ms_ = now_ms + rtt_ms;
-  update_limits();
+  round_end_ms_ = next_event_ms_ = now_ms + rtt_ms;
+  least_packets_ = settings_->least_window_packets;
 }
 
-void PathModel::on_loss(double now_ms, double packets) {
-  if (now_ms < quiet_until_ms_ || !(smoothed_rtt_ms_ > 0)) {
+void PathModel::set_base_rtt(double rtt_ms) {
+  base_rtt_ms_ = rtt_ms;
+  queue_factor_ =
+      settings_->reference_rtt_ms > 0 ? std::sqrt(rtt_ms / settings_->reference_rtt_ms) : 1;
+}
+
+void PathModel::on_loss(double now_ms, std::uint32_t packets) {
+  if (now_ms < deaf_until_ms_ || !is_measured()) {
     return;
   }
-  debt_packets_ += packets * (1 - settings_->tolerated_loss);
+  debt_packets_ += (1 - settings_->tolerated_loss) * packets;
   if (debt_packets_ < settings_->loss_debt_packets) {
     return;
   }
-  const double in_flight = std::max(last_delivered_, delivered_);
-  cap_before_ = cap_;
-  cap_ = std::max(settings_->least_window_packets,
-                  settings_->loss_window * std::min(in_flight, cap_));
-  growth_ = 0;
-  quiet_until_ms_ = now_ms + smoothed_rtt_ms_;
+  const double in_flight = std::max(last_delivered_packets_, delivered_packets_);
+  cap_before_packets_ = cap_packets_;
+  cap_packets_ = std::max(settings_->least_window_packets,
+                          settings_->loss_window * std::min(in_flight, cap_packets_));
+  growth_packets_ = 0;
+  deaf_until_ms_ = now_ms + smoothed_rtt_ms_;
   debt_packets_ = 0;
   update_limits();
 }
-
-void PathModel::on_event(double now_ms) {
-  if (now_ms >= drain_end_ms_) {
-    drain_end_ms_ = drain_cap_ = kInfinite;
-  }
-  if (now_ms >= round_end_ms_) {
-    end_round(now_ms);
-  }
-  event_ms_ = std::min(round_end_ms_, drain_end_ms_);
-  update_limits();
-}
-
-void PathModel::end_round(double now_ms) {
-  if (cap_ < kInfinite && now_ms >= quiet_until_ms_) {
-    growth_ += settings_->growth_packets;
-    cap_ += growth_;
-    if (cap_ > 4 * std::max(delivered_, 16.0)) {
-      cap_ = kInfinite;
-    }
-  }
-  gaps_ms_[0] = gaps_ms_[1];
-  gaps_ms_[1] = gaps_ms_[2];
-  gaps_ms_[2] = longest_gap_ms_;
-  longest_gap_ms_ = 0;
-  const double gap_ms = std::min({gaps_ms_[0], gaps_ms_[1], gaps_ms_[2]});
-  const bool was_held = held_ms_ > 0;
-  held_ms_ = gap_ms > settings_->held_ack_rtts * smoothed_rtt_ms_ ? gap_ms : 0;
-  if (held_ms_ > 0 && !was_held) {
-    recent_rtt_ms_.reset(now_ms, rtt_ms_);
-  }
-  if (settings_->standing_rtt > 0 && round_rtt_ms_ > settings_->standing_rtt * base_rtt_ms_ &&
-      drain_end_ms_ == kInfinite) {
-    drain_end_ms_ = now_ms + smoothed_rtt_ms_;
-    drain_cap_ = std::max(settings_->least_window_packets, settings_->standing_fraction * delivered_);
-  }
-  last_delivered_ = delivered_;
-  delivered_ = 0;
-  round_rtt_ms_ = kInfinite;
-  round_end_ms_ = now_ms + smoothed_rtt_ms_;
-  if (++rounds_ >= settings_->epoch_rounds) {
-    rounds_ = 0;
-    end_epoch(now_ms);
-  }
-}
-
-void PathModel::end_epoch(double now_ms) {
-  if (x_[0] == 0) x_[0] = previous_epoch_rtt_ms_;
-  const double anchor = settings_->xc > 0 ? x_[0] : previous_epoch_rtt_ms_;
-  x_[0] = std::min(x_[0], epoch_rtt_ms_);
-  if (epoch_rtt_ms_ > anchor * (1 + settings_->drain_rise)) {
-    x_[0] = epoch_rtt_ms_;
-    drain_end_ms_ = now_ms + smoothed_rtt_ms_;
-    drain_cap_ = std::max(settings_->least_window_packets,
-                          settings_->drain_fraction * last_delivered_);
-  }
-  previous_epoch_rtt_ms_ = epoch_rtt_ms_;
-  epoch_rtt_ms_ = rtt_ms_;
-  base_rtt_ms_ = std::min(previous_epoch_rtt_ms_, epoch_rtt_ms_);
-}
-
-void PathModel::update_limits() {
-  most_packets_ = std::min(cap_, drain_cap_);
-  least_intersend_ms_ = cap_ < kInfinite ? smoothed_rtt_ms_ / (settings_->paced_share * cap_) : 0;
-  most_intersend_ms_ = smoothed_rtt_ms_;
-}
-
-void PathModel::on_ack(double now_ms, double rtt_ms, std::uint32_t packets) {
-  if (!(smoothed_rtt_ms_ > 0)) [[unlikely]] {
-    begin(now_ms, rtt_ms);
-    return;
-  }
-  smoothed_rtt_ms_ += (rtt_ms - smoothed_rtt_ms_) / 8;
-  delivered_ += packets;
-  debt_packets_ = std::max(0.0, debt_packets_ - settings_->tolerated_loss * packets);
-  base_rtt_ms_ = std::min(base_rtt_ms_, rtt_ms);
-  epoch_rtt_ms_ = std::min(epoch_rtt_ms_, rtt_ms);
-  round_rtt_ms_ = std::min(round_rtt_ms_, rtt_ms);
-  longest_gap_ms_ = std::max(longest_gap_ms_, now_ms - last_ack_ms_);
-  last_ack_ms_ = now_ms;
-  rtt_ms_ = rtt_ms;
-  if (held_ms_ > 0) [[unlikely]] {
-    rtt_ms_ = recent_rtt_ms_.update(settings_->held_ack_window * held_ms_, now_ms, rtt_ms);
-  }
-  if (now_ms >= event_ms_) [[unlikely]] {
-    on_event(now_ms);
-  }
-  if (settings_->reference_ms > 0) {
-    const double scale = base_rtt_ms_ / settings_->reference_ms;
-    const double factor = settings_->reference_mode == 1 ? scale : settings_->reference_mode == 0.5 ? std::sqrt(scale) : std::sqrt(scale)*std::sqrt(std::sqrt(scale));
-    rtt_ms_ = base_rtt_ms_ + (rtt_ms_ - base_rtt_ms_) * factor;
-  }
-}
-
 
 void PathModel::on_spurious_recovery() {
   debt_packets_ = 0;
-  if (cap_before_ > 0) {
-    cap_ = cap_before_;
-    cap_before_ = 0;
+  if (cap_before_packets_ > 0) {
+    cap_packets_ = cap_before_packets_;
+    cap_before_packets_ = 0;
     update_limits();
   }
 }
 
-
-double PathModel::limit_window(double packets) const {
-  return std::max(std::min(packets + (smoothed_rtt_ms_>0?settings_->xa:0), most_packets_), settings_->least_window_packets);
+void PathModel::on_event(double now_ms, double rtt_ms) {
+  if (now_ms >= drain_end_ms_) {
+    drain_end_ms_ = drain_packets_ = kInfinite;
+  }
+  if (now_ms >= round_end_ms_) {
+    end_round(now_ms, rtt_ms);
+  }
+  next_event_ms_ = std::min(round_end_ms_, drain_end_ms_);
+  update_limits();
 }
-double PathModel::limit_intersend(double ms) const {
-  if (settings_->xb > 0 && smoothed_rtt_ms_ > 0) ms = ms * smoothed_rtt_ms_ / (smoothed_rtt_ms_ + settings_->xb * ms);
-  return std::min(std::max(ms, least_intersend_ms_), most_intersend_ms_);
+
+void PathModel::end_round(double now_ms, double rtt_ms) {
+  ++rounds_;
+  epoch_rtt_ms_ = std::min(epoch_rtt_ms_, round_rtt_ms_);
+  grow_cap(now_ms);
+  watch_for_held_acks(now_ms, rtt_ms);
+  has_seen_queue_ |= round_rtt_ms_ > kQueueInRound * base_rtt_ms_ ||
+                     smoothed_rtt_ms_ > kQueueOnAverage * base_rtt_ms_ || cap_packets_ < kInfinite;
+  start_factor_ = !has_seen_queue_ && rounds_ >= kStartRounds ? 1 / kStartPace : 1;
+  watch_for_jump(now_ms);
+  last_delivered_packets_ = delivered_packets_;
+  delivered_packets_ = 0;
+  last_round_rtt_ms_ = round_rtt_ms_;
+  round_rtt_ms_ = kInfinite;
+  round_end_ms_ = now_ms + smoothed_rtt_ms_;
+  if (++epoch_rounds_ >= settings_->base_rtt_rounds) {
+    end_epoch(now_ms);
+  }
 }
 
+// The next epoch starts with the last round's RTT, so that the base RTT is always a measured one.
+void PathModel::end_epoch(double now_ms) {
+  if (epoch_rtt_ms_ > tested_rtt_ms_ * (1 + kDrainRise)) {
+    tested_rtt_ms_ = epoch_rtt_ms_;
+    begin_drain(now_ms);
+  }
+  tested_rtt_ms_ = std::min(tested_rtt_ms_, epoch_rtt_ms_);
+  previous_epoch_rtt_ms_ = epoch_rtt_ms_;
+  epoch_rtt_ms_ = last_round_rtt_ms_;
+  epoch_rounds_ = 0;
+  set_base_rtt(std::min(previous_epoch_rtt_ms_, epoch_rtt_ms_));
+}
 
-void PathModel::on_timeout(double now_ms, double packets) { on_loss(now_ms, packets); }
+// A path that changes at once need not wait for the end of two epochs: after a jump of the RTT and
+// some steady round trips, a drain tells whether it is the path's own.
+void PathModel::watch_for_jump(double now_ms) {
+  const double rtt_ms = round_rtt_ms_;
+  const bool is_above = rtt_ms > jump_.rtt_ms * (1 + kJumpTolerance);
+  const bool is_below = rtt_ms < jump_.rtt_ms * (1 - kJumpTolerance);
+  if (jump_.rtt_ms == 0) {
+    if (last_round_rtt_ms_ > 0 && rtt_ms > kJumpFactor * last_round_rtt_ms_ &&
+        rtt_ms > kJumpFactor * base_rtt_ms_) {
+      jump_ = {.rtt_ms = rtt_ms};
+    }
+  } else if (jump_.test_rounds > 0) {
+    if (is_below) {
+      jump_ = {};
+    } else if (--jump_.test_rounds == 0) {
+      previous_epoch_rtt_ms_ = epoch_rtt_ms_ = tested_rtt_ms_ = rtt_ms;
+      epoch_rounds_ = 0;
+      set_base_rtt(rtt_ms);
+      jump_ = {};
+    }
+  } else if (rtt_ms <= base_rtt_ms_ * (1 + kJumpTolerance)) {
+    jump_ = {};
+  } else if (is_above || is_below) {
+    jump_.rtt_ms = ++jump_.changes > kMostChanges ? 0 : rtt_ms;
+    jump_.steady = 0;
+  } else if (++jump_.steady >= kSteadyRounds) {
+    jump_.test_rounds = kTestRounds;
+    last_delivered_packets_ = delivered_packets_;
+    begin_drain(now_ms);
+  }
+}
+
+void PathModel::begin_drain(double now_ms) {
+  drain_end_ms_ = now_ms + smoothed_rtt_ms_;
+  drain_packets_ =
+      std::max(settings_->least_window_packets, kDrainFraction * last_delivered_packets_);
+}
+
+void PathModel::grow_cap(double now_ms) {
+  if (cap_packets_ == kInfinite || now_ms < deaf_until_ms_) {
+    return;
+  }
+  growth_packets_ += kGrowthPackets;
+  cap_packets_ += growth_packets_;
+  if (cap_packets_ > std::max(kCapEnd * delivered_packets_, kLeastCapEnd)) {
+    cap_packets_ = kInfinite;
+  }
+}
+
+void PathModel::watch_for_held_acks(double now_ms, double rtt_ms) {
+  gaps_ms_ = {gaps_ms_[1], gaps_ms_[2], longest_gap_ms_};
+  longest_gap_ms_ = 0;
+  const double gap_ms = std::ranges::min(gaps_ms_);
+  const bool were_held = held_ms_ > 0;
+  held_ms_ = gap_ms > kHeldGap * smoothed_rtt_ms_ ? gap_ms : 0;
+  if (held_ms_ > 0 && !were_held) {
+    recent_rtt_ms_.reset(now_ms, rtt_ms);
+  }
+}
+
+void PathModel::update_limits() {
+  most_packets_ = std::min(cap_packets_, drain_packets_);
+  least_intersend_ms_ = cap_packets_ < kInfinite ? smoothed_rtt_ms_ / (kCapPace * cap_packets_) : 0;
+}
 
 }  // namespace remy

@@ -1,7 +1,8 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -10,9 +11,21 @@
 
 namespace remy {
 
-// What a sender knows about its path besides the signals of its rules: the base RTT, which expires;
-// a response to loss; and a floor below which the sender does not fall. It is the same on every
-// transport.
+// What a sender concludes about its path, beside the rules of its table
+// (docs/explanation/path-model.md). It corrects the RTT that rules compare with the base RTT, and
+// limits the window and the intersend time that they set:
+//   base RTT       The least RTT of two epochs of some round trips, so that it expires when the
+//                  path gets longer. A base RTT that rises is tested by a drain: for one round trip
+//                  less is in flight, so that a queue of one's own shows itself.
+//   loss debt      Losses beyond a tolerated fraction add up; at a limit they cap the window, which
+//                  then grows back. It needs no rule that looks at losses.
+//   floor          A sender always sends a few packets per RTT.
+//   reference RTT  Rules see the queue as on a path of a common RTT, more or less, so that senders
+//                  with long and short paths give way to the same queue.
+//   held ACKs      ACKs that arrive in bunches look like a queue. While they do, the least recent
+//                  RTT counts.
+//   start          A sender that sees no queue for some round trips starts faster than its rules.
+// Transports report ACKs, losses and timeouts; times are the sender's own.
 class PathModel {
  public:
   static constexpr double kInfinite = std::numeric_limits<double>::infinity();
@@ -20,57 +33,128 @@ class PathModel {
   // `settings`, which may be null, outlives the model.
   explicit PathModel(const PathSettings* settings = nullptr) : settings_(settings) {}
 
+  // Returns false if the table has no path model; nothing else may be called then.
   bool is_on() const { return settings_ != nullptr; }
 
-  // An on period starts, with the base RTT of an earlier one, or infinity.
+  // An on period starts. `remembered_rtt_ms` is the base RTT of an earlier one, or infinity.
   void start(double remembered_rtt_ms) {
     *this = PathModel(settings_);
     base_rtt_ms_ = remembered_rtt_ms;
   }
 
-  void on_ack(double now_ms, double rtt_ms, std::uint32_t packets);
-  void on_loss(double now_ms, double packets);
-  void on_timeout(double now_ms, double packets);
+  // An ACK of `packets` packets arrives. Losses that it reveals are reported first.
+  [[gnu::always_inline]] void on_ack(double now_ms, double rtt_ms, std::uint32_t packets) {
+    if (!is_measured()) [[unlikely]] {
+      measure_first(now_ms, rtt_ms);
+      return;
+    }
+    smoothed_rtt_ms_ += (rtt_ms - smoothed_rtt_ms_) / 8;
+    delivered_packets_ += packets;
+    debt_packets_ = std::max(0.0, debt_packets_ - settings_->tolerated_loss * packets);
+    round_rtt_ms_ = std::min(round_rtt_ms_, rtt_ms);
+    longest_gap_ms_ = std::max(longest_gap_ms_, now_ms - last_ack_ms_);
+    last_ack_ms_ = now_ms;
+    if (rtt_ms < base_rtt_ms_) [[unlikely]] {
+      set_base_rtt(rtt_ms);
+    }
+    if (held_ms_ > 0) [[unlikely]] {
+      rtt_ms = recent_rtt_ms_.update(kHeldWindow * held_ms_, now_ms, rtt_ms);
+    }
+    if (now_ms >= next_event_ms_) [[unlikely]] {
+      on_event(now_ms, rtt_ms);
+    }
+    rtt_ms_ = base_rtt_ms_ + (rtt_ms - base_rtt_ms_) * queue_factor_;
+  }
+
+  // Packets are found lost.
+  void on_loss(double now_ms, std::uint32_t packets);
+  // The retransmission timer expires, and packets count as lost.
+  void on_timeout(double now_ms, std::uint32_t packets) { on_loss(now_ms, packets); }
+  // The last losses were none: packets had only been reordered or delayed.
   void on_spurious_recovery();
+
   double base_rtt_ms() const { return base_rtt_ms_; }
+  // The last RTT as rules see it.
   double rtt_ms() const { return rtt_ms_; }
-  double limit_window(double packets) const;
-  double limit_intersend(double ms) const;
+  // The window for a window of the rules.
+  double limit_window(double packets) const {
+    return std::max(std::min(packets, most_packets_), least_packets_);
+  }
+  // The intersend time for an intersend time of the rules. The additive packets are sent beside
+  // the rules' pace: 1 / result = 1 / ms + additive_packets / smoothed RTT.
+  double limit_intersend(double ms) const {
+    if (!is_measured()) [[unlikely]] {
+      return ms;
+    }
+    ms *= start_factor_;
+    ms = ms * smoothed_rtt_ms_ / (smoothed_rtt_ms_ + settings_->additive_packets * ms);
+    return std::min(std::max(ms, least_intersend_ms_), smoothed_rtt_ms_);
+  }
 
  private:
-  void begin(double now_ms, double rtt_ms);
-  void on_event(double now_ms);
-  void end_round(double now_ms);
+  static constexpr double kHeldWindow = 1.2;  // longest gaps over which the least RTT counts
+
+  // A rise of the RTT that may be the path's own.
+  struct Jump {
+    double rtt_ms = 0;              // of the path, if it has changed; 0: no jump is suspected
+    std::uint32_t steady = 0;       // rounds since the RTT last changed
+    std::uint32_t changes = 0;      // of the RTT since the jump
+    std::uint32_t test_rounds = 0;  // left of the test by a drain
+  };
+
+  bool is_measured() const { return smoothed_rtt_ms_ > 0; }
+  void measure_first(double now_ms, double rtt_ms);
+  void set_base_rtt(double rtt_ms);
+  void on_event(double now_ms, double rtt_ms);
+  void end_round(double now_ms, double rtt_ms);
   void end_epoch(double now_ms);
+  void watch_for_jump(double now_ms);
+  void grow_cap(double now_ms);
+  void watch_for_held_acks(double now_ms, double rtt_ms);
+  void begin_drain(double now_ms);
   void update_limits();
 
   const PathSettings* settings_;
-  double smoothed_rtt_ms_ = 0;
+  double smoothed_rtt_ms_ = 0;  // as in RFC 6298; 0 before the first ACK
   double rtt_ms_ = 0;
   double base_rtt_ms_ = kInfinite;
-  double epoch_rtt_ms_ = kInfinite;
-  double previous_epoch_rtt_ms_ = kInfinite;
-  double round_rtt_ms_ = kInfinite;
-  double event_ms_ = 0;      // the earlier of the ends of the round and of the drain
-  double round_end_ms_ = 0;
-  double drain_end_ms_ = kInfinite;
-  double rounds_ = 0;
-  double delivered_ = 0;
-  double last_delivered_ = 0;
-  double debt_packets_ = 0;
-  double quiet_until_ms_ = 0;
-  double cap_ = kInfinite;
-  double cap_before_ = 0;
-  double growth_ = 0;
-  double drain_cap_ = kInfinite;
+  double queue_factor_ = 1;  // by which rules see a queueing delay enlarged
+  double start_factor_ = 1;  // of the rules' intersend time
   double most_packets_ = kInfinite;
+  double least_packets_ = 0;
   double least_intersend_ms_ = 0;
-  double most_intersend_ms_ = kInfinite;
+
+  // The round trip: it ends at the first ACK after a smoothed RTT.
+  double next_event_ms_ = 0;  // the end of the round or of the drain
+  double round_end_ms_ = 0;
+  double round_rtt_ms_ = kInfinite;  // least of the round
+  double last_round_rtt_ms_ = 0;
+  double delivered_packets_ = 0;  // in the round
+  double last_delivered_packets_ = 0;
+  std::uint32_t rounds_ = 0;  // of the on period
+  bool has_seen_queue_ = false;
+
+  // The base RTT.
+  double epoch_rtt_ms_ = kInfinite;           // least of the epoch
+  double previous_epoch_rtt_ms_ = kInfinite;  // and of the epoch before
+  double tested_rtt_ms_ = kInfinite;          // least since the last drain
+  std::uint32_t epoch_rounds_ = 0;
+  double drain_end_ms_ = kInfinite;
+  double drain_packets_ = kInfinite;
+  Jump jump_;
+
+  // Losses.
+  double debt_packets_ = 0;
+  double cap_packets_ = kInfinite;
+  double growth_packets_ = 0;      // of the cap in the last round
+  double deaf_until_ms_ = 0;       // losses until then belong to those that lowered the cap
+  double cap_before_packets_ = 0;  // before the last losses; 0: there were none
+
+  // Held ACKs.
   double last_ack_ms_ = 0;
-  double longest_gap_ms_ = 0;
-  double gaps_ms_[3] = {0, 0, 0};
-  double held_ms_ = 0;
-  double x_[24] = {};
+  double longest_gap_ms_ = 0;        // between ACKs, in the round
+  std::array<double, 3> gaps_ms_{};  // longest gaps of the last rounds
+  double held_ms_ = 0;               // gap that each of the last rounds had; 0: ACKs are not held
   WindowedMin recent_rtt_ms_;
 };
 

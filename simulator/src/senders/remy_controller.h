@@ -69,47 +69,18 @@ class RemyController {
     }
   }
 
+  // What the sender keeps to: the rule's action, within the limits of the path model.
   double intersend_ms() const {
     if constexpr (kPath) {
-      return uses_path_model() ? path_.limit_intersend(intersend_ms_) : intersend_ms_;
+      return limited_.intersend_ms;
     }
     return intersend_ms_;
   }
   std::uint32_t window_packets() const {
     if constexpr (kPath) {
-      return uses_path_model()
-                 ? static_cast<std::uint32_t>(path_.limit_window(window_packets_))
-                 : window_packets_;
+      return limited_.window_packets;
     }
     return window_packets_;
-  }
-  bool uses_path_model() const {
-    if constexpr (kPath) {
-      return path_.is_on();
-    }
-    return false;
-  }
-  // Packets are found lost, before the ACK that reveals it, or by a timeout.
-  void on_loss(double now_ms, std::uint32_t packets) {
-    if constexpr (kPath) {
-      if (path_.is_on()) {
-        path_.on_loss(now_ms, packets);
-      }
-    }
-  }
-  void on_timeout(double now_ms, std::uint32_t packets) {
-    if constexpr (kPath) {
-      if (path_.is_on()) {
-        path_.on_timeout(now_ms, packets);
-      }
-    }
-  }
-  void on_spurious_recovery() {
-    if constexpr (kPath) {
-      if (path_.is_on()) {
-        path_.on_spurious_recovery();
-      }
-    }
   }
   // The values, indexed by Signal, by which the last rule was looked up.
   const double* memory() const {
@@ -200,6 +171,34 @@ class RemyController {
   // An ACK of an earlier on period arrives. It does not change the memory, but a rule is applied
   // "each time a RemyCC sender receives an ACK". Returns the rule that was used.
   std::uint32_t acknowledge_earlier_period() { return apply_rule(); }
+
+  // Packets are found lost. Losses that an ACK reveals are reported before it.
+  void on_loss(double now_ms, std::uint32_t packets)
+    requires kPath
+  {
+    if (path_.is_on()) {
+      path_.on_loss(now_ms, packets);
+      limit();
+    }
+  }
+  // The retransmission timer expires, and packets count as lost.
+  void on_timeout(double now_ms, std::uint32_t packets)
+    requires kPath
+  {
+    if (path_.is_on()) {
+      path_.on_timeout(now_ms, packets);
+      limit();
+    }
+  }
+  // The last losses were none.
+  void on_spurious_recovery()
+    requires kPath
+  {
+    if (path_.is_on()) {
+      path_.on_spurious_recovery();
+      limit();
+    }
+  }
 
  private:
   // Indices of the signals in memory_ and ratios_.
@@ -380,6 +379,20 @@ class RemyController {
         increment;
     window_packets_ = static_cast<std::uint32_t>(truncate_between(window, 0, kMaximumWindow));
     intersend_ms_ = intersend_ms;
+    if constexpr (kPath) {
+      limit();
+    }
+  }
+
+  // The rules' own window stays as it is, because the next rule changes it.
+  [[gnu::always_inline]] void limit()
+    requires kPath
+  {
+    limited_ = {intersend_ms_, window_packets_};
+    if (path_.is_on()) [[likely]] {
+      limited_ = {path_.limit_intersend(intersend_ms_),
+                  static_cast<std::uint32_t>(path_.limit_window(window_packets_))};
+    }
   }
 
   alignas(64) double memory_[kAxes] = {};  // indexed by Signal
@@ -392,7 +405,12 @@ class RemyController {
   alignas(16) double ratios_[kAnyRules ? kAxes : 1] = {};
   struct Nothing {};
   [[no_unique_address]] std::conditional_t<kAnyRules, PeriodMemory, Nothing> period_;
+  struct Limited {
+    double intersend_ms = 0;
+    std::uint32_t window_packets = 0;
+  };
   [[no_unique_address]] std::conditional_t<kPath, PathModel, Nothing> path_;
+  [[no_unique_address]] std::conditional_t<kPath, Limited, Nothing> limited_;
   // The latest packet received, and the latest one that the last ACK acknowledged.
   [[no_unique_address]] std::conditional_t<kExtended, SignalMemory, Nothing> newest_;
   [[no_unique_address]] std::conditional_t<kExtended, SignalMemory, Nothing> last_;
@@ -412,8 +430,7 @@ using PathController = RemyController<true, false, true>;
 // Is notified of every rule that a sender of a network uses.
 class RuleObserver {
  public:
-  virtual void used(std::uint32_t sender, const PathController& controller,
-                    std::uint32_t rule) = 0;
+  virtual void used(std::uint32_t sender, const PathController& controller, std::uint32_t rule) = 0;
 
  protected:
   ~RuleObserver() = default;

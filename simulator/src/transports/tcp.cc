@@ -25,12 +25,18 @@ class RemyCcOnTcp final : public CongestionController {
         smoothed_rtt_ms_ > 0 ? smoothed_rtt_ms_ + (ack.rtt_ms - smoothed_rtt_ms_) / 8 : ack.rtt_ms;
     used(controller_.acknowledge(ack.sent_ms, ack.received_ms, ack.rtt_ms, 1));
   }
-  void on_loss(const LossEvent& loss) override { controller_.on_loss(loss.now_ms, 1); update(); }
+  void on_loss(const LossEvent& loss) override {
+    controller_.on_loss(loss.now_ms, 1);
+    update();
+  }
   void on_timeout(const TimeoutEvent& timeout) override {
     controller_.on_timeout(timeout.now_ms, static_cast<std::uint32_t>(timeout.newly_lost));
     update();
   }
-  void on_spurious_recovery() override { controller_.on_spurious_recovery(); update(); }
+  void on_spurious_recovery() override {
+    controller_.on_spurious_recovery();
+    update();
+  }
 
  private:
   void used(std::uint32_t rule) {
