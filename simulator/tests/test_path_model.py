@@ -13,7 +13,7 @@ from remy_simulator.messages import PathModel, from_native, native_path_model, t
 
 _RULE: list[tuple[list[tuple[int, float]], tuple[float, float, float]]] = [([], (0.9, 3.0, 1.5))]
 _MODEL = PathModel(8.0, 0.25, 3.0, 0.5, 4.0, 20.0, 1.0)
-_FIELDS = rule_table_pb2.PathModel.DESCRIPTOR.fields
+_FIELDS = list(rule_table_pb2.PathModel.DESCRIPTOR.fields)
 _DEFAULTS = native_path_model(complete(rule_table_pb2.PathModel()))
 
 

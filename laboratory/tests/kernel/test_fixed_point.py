@@ -201,6 +201,18 @@ def test_table_with_a_signal_that_acks_do_not_carry_is_refused() -> None:
         IntegerTable.from_rule_table(RuleTable([6], nodes))
 
 
+def test_table_with_a_path_model_is_refused() -> None:
+    model = (16.0, 0.03125, 6.0, 0.875, 2.0, 50.0, 0.5)
+    table = RuleTable([0], [([], (0.5, 7.0, 1.5))], path_model=model)
+    with pytest.raises(UnsuitableTable) as error:
+        IntegerTable.from_rule_table(table)
+    assert str(error.value) == (
+        "the table has a path model, which the exported program does not have; export its rules "
+        "alone (--rules-alone, or Table.without_path_model)"
+    )
+    assert IntegerTable.from_rule_table(table.with_path_model(None)).actions
+
+
 @needs_c
 def test_table_with_one_rule_gives_the_same_results() -> None:
     table = IntegerTable.from_rule_table(RuleTable([0], [([], (0.5, 7.0, 1.5))]))

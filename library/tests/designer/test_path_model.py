@@ -95,10 +95,10 @@ def test_only_a_given_key_changes_the_digest_of_a_specification() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("{base_rtt_rounds: 0}", "path_model.base_rtt_rounds: is 0"),
-        ("{tolerated_loss: 1}", "path_model.tolerated_loss: is 1"),
-        ("{loss_window: 0}", "path_model.loss_window: is 0"),
-        ("{window: 3}", "path_model.window: is not a known key"),
+        ("{base_rtt_rounds: 0}", "path_model.base_rtt_rounds is 0"),
+        ("{tolerated_loss: 1}", "path_model.tolerated_loss is 1"),
+        ("{loss_window: 0}", "path_model.loss_window is 0"),
+        ("{window: 3}", "path_model.window is not a known key"),
     ],
 )
 def test_constants_out_of_range_are_refused(text: str, problem: str) -> None:
@@ -109,5 +109,5 @@ def test_constants_out_of_range_are_refused(text: str, problem: str) -> None:
 
 def test_other_signals_than_those_of_ack_times_are_refused() -> None:
     spec = small_joint_spec(signals="send_ratio, rtt_ratio, loss_rate")
-    with pytest.raises(SpecError, match="has loss_rate, but with path_model it may have"):
+    with pytest.raises(SpecError, match="is loss_rate, but with path_model it must be"):
         _with_path_model(spec, "{}")

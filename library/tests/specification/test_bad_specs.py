@@ -45,7 +45,7 @@ _IN_YAML = {
     "": "is empty",
     "# nothing\n": "is empty",
     "[]": "is a list, but must be a mapping with the keys name, edition, network, models, "
-    "objective, signals, rules, search, stop, workers",
+    "objective, signals, rules, path_model, search, stop, workers",
     "a: [": "is not YAML (expected the node content, but found '<stream end>', line 1, column 5)",
     "a: \x00": "is not YAML (unacceptable character #x0000: special characters are not allowed in "
     '"<unicode string>", position 3)',

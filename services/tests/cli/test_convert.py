@@ -32,6 +32,21 @@ def test_increment_that_dna_cannot_hold_is_refused(
     assert not target.exists()
 
 
+def test_only_the_rules_alone_are_converted_to_dna(run: Any, tmp_path: Path) -> None:
+    source, target = tmp_path / "with.json", tmp_path / "alone.dna"
+    model = (16.0, 0.03125, 6.0, 0.875, 2.0, 50.0, 0.5)
+    table = RuleTable([0], [([], (1.0, 1.0, 3.0))], path_model=model)
+    write_remycc(source, RemyCC(table))
+    refused = run("convert", source, target)
+    assert refused.exit_code == 2
+    assert "it has a path model, which a .dna file cannot hold" in refused.stderr
+    assert not target.exists()
+    assert run("convert", source, target, "--rules-alone").exit_code == 0
+    assert read_remycc(target).table.region(0) == table.region(0)
+    assert run("convert", source, tmp_path / "copy.json").exit_code == 0
+    assert read_remycc(tmp_path / "copy.json").table == table
+
+
 def test_time_unit_option_converts_a_dna_file(run: Any, tmp_path: Path) -> None:
     source, target = tmp_path / "tenths.dna", tmp_path / "whole.json"
     table = RuleTable([0, 2], [([], (1.0, 1.0, 30.0))]).split(0, [(0, 20.0), (2, 1.5)])

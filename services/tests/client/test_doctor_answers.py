@@ -86,32 +86,32 @@ def test_workers(evaluators: messages.EvaluatorsInfo, verdict: Verdict) -> None:
 @pytest.mark.parametrize(
     ("version", "simulator", "digests", "verdict"),
     [
-        ("1.2", "3.4", ("d", "s", "p"), Verdict.OK),
-        ("1.2", "3.4", ("", "s", "p"), Verdict.OK),
+        ("1.2", "3.4", ("d", "s", "p", "m"), Verdict.OK),
+        ("1.2", "3.4", ("", "s", "p", "m"), Verdict.OK),
         # Older coordinators send fewer digests.
-        ("1.2", "3.4", ("d", "", ""), Verdict.OK),
-        ("1.2", "3.4", ("d", "s", ""), Verdict.OK),
-        ("1.3", "3.4", ("d", "s", "p"), Verdict.WARNING),
-        ("1.2", "3.5", ("d", "s", "p"), Verdict.WARNING),
-        ("1.2", "3.4", ("other", "s", "p"), Verdict.PROBLEM),
-        ("1.2", "3.4", ("d", "other", "p"), Verdict.PROBLEM),
-        ("1.2", "3.4", ("d", "s", "other"), Verdict.PROBLEM),
+        ("1.2", "3.4", ("d", "", "", ""), Verdict.OK),
+        ("1.2", "3.4", ("d", "s", "", ""), Verdict.OK),
+        ("1.3", "3.4", ("d", "s", "p", "m"), Verdict.WARNING),
+        ("1.2", "3.5", ("d", "s", "p", "m"), Verdict.WARNING),
+        ("1.2", "3.4", ("other", "s", "p", "m"), Verdict.PROBLEM),
+        ("1.2", "3.4", ("d", "other", "p", "m"), Verdict.PROBLEM),
+        ("1.2", "3.4", ("d", "s", "other", "m"), Verdict.PROBLEM),
+        ("1.2", "3.4", ("d", "s", "p", "other"), Verdict.PROBLEM),
     ],
 )
-def test_versions(
-    version: str, simulator: str, digests: tuple[str, str, str], verdict: Verdict
-) -> None:
-    def answered(version: str, simulator: str, digests: tuple[str, str, str]) -> Info:
+def test_versions(version: str, simulator: str, digests: tuple[str, ...], verdict: Verdict) -> None:
+    def answered(version: str, simulator: str, digests: tuple[str, ...]) -> Info:
         return Info(
             version=version,
             simulator_version=simulator,
             simulator_digest=digests[0],
             scale_free_digest=digests[1],
             protocols_digest=digests[2],
+            path_model_digest=digests[3],
         )
 
     info = answered(version, simulator, digests)
-    client = answered("1.2", "3.4", ("d", "s", "p"))
+    client = answered("1.2", "3.4", ("d", "s", "p", "m"))
     assert check_finding(Check.VERSIONS, info, client)[0] == verdict
 
 

@@ -199,8 +199,8 @@ void validate(const EvaluationRequest& request) {
       });
     };
     // The dumbbell runs one kind of controller.
-    if (any_table([](const RuleTable& table) { return table.path().has_value(); }) &&
-        any_table([](const RuleTable& table) { return table.has_extended_signals(); })) {
+    if (any_table([](const CompiledTable& table) { return table.path().has_value(); }) &&
+        any_table([](const CompiledTable& table) { return table.has_extended_signals(); })) {
       throw std::invalid_argument(
           "a network has a table with a path model and a table of other signals than those of ACK "
           "times; they must be in different networks");

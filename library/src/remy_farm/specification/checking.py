@@ -44,7 +44,14 @@ from remy_farm.specification.schema import (
 from remy_farm.specification.traces import LinkTrace
 from remy_proto.completion import NEWEST_EDITION, complete, constraint_of, is_alternative
 from remy_proto.v1 import rule_table_pb2, spec_pb2
-from remy_simulator.messages import AXES, is_scale_free, signal_of, signals_zero_until_measured
+from remy_simulator.messages import (
+    AXES,
+    BASIC_AXES,
+    axis_of,
+    is_scale_free,
+    signal_of,
+    signals_zero_until_measured,
+)
 from remy_simulator.signals import ToldBy
 from remy_simulator.throughput import counts_flows
 
@@ -249,6 +256,15 @@ def _rules_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violatio
                 f"{child_path(path, 'signals')}[{index}]",
                 f"is {short_name(names[signal])}, but must be one of "
                 f"{', '.join(short_name(names[each]) for each in allowed)}, {reason}",
+            )
+        elif signal and axis_of(signal) >= BASIC_AXES and spec.HasField("path_model"):
+            yield Violation(
+                f"{child_path(path, 'signals')}[{index}]",
+                f"is {short_name(names[signal])}, but with path_model it must be a signal of ACK "
+                "times, one of "
+                + ", ".join(
+                    short_name(names[each]) for each in allowed if axis_of(each) < BASIC_AXES
+                ),
             )
     sure = signals_zero_until_measured(spec.rules)
     named = set(spec.signals)

@@ -27,10 +27,10 @@ from remy_farm.specification.models import (
 )
 from remy_farm.specification.modes import MODES, mode_of
 from remy_farm.specification.referenced_files import problem_with_table
-from remy_farm.specification.schema import Bounds, Violation, child_path, short_name, show
+from remy_farm.specification.schema import Bounds, Violation, child_path, show
 from remy_farm.specification.specimens import arrivals_of, set_when_on
 from remy_farm.specification.traces import LinkTrace
-from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
+from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import registry, signals
 from remy_simulator.messages import AXES, BASIC_AXES, axis_of, form_of
 from remy_simulator.registry import Registry
@@ -387,12 +387,6 @@ def _signal_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violati
             child_path(path, "signals"),
             "has a signal that the simulator measures only for RemyCCs on datagram, without links, "
             f"reordering or protocols, and before a {_PLAIN_QUEUE} or {_MARKING_QUEUE} queue",
-        )
-    elif others and spec.HasField("path_model"):
-        yield Violation(
-            child_path(path, "signals"),
-            f"has {short_name(rule_table_pb2.Signal.DESCRIPTOR.values_by_number[others[0]])}, but "
-            "with path_model it may have the signals of ACK times only",
         )
     elif (marks := signals_told_by(spec, ToldBy.MARKS)) and not any(
         _queue_of(model.network) == _MARKING_QUEUE for model in models(spec)
