@@ -13,6 +13,7 @@ import wasmtime
 
 from benchmarks.programs import ROOT
 from remy_simulator import _native
+from remy_simulator.messages import PathModel
 
 BUILT = ROOT / "library/src/remy_farm/live"
 EXAMPLE = ROOT / "data/remyccs/general-purpose-delta1/remycc.json"
@@ -99,7 +100,9 @@ def table_numbers(path: Path = EXAMPLE) -> list[float]:
     """Returns a scale-free table in the form of remy_live_add_table()."""
     tree = json.loads(path.read_text(encoding="utf-8"))
     signals = [_SIGNALS[name] for name in tree["signals"]]
-    numbers = [1.0, tree["domain_upper"], len(signals), *signals]
+    path_model = tree.get("path_model")
+    constants = [] if path_model is None else [path_model[name] for name in PathModel._fields]
+    numbers = [1.0, tree["domain_upper"], len(constants) > 0, *constants, len(signals), *signals]
     for node in tree["nodes"]:
         thresholds = node.get("split", {}).get("thresholds", [])
         numbers.append(len(thresholds))

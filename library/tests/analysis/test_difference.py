@@ -35,6 +35,15 @@ def test_a_table_does_not_differ_from_itself(table: RuleTable) -> None:
     assert difference.changes == ()
 
 
+def test_another_path_model_is_a_difference_but_no_change_of_rules() -> None:
+    model = (16.0, 0.03125, 6.0, 0.875, 2.0, 50.0, 0.5)
+    other = TABLE.with_path_model(model)
+    difference = compare_tables(TABLE, other, None)
+    assert not difference.same_path_model
+    assert difference.changes == ()
+    assert compare_tables(other, other, None).same_path_model
+
+
 def test_one_changed_rule_is_the_one_change() -> None:
     sample = small_sample()
     uses = sample.trial(TABLE).rule_uses

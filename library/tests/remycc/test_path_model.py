@@ -58,7 +58,7 @@ def test_a_dna_file_refuses_the_path_model(tmp_path: Path) -> None:
 
 def test_absolute_copies_of_scale_free_rules_have_no_path_model() -> None:
     table = six_scale_free_rules()
-    with pytest.raises(ExportError, match="has a path model, which a .dna file cannot hold"):
+    with pytest.raises(ExportError, match=r"has a path model, which a \.dna file cannot hold"):
         exported(table.with_path_model(_MODEL), parse_spec(_SPEC), per_octave=1)
     assert exported(table, parse_spec(_SPEC), per_octave=1).path_model is None
 

@@ -49,7 +49,8 @@ def search_digest(spec: spec_pb2.DesignSpec) -> str:
 def with_signals_of(spec: spec_pb2.DesignSpec, table: RuleTable) -> RuleTable:
     """Returns the table with the specification's signals, so that it may be split on all of them.
 
-    It also gets the specification's path model. Raises DesignerError if it is already split on another signal, or has rules of another kind.
+    It also gets the specification's path model. Raises DesignerError if it is already split on
+    another signal, or has rules of another kind.
     """
     if table.rules != spec.rules:
         kinds = rule_table_pb2.Rules.DESCRIPTOR.values_by_number

@@ -245,6 +245,10 @@ def _rules_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violatio
     scale_free = is_scale_free(spec.rules)
     allowed = _SIGNALS.get(spec.rules, [])
     names = rule_table_pb2.Signal.DESCRIPTOR.values_by_number
+
+    def is_basic(signal: int) -> bool:
+        return axis_of(signal) < BASIC_AXES
+
     for index, signal in enumerate(spec.signals):
         if signal and allowed and signal not in allowed:
             reason = (
@@ -257,14 +261,12 @@ def _rules_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violatio
                 f"is {short_name(names[signal])}, but must be one of "
                 f"{', '.join(short_name(names[each]) for each in allowed)}, {reason}",
             )
-        elif signal and axis_of(signal) >= BASIC_AXES and spec.HasField("path_model"):
+        elif signal and spec.HasField("path_model") and not is_basic(signal):
             yield Violation(
                 f"{child_path(path, 'signals')}[{index}]",
-                f"is {short_name(names[signal])}, but with path_model it must be a signal of ACK "
-                "times, one of "
-                + ", ".join(
-                    short_name(names[each]) for each in allowed if axis_of(each) < BASIC_AXES
-                ),
+                f"is {short_name(names[signal])}, but must be one of "
+                + ", ".join(short_name(names[each]) for each in allowed if is_basic(each))
+                + ", because with path_model rules use the signals of ACK times only",
             )
     sure = signals_zero_until_measured(spec.rules)
     named = set(spec.signals)
