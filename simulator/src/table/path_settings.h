@@ -9,13 +9,13 @@ namespace remy {
 // The constants of a path model (senders/path_model.h), which a table's specification sets.
 // kPathFields has their ranges, and the order in messages.
 struct PathSettings {
-  double base_rtt_rounds = 16;       // round trips in an epoch of the base RTT
-  double tolerated_loss = 0.02;  // fraction of packets whose loss causes no debt
-  double loss_debt_packets = 6;      // debt at which the window is capped
-  double loss_window = 7.0 / 8;      // of the last round's delivery, to which it is capped
-  double least_window_packets = 1;   // in flight at least
-  double reference_rtt_ms = 50;      // RTT at which a queue looks as it does without the model
-  double additive_packets = 0.5;     // per RTT, sent beyond the rules' pace
+  double base_rtt_rounds = 16;      // round trips in an epoch of the base RTT
+  double tolerated_loss = 0.02;     // fraction of packets whose loss causes no debt
+  double loss_debt_packets = 6;     // debt at which the window is capped
+  double loss_window = 7.0 / 8;     // of the last round's delivery, to which it is capped
+  double least_window_packets = 1;  // in flight at least
+  double reference_rtt_ms = 50;     // RTT at which a queue looks as it does without the model
+  double additive_packets = 0.5;    // per RTT, sent beyond the rules' pace
 
   friend bool operator==(const PathSettings&, const PathSettings&) = default;
 };

@@ -210,8 +210,8 @@ def _rules(table: RuleTable) -> str:
         raise FileError("ns-3 supports only absolute rules of the four original signals")
     if table.path_model is not None:
         raise FileError(
-            "the table has a path model, which the senders in ns-3 do not have; give its rules alone "
-            "(remy-farm convert --rules-alone)"
+            "the table has a path model, which the senders in ns-3 do not have; give its rules "
+            "alone (remy-farm convert --rules-alone)"
         )
     lines = [f"rules {table.rule_count}"]
     for rule in readable_rules(table):
