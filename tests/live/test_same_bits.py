@@ -93,7 +93,7 @@ def test_invalid_network_is_refused_with_a_sentence(network: list[float], senten
 def test_invalid_table_is_refused_with_the_reason() -> None:
     stage = WasmStage()
     with pytest.raises(Refusal, match="intersend_ms -1; it must be a finite number not below 0"):
-        stage.call("add_table", stage.put([0, 1000, 1, 0, 0, 1, 1, -1]))
+        stage.call("add_table", stage.put([0, 1000, 0, 1, 0, 0, 1, 1, -1]))
 
 
 def test_built_files_are_small() -> None:
