@@ -45,7 +45,6 @@ void PathModel::measure_first(double now_ms, double rtt_ms) {
   epoch_rtt_ms_ = rtt_ms;
   previous_epoch_rtt_ms_ = tested_rtt_ms_ = base_rtt_ms_;
   last_ack_ms_ = now_ms;
-  debt_packets_ = 0;
   round_end_ms_ = next_event_ms_ = now_ms + rtt_ms;
   least_packets_ = settings_->least_window_packets;
 }
@@ -77,7 +76,8 @@ void PathModel::on_loss(double now_ms, std::uint32_t packets) {
 void PathModel::on_spurious_recovery() {
   debt_packets_ = 0;
   if (cap_before_packets_ > 0) {
-    cap_packets_ = cap_before_packets_;
+    // The cap may have grown beyond it, or ended.
+    cap_packets_ = std::max(cap_packets_, cap_before_packets_);
     cap_before_packets_ = 0;
     update_limits();
   }
