@@ -7,6 +7,7 @@
 #include "core/random.h"
 #include "evaluation/specimen.h"
 #include "library_kind.h"
+#include "table/path_settings.h"
 #include "table/rule_table.h"
 
 namespace remy {
@@ -77,6 +78,19 @@ class RandomCase {
       table.set_action(rule, is_scale_free ? relative_action() : action());
     }
     return table;
+  }
+
+  // A path model whose states short simulations reach.
+  PathSettings path_settings() {
+    PathSettings settings;
+    settings.base_rtt_rounds = chance(0.5) ? integer(1, 20) : uniform(1, 10);
+    settings.tolerated_loss = chance(0.2) ? 0 : uniform(0, 0.1);
+    settings.loss_debt_packets = uniform(1, 10);
+    settings.loss_window = chance(0.2) ? 1 : uniform(0.2, 1);
+    settings.least_window_packets = chance(0.5) ? integer(1, 5) : uniform(1, 5);
+    settings.reference_rtt_ms = chance(0.3) ? 0 : uniform(1, 200);
+    settings.additive_packets = chance(0.3) ? 0 : uniform(0, 3);
+    return settings;
   }
 
   Specimen specimen() {
