@@ -48,8 +48,12 @@ class AnyNetwork : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(AnyNetwork, AccountsForEveryPacket) {
   RandomNetwork random(GetParam());
-  const CompiledTable table = random.random().table();
+  RuleTable rules = random.random().table();
   const NetworkDescription network = random.network();
+  if (GetParam() % 2 == 1) {
+    rules = rules.with_path(random.random().path_settings());
+  }
+  const CompiledTable table(rules);
   SCOPED_TRACE(describe(network));
   BoundsChecker checker;
   NetworkOptions options;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -18,7 +19,7 @@ namespace {
 class RuleUseCounter : public RuleObserver {
  public:
   explicit RuleUseCounter(std::size_t rules) : uses_by_rule(rules) {}
-  void used(std::uint32_t, const BasicController&, std::uint32_t rule) override {
+  void used(std::uint32_t, const PathController&, std::uint32_t rule) override {
     ++uses_by_rule[rule];
   }
 
@@ -30,8 +31,11 @@ class AgainstTheDumbbell : public testing::TestWithParam<std::tuple<Rules, std::
 TEST_P(AgainstTheDumbbell, SameBits) {
   const auto [rules, seed] = GetParam();
   RandomCase random(seed + 1000);
-  const RuleTable table = random.table(rules);
+  RuleTable table = random.table(rules);
   const Specimen specimen = random.specimen();
+  if (seed % 2 == 1) {
+    table = table.with_path(random.path_settings());
+  }
   const double duration_ms = 3000;
   const SpecimenOutcome dumbbell =
       evaluate({{table}, {Unchanged{}}, {specimen}, duration_ms, seed, Recording::kUses}, 1)
@@ -368,6 +372,47 @@ TEST(Network, LossOnEachLinkIsIndependent) {
   EXPECT_NEAR(static_cast<double>(results.senders[0].delay_samples) / received, 0.7,
               5 * std::sqrt(0.7 * 0.3 / received));
   EXPECT_EQ(results.links[0].lost + results.links[1].lost, totals.packets_lost);
+}
+
+// Runs a sender on a network of one link. Its scale-free rules speed up until the RTT is a fifth
+// above its base, and then slow down.
+NetworkResults run_until_it_queues(NetworkDescription network, bool has_path_model) {
+  const RuleTable table(
+      {Signal::kRttRatio},
+      {Node{{{Signal::kRttRatio, 1.2}}, {}}, Node{{}, {0, 200, 0.7}}, Node{{}, {0, 200, 1.1}}},
+      RuleTable::kDefaultDomainUpper, Rules::kScaleFree,
+      has_path_model ? std::optional(PathSettings{}) : std::nullopt);
+  SenderDescription sender = sender_of("", {Always{}});
+  sender.table = 0;
+  sender.transport.name = "datagram";
+  network.senders = {sender};
+  const CompiledTable compiled(table);
+  return run_network(network, {&compiled, 1}, 60'000, 1);
+}
+
+TEST(PathModelInANetwork, KeepsTheLinkBusyOnAPathThatGetsLonger) {
+  NetworkDescription network = one_link(1, 100);
+  network.links[0].changes = LinkSchedule{{{.at_ms = 10'000, .delay_ms = 150}}};
+  const auto utilization = [&network](bool has_path_model) {
+    const NetworkResults results = run_until_it_queues(network, has_path_model);
+    return static_cast<double>(results.senders[0].throughput_packets) / 60'000;
+  };
+  EXPECT_LT(utilization(false), 0.3) << "from 10 s on, the rules see a queue that never ends";
+  EXPECT_GT(utilization(true), 0.8);
+}
+
+TEST(PathModelInANetwork, LosesLessAtAPolicer) {
+  NetworkDescription network = one_link(4, 50);
+  network.links[0].policer = {1, 20};
+  const auto loss = [&network](bool has_path_model) {
+    const NetworkResults results = run_until_it_queues(network, has_path_model);
+    const SenderResults& totals = results.senders[0].totals;
+    EXPECT_GT(totals.packets_received, 60'000U * 9 / 10);
+    return static_cast<double>(totals.packets_lost) / static_cast<double>(totals.packets_sent);
+  };
+  const double without = loss(false);
+  EXPECT_GT(without, 0.25) << "no queue tells of the policer";
+  EXPECT_LT(loss(true), without / 4);
 }
 
 TEST(Network, SummarizesCompletionTimes) {
