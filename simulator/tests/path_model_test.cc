@@ -299,6 +299,17 @@ TEST_F(PathModelTest, LossesWithinASmoothedRttAfterACapDoNotLowerItAgain) {
   EXPECT_EQ(window(), 0.875 * 87.5) << "of the cap, which is less than the last delivery";
 }
 
+TEST_F(PathModelTest, LossesOfTheFirstRoundTripCauseNoDebt) {
+  round(100);
+  ack_after(10, 100);
+  lose(50);
+  EXPECT_EQ(window(), kLargeWindow);
+  rounds(1, 100, 100);
+  EXPECT_EQ(window(), kLargeWindow);
+  lose(50);
+  EXPECT_EQ(window(), 0.875 * 101);
+}
+
 TEST_F(PathModelTest, SpuriousRecoveryGivesTheCapBack) {
   rounds(3, 100, 100);
   lose(7);

@@ -65,7 +65,7 @@ class SlowPathModel {
 
   // Timeouts are losses, too.
   void on_loss(double now_ms, std::uint32_t packets) {
-    if (acks_.empty()) {
+    if (rounds_.empty()) {
       return;
     }
     if (!lowerings_.empty() && now_ms < lowerings_.back().deaf_until_ms) {
@@ -76,7 +76,7 @@ class SlowPathModel {
     if (debt() < settings_.loss_debt_packets) {
       return;
     }
-    const double last = rounds_.empty() ? 0 : rounds_.back().delivered_packets;
+    const double last = rounds_.back().delivered_packets;
     const double in_flight = std::max(last, delivered_since(round_begin()));
     const double before = cap();
     ++reached_[before < kInfinite ? "lowered caps" : "caps"];

@@ -75,6 +75,17 @@ class RemyCC:
         message.dna_metadata = self.dna_metadata
         return message
 
+    def with_path_model(self, **constants: float) -> RemyCC:
+        """Returns the same rules with a path model, which replaces one that they have.
+
+        Constants that are not given by name have their defaults (docs/reference/spec.md). Raises
+        ValueError for a name that is none of theirs, and remy_simulator.InvalidTable for a value
+        out of range.
+        """
+        message = self.to_message()
+        message.path_model.CopyFrom(rule_table_pb2.PathModel(**constants))
+        return RemyCC.from_message(message)
+
 
 # Buffer size of an infinite buffer in the reference tool's format.
 _INFINITE_BUFFER: Final = 2**32 - 1

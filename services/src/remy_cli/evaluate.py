@@ -227,19 +227,29 @@ def summary_cells(summary: Summary) -> tuple[str, ...]:
     "convert",
     epilog=examples(
         "remy-farm convert remycc.dna remycc.json",
+        "remy-farm convert remycc.json safer.json --path-model",
     ),
 )
 @click.argument("source", metavar="IN", type=FILE)
 @click.argument("target", metavar="OUT", type=FILE)
+@click.option(
+    "--path-model", is_flag=True, help="Give OUT a path model with the default constants."
+)
 @rules_alone_flag
 @time_unit_option
-def convert_command(source: str, target: str, rules_alone: bool, time_unit_ms: float) -> None:
+def convert_command(
+    source: str, target: str, path_model: bool, rules_alone: bool, time_unit_ms: float
+) -> None:
     """Convert the RemyCC file IN to OUT. The suffixes .dna and .json select the formats.
 
     Times in OUT are in milliseconds. An existing OUT is replaced atomically.
     """
     remycc = read_remycc(source, time_unit_ms)
-    if rules_alone:
+    if path_model and rules_alone:
+        raise click.UsageError("--path-model and --rules-alone exclude each other; give one.")
+    if path_model:
+        remycc = remycc.with_path_model()
+    elif rules_alone:
         remycc = RemyCC(remycc.table.with_path_model(None), remycc.dna_metadata)
     write_remycc(target, remycc)
 

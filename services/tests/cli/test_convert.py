@@ -47,6 +47,20 @@ def test_only_the_rules_alone_are_converted_to_dna(run: Any, tmp_path: Path) -> 
     assert read_remycc(tmp_path / "copy.json").table == table
 
 
+def test_path_model_option_adds_the_default_path_model_to_the_same_rules(
+    run: Any, remycc_file: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "with.json"
+    assert run("convert", remycc_file, target, "--path-model").exit_code == 0
+    table = read_remycc(target).table
+    assert table.path_model is not None
+    assert table.path_model.base_rtt_rounds == 16
+    assert table.with_path_model(None) == read_remycc(remycc_file).table
+    refused = run("convert", remycc_file, target, "--path-model", "--rules-alone")
+    assert refused.exit_code == 2
+    assert "--path-model and --rules-alone exclude each other" in refused.stderr
+
+
 def test_time_unit_option_converts_a_dna_file(run: Any, tmp_path: Path) -> None:
     source, target = tmp_path / "tenths.dna", tmp_path / "whole.json"
     table = RuleTable([0, 2], [([], (1.0, 1.0, 30.0))]).split(0, [(0, 20.0), (2, 1.5)])

@@ -55,8 +55,9 @@ void PathModel::set_base_rtt(double rtt_ms) {
       settings_->reference_rtt_ms > 0 ? std::sqrt(rtt_ms / settings_->reference_rtt_ms) : 1;
 }
 
+// Before the first round trip has ended, there is no delivery to cap the window to.
 void PathModel::on_loss(double now_ms, std::uint32_t packets) {
-  if (now_ms < deaf_until_ms_ || !is_measured()) {
+  if (now_ms < deaf_until_ms_ || rounds_ == 0) {
     return;
   }
   debt_packets_ += (1 - settings_->tolerated_loss) * packets;

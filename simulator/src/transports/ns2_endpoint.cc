@@ -131,6 +131,7 @@ void Ns2Endpoint::act(double now_ms, PacketSink& sink) {
       if (losses_ != nullptr) {
         losses_->on_loss_found(acknowledged_end_, now_ms);
       }
+      controller_.on_timeout(now_ms, 1);
       timer_.back_off();
       timer_.restart(now_ms);
       send(acknowledged_end_, now_ms, sink);

@@ -97,6 +97,14 @@ class Table(Tabular):
         readable_rules(self.rule_table, uses)
         return Table(self.remycc, self.name, uses)
 
+    def with_path_model(self, **constants: float) -> Table:
+        """Returns the same rules with a path model, which replaces one that they have.
+
+        Constants that are not given by name have their defaults (docs/reference/spec.md). Raises
+        ValueError for a name that is none of theirs or a value out of range.
+        """
+        return Table(self.remycc.with_path_model(**constants), self.name, self._uses)
+
     def without_path_model(self) -> Table:
         """Returns the rules alone, for formats and programs that have no path model."""
         rules = self.rule_table.with_path_model(None)
