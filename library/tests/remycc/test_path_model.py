@@ -74,10 +74,9 @@ def test_a_table_of_the_library_shows_its_path_model(tmp_path: Path) -> None:
         "loss_debt_packets 3, loss_window 0.5, least_window_packets 4, reference_rtt_ms 20, "
         "additive_packets 1."
     )
-    assert table.with_path_model(tolerated_loss=0.5).path_model == {
-        **rf.load_table(tmp_path / "one.json").without_path_model().with_path_model().path_model,
-        "tolerated_loss": 0.5,
-    }
+    usual = table.with_path_model().path_model
+    assert usual is not None
+    assert table.with_path_model(tolerated_loss=0.5).path_model == usual | {"tolerated_loss": 0.5}
     with pytest.raises(ValueError, match="tolerated"):
         table.with_path_model(tolerated=0.5)
     alone = table.without_path_model()
