@@ -23,7 +23,7 @@ class SlowPathModel {
  public:
   static constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-  // How often the on periods so far reached each state, by name.
+  // Counts of the states that the on periods so far have reached, by name.
   using Reached = std::map<std::string, std::uint64_t>;
 
   explicit SlowPathModel(const PathSettings& settings) : settings_(settings) {}
@@ -318,7 +318,8 @@ class SlowPathModel {
     }
   }
 
-  // What the last round trip says of a jump, by all round trips of the on period. A jump is a rise
+  // Decides at the last round trip whether the RTT has jumped, from all round trips of the on
+  // period. A jump is a rise
   // by 5 % in a round trip. It is tested once three round trips are within 3 % of it, and adopted
   // after two more if none falls below. If the RTT moves before, it starts to be steady again, but
   // at most six times.

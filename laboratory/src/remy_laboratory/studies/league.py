@@ -166,7 +166,7 @@ def quantity_head(name: str) -> str:
 
 @dataclass(frozen=True)
 class Bound:
-    """What the score or a measure must be at least, or at most."""
+    """Least or largest allowed value of the score or of a measure."""
 
     quantity: str
     """SCORE or one of MEASURES."""
@@ -237,7 +237,7 @@ class LeagueSet:
     seconds: Amount
     runs: Amount
     bounds: tuple[Bound, ...]
-    """What a robust table must reach on each network; empty without a requirement."""
+    """Bounds that a robust table meets on each network; empty for a set that requires nothing."""
 
     draws: Amount | None = None
     """Number of networks to draw at each place; None for fixed networks."""

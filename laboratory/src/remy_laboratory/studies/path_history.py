@@ -24,7 +24,7 @@ class PathHistory:
     times_ms: np.ndarray
     """Ascending times from which on the values hold; the first one is 0."""
     rates_packets_per_ms: np.ndarray
-    """What the bottleneck can transmit; 0 in an outage."""
+    """Rate at which the bottleneck can transmit; 0 in an outage."""
     added_ms: np.ndarray
     """Transmission times, in an outage those before it, and the delay since the start."""
     rtts_ms: np.ndarray

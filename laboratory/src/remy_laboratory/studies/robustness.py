@@ -53,7 +53,7 @@ class Requirement:
 
     @property
     def bounds(self) -> Sequence[Bound]:
-        """What the table must reach on each network."""
+        """Bounds on the score and on measures that each network must meet."""
         return self.league.bounds
 
     def holds(self, network: NetworkResult, entrant: str) -> bool:
