@@ -11,19 +11,21 @@
 
 namespace remy {
 
-// What a sender concludes about its path, beside the rules of its table
-// (docs/explanation/path-model.md). It corrects the RTT that rules compare with the base RTT, and
-// limits the window and the intersend time that they set:
+// Models a sender's path beside the rules of its table (docs/explanation/path-model.md). It
+// corrects the RTT that rules compare with the base RTT, and limits the window and the intersend
+// time that they set:
 //   base RTT       The least RTT of two epochs of some round trips, so that it expires when the
 //                  path gets longer. A base RTT that rises is tested by a drain: for one round trip
 //                  less is in flight, so that a queue of one's own shows itself.
 //   loss debt      Losses beyond a tolerated fraction add up; at a limit they cap the window, which
 //                  then grows back. It needs no rule that looks at losses.
-//   floor          A sender always sends a few packets per RTT.
-//   reference RTT  Rules see the queue as on a path of a common RTT, more or less, so that senders
-//                  with long and short paths give way to the same queue.
-//   held ACKs      ACKs that arrive in bunches look like a queue. While they do, the least recent
-//                  RTT counts.
+//   floor          The window has a least size, and a packet is sent at least once per RTT.
+//   reference RTT  Rules see a queueing delay enlarged on a long path and reduced on a short one,
+//                  so that senders with different RTTs give way to the same queue.
+//   additive pace  Some packets per RTT are sent beyond the rules' pace, which is multiplicative,
+//                  so that small shares grow more than large ones.
+//   held ACKs      ACKs that arrive in bunches look like a queue. While they do, the least of the
+//                  recent RTTs counts.
 //   start          A sender that sees no queue for some round trips starts faster than its rules.
 // Transports report ACKs, losses and timeouts; times are the sender's own.
 class PathModel {

@@ -69,7 +69,7 @@ class RemyController {
     }
   }
 
-  // What the sender keeps to: the rule's action, within the limits of the path model.
+  // The window and the intersend time that the sender uses: the rule's, limited by the path model.
   double intersend_ms() const {
     if constexpr (kPath) {
       return limited_.intersend_ms;
