@@ -90,6 +90,7 @@ class RandomCase {
     settings.least_window_packets = chance(0.5) ? integer(1, 5) : uniform(1, 5);
     settings.reference_rtt_ms = chance(0.3) ? 0 : uniform(1, 200);
     settings.additive_packets = chance(0.3) ? 0 : uniform(0, 3);
+    settings.flight_bound = chance(0.3) ? 1e6 : chance(0.2) ? uniform(1, 30) : uniform(1, 3);
     return settings;
   }
 

@@ -37,16 +37,16 @@ class SlowPathModel {
     remembered_rtt_ms_ = remembered_rtt_ms;
   }
 
-  void on_ack(double now_ms, double rtt_ms, std::uint32_t packets) {
+  double on_ack(double now_ms, double rtt_ms, std::uint32_t packets) {
     const double last_ms = smoothed_rtt_ms();
     const double smoothed_ms = acks_.empty() ? rtt_ms : last_ms + (rtt_ms - last_ms) / 8;
     acks_.push_back({now_ms, rtt_ms, smoothed_ms, packets});
     if (acks_.size() == 1) {
-      debts_.clear();
+      clear_debt();
       epoch_rtts_since_drain_ms_ = {base_rtt_ms()};
+      limits_set_at_ = 0;
       round_end_ms_ = now_ms + rtt_ms;
     } else {
-      debts_.push_back(-settings_.tolerated_loss * packets);
       const double seen_ms = rtt_by_held_acks();
       if (drained_window() < kInfinite && now_ms >= drains_.back().end_ms) {
         drains_.back().is_over = true;
@@ -60,7 +60,7 @@ class SlowPathModel {
     }
     const double factor =
         settings_.reference_rtt_ms > 0 ? std::sqrt(base_rtt_ms() / settings_.reference_rtt_ms) : 1;
-    rtt_of_rules_ms_ = base_rtt_ms() + (rtt_ms - base_rtt_ms()) * factor;
+    return base_rtt_ms() + (rtt_ms - base_rtt_ms()) * factor;
   }
 
   // Timeouts are losses, too.
@@ -72,7 +72,9 @@ class SlowPathModel {
       ++reached_["ignored losses"];
       return;
     }
+    debts_.push_back(-settings_.tolerated_loss * delivered_since(debt_counts_to_));
     debts_.push_back((1 - settings_.tolerated_loss) * packets);
+    debt_counts_to_ = acks_.size();
     if (debt() < settings_.loss_debt_packets) {
       return;
     }
@@ -84,13 +86,14 @@ class SlowPathModel {
     const double first = std::max(least, settings_.loss_window * std::min(in_flight, before));
     lowerings_.push_back({first, before, now_ms + smoothed_rtt_ms(), rounds_.size(), true});
     returned_ = {};
-    debts_.clear();
+    clear_debt();
     limits_set_at_ = acks_.size() - 1;
   }
 
   void on_spurious_recovery() {
-    debts_.clear();
-    if (!lowerings_.empty() && lowerings_.back().can_be_undone) {
+    clear_debt();
+    if (!lowerings_.empty() && lowerings_.back().can_be_undone &&
+        rounds_.size() <= lowerings_.back().round + 3) {
       lowerings_.back().can_be_undone = false;
       if (lowerings_.back().before_packets > cap()) {
         returned_ = {lowerings_.back().before_packets, rounds_.size(), true};
@@ -110,23 +113,21 @@ class SlowPathModel {
     return least_ms;
   }
 
-  double rtt_ms() const { return rtt_of_rules_ms_; }
+  bool is_draining() const { return drained_window() < kInfinite; }
 
-  double limit_window(double packets) const {
+  std::uint32_t limit_window(std::uint32_t packets) const {
     const double least = acks_.empty() ? 0 : settings_.least_window_packets;
-    return std::max(least, std::min({packets, cap(), drained_window()}));
+    const double most = std::min({1.0 * packets, cap(), drained_window(), flight_bound()});
+    return static_cast<std::uint32_t>(std::max(least, most));
   }
 
   double limit_intersend(double ms) const {
     if (acks_.empty()) {
       return ms;
     }
-    const double smoothed_ms = smoothed_rtt_ms();
-    ms *= is_fast_start() ? 1 / 1.2 : 1;
-    ms = ms * smoothed_ms / (smoothed_ms + settings_.additive_packets * ms);
-    if (cap() < kInfinite) {
-      ms = std::max(ms, acks_[limits_set_at_].smoothed_rtt_ms / (1.1 * cap()));
-    }
+    const double smoothed_ms = acks_[limits_set_at_].smoothed_rtt_ms;
+    ms = ms / ((is_fast_start() ? 1.2 : 1) + settings_.additive_packets / smoothed_ms * ms);
+    ms = std::max(ms, smoothed_ms / std::min(1.1 * cap(), flight_bound()));
     return std::min(ms, smoothed_ms);
   }
 
@@ -180,6 +181,11 @@ class SlowPathModel {
     return packets;
   }
 
+  void clear_debt() {
+    debts_.clear();
+    debt_counts_to_ = acks_.size();
+  }
+
   double debt() const {
     double packets = 0;
     for (const double change : debts_) {
@@ -220,13 +226,28 @@ class SlowPathModel {
     return drains_.empty() || drains_.back().is_over ? kInfinite : drains_.back().packets;
   }
 
+  bool has_seen_queue() const {
+    return std::ranges::any_of(rounds_, [this](const Round& round) {
+      return round.rtt_ms > 1.03 * round.base_rtt_ms ||
+             acks_[round.end].smoothed_rtt_ms > 1.1 * round.base_rtt_ms || round.has_cap;
+    });
+  }
   // Whether the start is faster than the rules: three round trips have passed, and none saw a
   // queue.
-  bool is_fast_start() const {
-    return rounds_.size() >= 3 && std::ranges::none_of(rounds_, [this](const Round& round) {
-             return round.rtt_ms > 1.03 * round.base_rtt_ms ||
-                    acks_[round.end].smoothed_rtt_ms > 1.1 * round.base_rtt_ms || round.has_cap;
-           });
+  bool is_fast_start() const { return rounds_.size() >= 3 && !has_seen_queue(); }
+
+  // What may be in flight, and what a round trip may send: a multiple of the better of the last two
+  // round trips, which count as 16 packets at least. Before the first ACK, it is four times that.
+  double flight_bound() const {
+    if (acks_.empty()) {
+      return 16 * std::max(4.0, settings_.flight_bound);
+    }
+    double packets = 16;
+    for (std::size_t i = rounds_.size(); i > 0 && i + 2 > rounds_.size(); --i) {
+      packets = std::max(packets, rounds_[i - 1].delivered_packets);
+    }
+    const double most = settings_.flight_bound;
+    return (has_seen_queue() ? most : std::max(most, 16.0)) * packets;
   }
 
   // The gap that each of three round trips had, the last of which is `last`, if it is large: 0.3
@@ -399,7 +420,6 @@ class SlowPathModel {
   PathSettings settings_;
   Reached reached_;
   double remembered_rtt_ms_ = kInfinite;
-  double rtt_of_rules_ms_ = 0;
 
   std::vector<Ack> acks_;
   std::vector<Round> rounds_;      // complete ones
@@ -417,7 +437,8 @@ class SlowPathModel {
   std::vector<Drain> drains_;
   std::vector<Lowering> lowerings_;
   Returned returned_;
-  std::vector<double> debts_;  // changes of the debt since it was set to 0
+  std::vector<double> debts_;       // changes of the debt since it was set to 0
+  std::size_t debt_counts_to_ = 0;  // the first ACK that it does not contain
 };
 
 }  // namespace remy

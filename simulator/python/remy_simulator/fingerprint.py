@@ -114,6 +114,7 @@ def _request_of_path_model(rules: rule_table_pb2.Rules) -> evaluation_pb2.Evalua
             least_window_packets=3.0,
             reference_rtt_ms=40.0,
             additive_packets=0.25,
+            flight_bound=2.0,
         )
     )
     request = _request(table, evaluation_pb2.RECORDING_SHARES)

@@ -227,14 +227,15 @@ class Dumbbell {
                                           FlowTag flow, double now_ms, std::uint32_t packets) {
     std::uint32_t rule = 0;
     if (flow == sender.flow) [[likely]] {
-      if constexpr (Controller::kHasPathModel) {
-        // Packets stay in order, so those between are lost.
-        if (const std::uint32_t resolved = sequence + 1 - sender.acknowledged; resolved > packets) {
-          sender.controller.on_loss(now_ms, resolved - packets);
-        }
-      }
+      const std::uint32_t resolved = sequence + 1 - sender.acknowledged;
       sender.acknowledged = sequence + 1;
       const AckTimes seen = clock_.read(sender.reader, sent_ms, sequence, flow, now_ms);
+      if constexpr (Controller::kHasPathModel) {
+        // Packets stay in order, so those between are lost.
+        if (resolved > packets) [[unlikely]] {
+          sender.controller.on_loss(seen.sent_ms + seen.rtt_ms, resolved - packets);
+        }
+      }
       rule = sender.controller.acknowledge(seen.sent_ms, seen.received_ms, seen.rtt_ms, packets);
     } else {
       rule = sender.controller.acknowledge_earlier_period();

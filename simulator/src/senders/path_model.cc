@@ -25,6 +25,12 @@ constexpr double kGrowthPackets = 0.125;
 constexpr double kCapPace = 1.1;
 constexpr double kCapEnd = 4;
 constexpr double kLeastCapEnd = 64;
+// A recovery that is found spurious later than this was not the one of the last losses.
+constexpr std::uint32_t kRoundsToUndo = 3;
+
+// The flight bound of a start. A round trip lies between the packets that are counted and those
+// that are bounded, so that a start can have four times the pace in each round trip.
+constexpr double kStartFlight = 16;
 
 // The gap between ACKs, in RTTs, from which they count as held.
 constexpr double kHeldGap = 0.3;
@@ -38,15 +44,19 @@ constexpr double kQueueOnAverage = 1.1;
 
 }  // namespace
 
+// The first ACK begins the first round trip, and does not belong to it.
 void PathModel::measure_first(double now_ms, double rtt_ms) {
+  is_measured_ = true;
   smoothed_rtt_ms_ = rtt_ms;
   set_base_rtt(std::min(base_rtt_ms_, rtt_ms));
-  rtt_ms_ = base_rtt_ms_ + (rtt_ms - base_rtt_ms_) * queue_factor_;
   epoch_rtt_ms_ = rtt_ms;
   previous_epoch_rtt_ms_ = tested_rtt_ms_ = base_rtt_ms_;
-  last_ack_ms_ = now_ms;
+  round_rtt_ms_ = kInfinite;
+  longest_gap_ms_ = 0;
+  debt_counts_to_ = delivered_before_round_ = delivered_packets_;
   round_end_ms_ = next_event_ms_ = now_ms + rtt_ms;
-  least_packets_ = settings_->least_window_packets;
+  least_packets_ = whole(settings_->least_window_packets);
+  update_limits();
 }
 
 void PathModel::set_base_rtt(double rtt_ms) {
@@ -60,12 +70,16 @@ void PathModel::on_loss(double now_ms, std::uint32_t packets) {
   if (now_ms < deaf_until_ms_ || rounds_ == 0) {
     return;
   }
-  debt_packets_ += (1 - settings_->tolerated_loss) * packets;
+  const auto paid = static_cast<double>(delivered_packets_ - debt_counts_to_);
+  debt_packets_ = std::max(0.0, debt_packets_ - settings_->tolerated_loss * paid) +
+                  (1 - settings_->tolerated_loss) * packets;
+  debt_counts_to_ = delivered_packets_;
   if (debt_packets_ < settings_->loss_debt_packets) {
     return;
   }
-  const double in_flight = std::max(last_delivered_packets_, delivered_packets_);
+  const double in_flight = std::max(last_delivered_packets_, delivered_in_round());
   cap_before_packets_ = cap_packets_;
+  cap_round_ = rounds_;
   cap_packets_ = std::max(settings_->least_window_packets,
                           settings_->loss_window * std::min(in_flight, cap_packets_));
   growth_packets_ = 0;
@@ -76,7 +90,8 @@ void PathModel::on_loss(double now_ms, std::uint32_t packets) {
 
 void PathModel::on_spurious_recovery() {
   debt_packets_ = 0;
-  if (cap_before_packets_ > 0) {
+  debt_counts_to_ = delivered_packets_;
+  if (cap_before_packets_ > 0 && rounds_ <= cap_round_ + kRoundsToUndo) {
     // The cap may have grown beyond it, or ended.
     cap_packets_ = std::max(cap_packets_, cap_before_packets_);
     cap_before_packets_ = 0;
@@ -84,15 +99,25 @@ void PathModel::on_spurious_recovery() {
   }
 }
 
-void PathModel::on_event(double now_ms, double rtt_ms) {
-  if (now_ms >= drain_end_ms_) {
-    drain_end_ms_ = drain_packets_ = kInfinite;
+double PathModel::on_event(double now_ms, double rtt_ms) {
+  if (!is_measured_) {
+    measure_first(now_ms, rtt_ms);
+    return rtt_ms;
   }
-  if (now_ms >= round_end_ms_) {
-    end_round(now_ms, rtt_ms);
+  if (held_ms_ > 0) {
+    rtt_ms = recent_rtt_ms_.update(kHeldWindow * held_ms_, now_ms, rtt_ms);
   }
-  next_event_ms_ = std::min(round_end_ms_, drain_end_ms_);
-  update_limits();
+  if (now_ms >= std::min(round_end_ms_, drain_end_ms_)) {
+    if (now_ms >= drain_end_ms_) {
+      drain_end_ms_ = drain_packets_ = kInfinite;
+    }
+    if (now_ms >= round_end_ms_) {
+      end_round(now_ms, rtt_ms);
+    }
+    update_limits();
+  }
+  next_event_ms_ = held_ms_ > 0 ? -kInfinite : std::min(round_end_ms_, drain_end_ms_);
+  return rtt_ms;
 }
 
 void PathModel::end_round(double now_ms, double rtt_ms) {
@@ -102,10 +127,11 @@ void PathModel::end_round(double now_ms, double rtt_ms) {
   watch_for_held_acks(now_ms, rtt_ms);
   has_seen_queue_ |= round_rtt_ms_ > kQueueInRound * base_rtt_ms_ ||
                      smoothed_rtt_ms_ > kQueueOnAverage * base_rtt_ms_ || cap_packets_ < kInfinite;
-  start_factor_ = !has_seen_queue_ && rounds_ >= kStartRounds ? 1 / kStartPace : 1;
+  start_divisor_ = !has_seen_queue_ && rounds_ >= kStartRounds ? kStartPace : 1;
   watch_for_jump(now_ms);
-  last_delivered_packets_ = delivered_packets_;
-  delivered_packets_ = 0;
+  before_last_delivered_packets_ = last_delivered_packets_;
+  last_delivered_packets_ = delivered_in_round();
+  delivered_before_round_ = delivered_packets_;
   last_round_rtt_ms_ = round_rtt_ms_;
   round_rtt_ms_ = kInfinite;
   round_end_ms_ = now_ms + smoothed_rtt_ms_;
@@ -154,7 +180,7 @@ void PathModel::watch_for_jump(double now_ms) {
     jump_.steady = 0;
   } else if (++jump_.steady >= kSteadyRounds) {
     jump_.test_rounds = kTestRounds;
-    last_delivered_packets_ = delivered_packets_;
+    last_delivered_packets_ = delivered_in_round();
     begin_drain(now_ms);
   }
 }
@@ -171,7 +197,7 @@ void PathModel::grow_cap(double now_ms) {
   }
   growth_packets_ += kGrowthPackets;
   cap_packets_ += growth_packets_;
-  if (cap_packets_ > std::max(kCapEnd * delivered_packets_, kLeastCapEnd)) {
+  if (cap_packets_ > std::max(kCapEnd * delivered_in_round(), kLeastCapEnd)) {
     cap_packets_ = kInfinite;
   }
 }
@@ -188,8 +214,14 @@ void PathModel::watch_for_held_acks(double now_ms, double rtt_ms) {
 }
 
 void PathModel::update_limits() {
-  most_packets_ = std::min(cap_packets_, drain_packets_);
-  least_intersend_ms_ = cap_packets_ < kInfinite ? smoothed_rtt_ms_ / (kCapPace * cap_packets_) : 0;
+  const double delivered =
+      std::max({kLeastDelivered, last_delivered_packets_, before_last_delivered_packets_});
+  const double most = settings_->flight_bound;
+  const double bound = (has_seen_queue_ ? most : std::max(most, kStartFlight)) * delivered;
+  most_packets_ = whole(std::min({cap_packets_, drain_packets_, bound}));
+  least_intersend_ms_ = smoothed_rtt_ms_ / std::min(kCapPace * cap_packets_, bound);
+  most_intersend_ms_ = smoothed_rtt_ms_;
+  additive_per_ms_ = settings_->additive_packets / smoothed_rtt_ms_;
 }
 
 }  // namespace remy

@@ -26,7 +26,11 @@ namespace remy {
 //                  so that small shares grow more than large ones.
 //   held ACKs      ACKs that arrive in bunches look like a queue. While they do, the least of the
 //                  recent RTTs counts.
-//   start          A sender that sees no queue for some round trips starts faster than its rules.
+//   flight bound   What is in flight, and what a round trip sends, is at most a multiple of what a
+//                  recent round trip delivered. Rules whose unit is the time between two ACKs would
+//                  else send without bound when ACKs arrive all at once.
+//   start          A sender that sees no queue for some round trips starts faster than its rules,
+//                  and its flight bound is larger.
 // Transports report ACKs, losses and timeouts; times are the sender's own.
 class PathModel {
  public:
@@ -42,59 +46,59 @@ class PathModel {
   void start(double remembered_rtt_ms) {
     *this = PathModel(settings_);
     base_rtt_ms_ = remembered_rtt_ms;
+    most_packets_ = whole(kLeastDelivered * std::max(kFirstFlight, settings_->flight_bound));
   }
 
-  // An ACK of `packets` packets arrives. Losses that it reveals are reported first.
-  [[gnu::always_inline]] void on_ack(double now_ms, double rtt_ms, std::uint32_t packets) {
-    if (!is_measured()) [[unlikely]] {
-      measure_first(now_ms, rtt_ms);
-      return;
-    }
+  // An ACK of `packets` packets arrives. Losses that it reveals are reported first. Returns the RTT
+  // as rules see it.
+  [[gnu::always_inline]] double on_ack(double now_ms, double rtt_ms, std::uint32_t packets) {
     smoothed_rtt_ms_ += (rtt_ms - smoothed_rtt_ms_) / 8;
     delivered_packets_ += packets;
-    debt_packets_ = std::max(0.0, debt_packets_ - settings_->tolerated_loss * packets);
-    round_rtt_ms_ = std::min(round_rtt_ms_, rtt_ms);
     longest_gap_ms_ = std::max(longest_gap_ms_, now_ms - last_ack_ms_);
     last_ack_ms_ = now_ms;
-    if (rtt_ms < base_rtt_ms_) [[unlikely]] {
-      set_base_rtt(rtt_ms);
-    }
-    if (held_ms_ > 0) [[unlikely]] {
-      rtt_ms = recent_rtt_ms_.update(kHeldWindow * held_ms_, now_ms, rtt_ms);
+    if (rtt_ms < round_rtt_ms_) [[unlikely]] {
+      round_rtt_ms_ = rtt_ms;
+      if (rtt_ms < base_rtt_ms_) {
+        set_base_rtt(rtt_ms);
+      }
     }
     if (now_ms >= next_event_ms_) [[unlikely]] {
-      on_event(now_ms, rtt_ms);
+      rtt_ms = on_event(now_ms, rtt_ms);
     }
-    rtt_ms_ = base_rtt_ms_ + (rtt_ms - base_rtt_ms_) * queue_factor_;
+    return base_rtt_ms_ + (rtt_ms - base_rtt_ms_) * queue_factor_;
   }
 
   // Packets are found lost.
   void on_loss(double now_ms, std::uint32_t packets);
   // The retransmission timer expires, and packets count as lost.
   void on_timeout(double now_ms, std::uint32_t packets) { on_loss(now_ms, packets); }
-  // The last losses were none: packets had only been reordered or delayed.
+  // The last losses were none: packets had only been reordered or delayed. A cap of more than a few
+  // round trips ago stays.
   void on_spurious_recovery();
 
   double base_rtt_ms() const { return base_rtt_ms_; }
-  // The last RTT as rules see it.
-  double rtt_ms() const { return rtt_ms_; }
   // The window for a window of the rules.
-  double limit_window(double packets) const {
+  std::uint32_t limit_window(std::uint32_t packets) const {
     return std::max(std::min(packets, most_packets_), least_packets_);
   }
   // The intersend time for an intersend time of the rules. The additive packets are sent beside
   // the rules' pace: 1 / result = 1 / ms + additive_packets / smoothed RTT.
   double limit_intersend(double ms) const {
-    if (!is_measured()) [[unlikely]] {
-      return ms;
-    }
-    ms *= start_factor_;
-    ms = ms * smoothed_rtt_ms_ / (smoothed_rtt_ms_ + settings_->additive_packets * ms);
-    return std::min(std::max(ms, least_intersend_ms_), smoothed_rtt_ms_);
+    ms = ms / (start_divisor_ + additive_per_ms_ * ms);
+    return std::min(std::max(ms, least_intersend_ms_), most_intersend_ms_);
   }
 
  private:
   static constexpr double kHeldWindow = 1.2;  // longest gaps over which the least RTT counts
+  // What a round trip delivered counts as so many packets at least, and the flight bound before the
+  // first ACK is a multiple of these.
+  static constexpr double kLeastDelivered = 16;
+  static constexpr double kFirstFlight = 4;
+
+  // The whole packets of a limit, which may be infinite.
+  static std::uint32_t whole(double packets) {
+    return static_cast<std::uint32_t>(std::min(packets, 1e9));
+  }
 
   // A rise of the RTT that may be the path's own.
   struct Jump {
@@ -104,10 +108,14 @@ class PathModel {
     std::uint32_t test_rounds = 0;  // left of the test by a drain
   };
 
-  bool is_measured() const { return smoothed_rtt_ms_ > 0; }
+  // Packets that the round trip has delivered so far.
+  double delivered_in_round() const {
+    return static_cast<double>(delivered_packets_ - delivered_before_round_);
+  }
   void measure_first(double now_ms, double rtt_ms);
   void set_base_rtt(double rtt_ms);
-  void on_event(double now_ms, double rtt_ms);
+  // Returns the RTT that counts: the ACK's own, or the least of the recent ones.
+  double on_event(double now_ms, double rtt_ms);
   void end_round(double now_ms, double rtt_ms);
   void end_epoch(double now_ms);
   void watch_for_jump(double now_ms);
@@ -118,22 +126,26 @@ class PathModel {
 
   const PathSettings* settings_;
   double smoothed_rtt_ms_ = 0;  // as in RFC 6298; 0 before the first ACK
-  double rtt_ms_ = 0;
   double base_rtt_ms_ = kInfinite;
-  double queue_factor_ = 1;  // by which rules see a queueing delay enlarged
-  double start_factor_ = 1;  // of the rules' intersend time
-  double most_packets_ = kInfinite;
-  double least_packets_ = 0;
+  double queue_factor_ = 1;   // by which rules see a queueing delay enlarged
+  double start_divisor_ = 1;  // of the rules' intersend time
+  std::uint32_t most_packets_ = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t least_packets_ = 0;
   double least_intersend_ms_ = 0;
+  double most_intersend_ms_ = kInfinite;
+  double additive_per_ms_ = 0;
 
   // The round trip: it ends at the first ACK after a smoothed RTT.
-  double next_event_ms_ = 0;  // the end of the round or of the drain
+  double next_event_ms_ = -kInfinite;  // the end of the round or of the drain, or the next ACK
   double round_end_ms_ = 0;
   double round_rtt_ms_ = kInfinite;  // least of the round
   double last_round_rtt_ms_ = 0;
-  double delivered_packets_ = 0;  // in the round
-  double last_delivered_packets_ = 0;
-  std::uint32_t rounds_ = 0;  // of the on period
+  std::uint64_t delivered_packets_ = 0;       // in the on period
+  std::uint64_t delivered_before_round_ = 0;  // of these, before the round began
+  double last_delivered_packets_ = 0;         // in the last round
+  double before_last_delivered_packets_ = 0;  // and in the one before
+  std::uint32_t rounds_ = 0;                  // of the on period
+  bool is_measured_ = false;                  // an ACK has arrived
   bool has_seen_queue_ = false;
 
   // The base RTT.
@@ -146,11 +158,13 @@ class PathModel {
   Jump jump_;
 
   // Losses.
-  double debt_packets_ = 0;
+  double debt_packets_ = 0;           // at the last loss
+  std::uint64_t debt_counts_to_ = 0;  // delivered packets that the debt contains
   double cap_packets_ = kInfinite;
   double growth_packets_ = 0;      // of the cap in the last round
   double deaf_until_ms_ = 0;       // losses until then belong to those that lowered the cap
   double cap_before_packets_ = 0;  // before the last losses; 0: there were none
+  std::uint32_t cap_round_ = 0;    // in which the last losses lowered the cap
 
   // Held ACKs.
   double last_ack_ms_ = 0;

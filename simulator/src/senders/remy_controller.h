@@ -122,8 +122,7 @@ class RemyController {
                                                    double rtt_ms, std::uint32_t packets) {
     if constexpr (kPath) {
       if (path_.is_on()) {
-        path_.on_ack(sent_ms + rtt_ms, rtt_ms, packets);
-        rtt_ms = path_.rtt_ms();
+        rtt_ms = path_.on_ack(sent_ms + rtt_ms, rtt_ms, packets);
       }
     }
     const double times_ms[2] = {sent_ms, received_ms};
@@ -140,7 +139,6 @@ class RemyController {
     } else {
       if constexpr (kAnyRules) {
         period_.age += packets;
-        period_.minimum_rtt_ms = std::min(period_.minimum_rtt_ms, rtt_ms);
         if (table_->looks_at_age() && age() < kAgeOfFullAverages) [[unlikely]] {
           average_from_start(times_ms, packets);
         } else {
@@ -149,12 +147,7 @@ class RemyController {
       } else {
         average(times_ms, packets);
       }
-      minimum_rtt_ms_ = std::min(minimum_rtt_ms_, rtt_ms);
-      if constexpr (kPath) {
-        if (path_.is_on()) {
-          period_.minimum_rtt_ms = minimum_rtt_ms_ = path_.base_rtt_ms();
-        }
-      }
+      update_minimum_rtt(rtt_ms);
       memory_[kRttRatio] = rtt_ms / minimum_rtt_ms_;
       if constexpr (kExtended) {
         update_extended_signals(received_ms, rtt_ms, packets);
@@ -256,6 +249,19 @@ class RemyController {
       memory_[kSendEwma] = memory_[kRecEwma] = memory_[kSlowRecEwma] =
           period_.remembered_interval_ms;
       minimum_rtt_ms_ = period_.remembered_rtt_ms;
+    }
+  }
+
+  [[gnu::always_inline]] void update_minimum_rtt(double rtt_ms) {
+    if constexpr (kPath) {
+      if (path_.is_on()) [[likely]] {
+        period_.minimum_rtt_ms = minimum_rtt_ms_ = path_.base_rtt_ms();
+        return;
+      }
+    }
+    minimum_rtt_ms_ = std::min(minimum_rtt_ms_, rtt_ms);
+    if constexpr (kAnyRules) {
+      period_.minimum_rtt_ms = std::min(period_.minimum_rtt_ms, rtt_ms);
     }
   }
 
@@ -388,10 +394,10 @@ class RemyController {
   [[gnu::always_inline]] void limit()
     requires kPath
   {
-    limited_ = {intersend_ms_, window_packets_};
     if (path_.is_on()) [[likely]] {
-      limited_ = {path_.limit_intersend(intersend_ms_),
-                  static_cast<std::uint32_t>(path_.limit_window(window_packets_))};
+      limited_ = {path_.limit_intersend(intersend_ms_), path_.limit_window(window_packets_)};
+    } else {
+      limited_ = {intersend_ms_, window_packets_};
     }
   }
 

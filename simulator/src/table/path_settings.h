@@ -16,6 +16,7 @@ struct PathSettings {
   double least_window_packets = 1;  // in flight at least
   double reference_rtt_ms = 50;     // RTT at which a queue looks as it does without the model
   double additive_packets = 0.5;    // per RTT, sent beyond the rules' pace
+  double flight_bound = 1.75;       // of a recent round trip's delivery, in flight at most
 
   friend bool operator==(const PathSettings&, const PathSettings&) = default;
 };
@@ -30,7 +31,7 @@ struct PathField {
 };
 
 // In the order of the numbers in the message PathModel, from 1.
-inline constexpr std::array<PathField, 7> kPathFields = {{
+inline constexpr std::array<PathField, 8> kPathFields = {{
     {"base_rtt_rounds", &PathSettings::base_rtt_rounds, 1, 10'000},
     {"tolerated_loss", &PathSettings::tolerated_loss, 0, 0.999},
     {"loss_debt_packets", &PathSettings::loss_debt_packets, 1, 1000},
@@ -38,6 +39,7 @@ inline constexpr std::array<PathField, 7> kPathFields = {{
     {"least_window_packets", &PathSettings::least_window_packets, 1, 100},
     {"reference_rtt_ms", &PathSettings::reference_rtt_ms, 0, 10'000},
     {"additive_packets", &PathSettings::additive_packets, 0, 100},
+    {"flight_bound", &PathSettings::flight_bound, 1, 1e6},
 }};
 
 }  // namespace remy

@@ -46,13 +46,14 @@ void DatagramEndpoint::on_ack(const Segment& echo, const AckContent& content, do
     return;
   }
   if (is_of_this_period(echo)) {
+    const AckTimes seen = read(echo, now_ms);
     // Packets stay in order, so those between are lost.
     if (echo.transmission_number + 1 > acknowledged_end_ + content.packets) {
-      controller_.on_loss(now_ms, static_cast<std::uint32_t>(echo.transmission_number + 1 -
-                                                             acknowledged_end_ - content.packets));
+      controller_.on_loss(seen.sent_ms + seen.rtt_ms,
+                          static_cast<std::uint32_t>(echo.transmission_number + 1 -
+                                                     acknowledged_end_ - content.packets));
     }
     acknowledged_end_ = std::max(acknowledged_end_, echo.transmission_number + 1);
-    const AckTimes seen = read(echo, now_ms);
     used(controller_.acknowledge(seen.sent_ms, seen.received_ms, seen.rtt_ms, content.packets));
   } else {
     used(controller_.acknowledge_earlier_period());
