@@ -122,6 +122,7 @@ double PathModel::on_event(double now_ms, double rtt_ms) {
 
 void PathModel::end_round(double now_ms, double rtt_ms) {
   ++rounds_;
+  before_last_delivered_packets_ = last_delivered_packets_;
   epoch_rtt_ms_ = std::min(epoch_rtt_ms_, round_rtt_ms_);
   grow_cap(now_ms);
   watch_for_held_acks(now_ms, rtt_ms);
@@ -129,7 +130,6 @@ void PathModel::end_round(double now_ms, double rtt_ms) {
                      smoothed_rtt_ms_ > kQueueOnAverage * base_rtt_ms_ || cap_packets_ < kInfinite;
   start_divisor_ = !has_seen_queue_ && rounds_ >= kStartRounds ? kStartPace : 1;
   watch_for_jump(now_ms);
-  before_last_delivered_packets_ = last_delivered_packets_;
   last_delivered_packets_ = delivered_in_round();
   delivered_before_round_ = delivered_packets_;
   last_round_rtt_ms_ = round_rtt_ms_;
