@@ -53,7 +53,7 @@ SLOW = {
     *("clock", "description", "endpoint_observation", "flow_lengths", "link_conditions"),
     *("link_description", "live_simulation", "loss_recovery", "network", "newreno_recovery"),
     *("ns2_recovery", "omniscient", "opportunities", "path_model", "queues", "rack_recovery"),
-    *("results", "tcp", "topology", "traffic", "traffic_switch", "transport"),
+    *("results", "tcp", "telemetry", "topology", "traffic", "traffic_switch", "transport"),
     *("fair_queueing", "fq_codel", "link_driver", "ns2_endpoint", "red", "xcp_router"),
 }
 

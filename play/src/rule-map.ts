@@ -2,7 +2,7 @@
 
 import { formatShort, prepareCanvas } from "./canvas";
 import type { Palette } from "./palette";
-import { type Lookup, signalName } from "./table";
+import { type Lookup, SIGNALS, signalName } from "./table";
 
 export type ActionPart = "multiple" | "increment" | "intersend";
 
@@ -81,7 +81,7 @@ export function drawMap(
   const share = (range: [number, number], at: number): number =>
     Math.min(1, Math.max(0, Math.log(Math.max(at, range[0]) / range[0]) / Math.log(range[1] / range[0])));
   const rules = new Int32Array(CELLS * CELLS);
-  const memory = Float64Array.from({ length: 9 }, (_, i) => flows[0]?.memory[i] ?? typicalValue(lookup, i));
+  const memory = Float64Array.from({ length: SIGNALS }, (_, i) => flows[0]?.memory[i] ?? typicalValue(lookup, i));
   for (let row = 0; row < CELLS; ++row) {
     memory[signals[1]] = value(ranges[1], 1 - (row + 0.5) / CELLS);
     for (let column = 0; column < CELLS; ++column) {

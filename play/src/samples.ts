@@ -105,6 +105,6 @@ function readFlow(numbers: Float64Array): Flow {
     lost: numbers[6],
     delaySumMs: numbers[7],
     rule: numbers[8],
-    memory: numbers.slice(9, 13),
+    memory: numbers.slice(9, SENDER_NUMBERS),
   };
 }

@@ -1,5 +1,7 @@
 // The simulator's functions (simulator/src/live/live.h), compiled to WebAssembly.
 
+import { SIGNALS } from "./table";
+
 interface Exports {
   memory: WebAssembly.Memory;
   _initialize(): void;
@@ -20,7 +22,7 @@ interface Exports {
 export const STEP_MS = 10;
 // Numbers per sample: of the link, and of each sender.
 export const LINK_NUMBERS = 4;
-export const SENDER_NUMBERS = 13;
+export const SENDER_NUMBERS = 9 + SIGNALS;
 
 export interface Named {
   name: string;

@@ -25,6 +25,7 @@ export interface Table {
 // By axis, each signal's name in absolute and in scale-free rules. scripts/live_page.py inserts the
 // simulator's declarations.
 declare const SIGNAL_NAMES: [string, string][];
+export const SIGNALS = SIGNAL_NAMES.length;
 // The constants of a path model and their defaults, inserted likewise.
 declare const PATH_FIELDS: [string, number][];
 

@@ -23,9 +23,25 @@ std::string describe(const NetworkDescription& network) {
   return text;
 }
 
-// Checks that the numbers of each sample are finite and in bounds, and that times increase.
-class BoundsChecker : public Recorder {
+// Checks that the numbers of each sample and each memory are finite and in bounds, and that times
+// increase.
+class BoundsChecker : public Recorder, public RuleObserver {
  public:
+  void used(std::uint32_t, const AnyController& controller, std::uint32_t) override {
+    // Intervals between reordered packets may be negative, and so are the signals of intervals.
+    if (controller.axes() == kSignals) {
+      for (const Signal signal :
+           {Signal::kRttDiff, Signal::kLossRate, Signal::kQueueLength, Signal::kUtilization,
+            Signal::kEcnFraction, Signal::kRttsSinceLoss}) {
+        const double value = controller.memory()[axis_of(signal)];
+        EXPECT_TRUE(std::isfinite(value)) << "signal " << axis_of(signal);
+        EXPECT_GE(value, 0) << "signal " << axis_of(signal);
+      }
+      for (const Signal share : {Signal::kLossRate, Signal::kUtilization, Signal::kEcnFraction}) {
+        EXPECT_LE(controller.memory()[axis_of(share)], 1 + 1e-6) << "signal " << axis_of(share);
+      }
+    }
+  }
   void sample(double now_ms, std::span<const SenderSample> senders,
               std::span<const LinkSample>) override {
     EXPECT_GT(now_ms, last_ms_);
@@ -50,6 +66,9 @@ TEST_P(AnyNetwork, AccountsForEveryPacket) {
   RandomNetwork random(GetParam());
   RuleTable rules = random.random().table();
   const NetworkDescription network = random.network();
+  if (GetParam() % 3 == 2) {
+    rules = random.random().table(Rules::kScaleFree, kSignals);
+  }
   if (GetParam() % 2 == 1) {
     rules = rules.with_path(random.random().path_settings());
   }
@@ -58,6 +77,7 @@ TEST_P(AnyNetwork, AccountsForEveryPacket) {
   BoundsChecker checker;
   NetworkOptions options;
   options.recorder = &checker;
+  options.observer = &checker;
   options.record_every_ms = 7;
   const NetworkResults results = run_network(network, {&table, 1}, 3000, GetParam(), options);
   std::uint64_t left = 0;
@@ -92,7 +112,7 @@ TEST_P(AnyNetwork, AccountsForEveryPacket) {
 
 TEST_P(AnyNetwork, IsDeterministic) {
   RandomNetwork random(GetParam());
-  const CompiledTable table = random.random().table();
+  const CompiledTable table = random.random().table(Rules::kAbsolute, kSignals);
   const NetworkDescription network = random.network();
   const NetworkResults once = run_network(network, {&table, 1}, 1000, GetParam());
   const NetworkResults again = run_network(network, {&table, 1}, 1000, GetParam());

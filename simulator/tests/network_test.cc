@@ -5,54 +5,76 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "evaluation/evaluator.h"
+#include "evaluation/simulation.h"
 #include "network_cases.h"
 
 namespace remy {
 namespace {
 
-class RuleUseCounter : public RuleObserver {
+class MemoryObserver : public RuleObserver {
  public:
-  explicit RuleUseCounter(std::size_t rules) : uses_by_rule(rules) {}
-  void used(std::uint32_t, const PathController&, std::uint32_t rule) override {
-    ++uses_by_rule[rule];
+  explicit MemoryObserver(const CompiledTable& table) : recorder_(&table, table.rule_count()) {}
+  void used(std::uint32_t sender, const AnyController& controller, std::uint32_t rule) override {
+    recorder_.used(sender, controller, rule);
   }
 
-  std::vector<std::uint64_t> uses_by_rule;
+  const std::vector<std::uint64_t>& uses() const { return recorder_.uses(); }
+  // By rule: how often a signal's values were in each bucket.
+  std::map<std::uint32_t, std::uint64_t> counts(std::uint32_t rule, Signal signal) const {
+    std::map<std::uint32_t, std::uint64_t> counts;
+    const auto all = recorder_.summaries()[rule]->counts(signal);
+    for (std::uint32_t bucket = 0; bucket < all.size(); ++bucket) {
+      if (all[bucket] > 0) {
+        counts[bucket] = all[bucket];
+      }
+    }
+    return counts;
+  }
+
+ private:
+  MemoryRecorder recorder_;
 };
 
-class AgainstTheDumbbell : public testing::TestWithParam<std::tuple<Rules, std::uint64_t>> {};
+class AgainstTheDumbbell
+    : public testing::TestWithParam<std::tuple<Rules, std::size_t, std::uint64_t>> {};
 
 TEST_P(AgainstTheDumbbell, SameBits) {
-  const auto [rules, seed] = GetParam();
+  const auto [rules, axes, seed] = GetParam();
   RandomCase random(seed + 1000);
-  RuleTable table = random.table(rules);
-  const Specimen specimen = random.specimen();
+  RuleTable table = random.table(rules, axes);
+  Specimen specimen = random.specimen();
   if (seed % 2 == 1) {
     table = table.with_path(random.path_settings());
   }
+  std::vector<Choice> queues = {{"drop-tail", "packets", {}},
+                                {"drop-tail", "bytes", {{"limit_bytes", 1e12}}}};
+  const CompiledTable compiled(table);
+  if (compiled.looks_at(Signal::kEcnFraction) && specimen.buffer_packets != 0U) {
+    const double packets = random.integer(0, 20);
+    queues = {{"threshold-marking", "", {{"threshold_packets", packets}}}};
+    specimen.bottleneck = {.queue = queues[0]};
+  }
   const double duration_ms = 3000;
   const SpecimenOutcome dumbbell =
-      evaluate({{table}, {Unchanged{}}, {specimen}, duration_ms, seed, Recording::kUses}, 1)
+      evaluate({{table}, {Unchanged{}}, {specimen}, duration_ms, seed, Recording::kMemory}, 1)
           .front();
-  const CompiledTable compiled(table);
-  // A queue limited in packets computes each departure when the packet arrives; one limited in
-  // bytes makes each departure an event.
+  EXPECT_TRUE(dumbbell.network.empty());
+  // A queue limited in packets computes each departure when the packet arrives; others make each
+  // departure an event.
   NetworkDescription network = as_network(specimen);
-  for (const char* const variant : {"packets", "bytes"}) {
-    network.links[0].queue = {"drop-tail", variant, {}};
-    if (network.links[0].queue.variant == "bytes") {
-      network.links[0].queue.parameters = {{"limit_bytes", 1e12}};
-    }
-    SCOPED_TRACE(variant);
-    RuleUseCounter counter(table.rule_count());
+  for (const Choice& queue : queues) {
+    network.links[0].queue = queue;
+    SCOPED_TRACE(queue.name + " " + queue.variant);
+    MemoryObserver observer(compiled);
     NetworkOptions options;
-    options.observer = &counter;
+    options.observer = &observer;
     const NetworkResults general = run_network(network, {&compiled, 1}, duration_ms, seed, options);
     ASSERT_EQ(general.senders.size(), dumbbell.senders.size());
     for (std::size_t i = 0; i < dumbbell.senders.size(); ++i) {
@@ -69,14 +91,44 @@ TEST_P(AgainstTheDumbbell, SameBits) {
       EXPECT_EQ(general.senders[i].endpoint.packets_received, expected.packets_received);
       EXPECT_EQ(general.senders[i].throughput_packets, expected.packets_received);
     }
-    EXPECT_EQ(counter.uses_by_rule, dumbbell.rule_uses);
+    EXPECT_EQ(observer.uses(), dumbbell.rule_uses);
+    for (const RuleMemory& rule : dumbbell.rule_memory) {
+      for (const SignalSummary& summary : rule.signals) {
+        if (!compiled.looks_at(summary.signal)) {
+          continue;
+        }
+        std::map<std::uint32_t, std::uint64_t> expected;
+        for (std::size_t i = 0; i < summary.buckets.size(); ++i) {
+          expected[summary.buckets[i]] = summary.counts[i];
+        }
+        EXPECT_EQ(observer.counts(rule.rule, summary.signal), expected)
+            << "rule " << rule.rule << ", " << signal_name(summary.signal, rules);
+      }
+    }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, AgainstTheDumbbell,
                          testing::Combine(testing::Values(Rules::kAbsolute, Rules::kScaleFree,
                                                           Rules::kScaleFreeRemembering),
+                                          testing::Values(kBasicSignals, kSignals),
                                           testing::Range<std::uint64_t>(0, random_cases(300, 60))));
+
+// A table's memory does not depend on the tables of other senders.
+TEST(Dumbbell, RecordsTheSameSignalsBesideATableOfOthers) {
+  RandomCase random(7);
+  const RuleTable table = random.table(Rules::kScaleFree);
+  const RuleTable other = random.table(Rules::kScaleFree, kSignals);
+  ASSERT_TRUE(other.has_extended_signals());
+  Specimen specimen = random.specimen();
+  specimen.senders = {{2, 0, {ExponentialTime{500}, 500}}, {1, 1, {ExponentialTime{500}, 500}}};
+  const SpecimenOutcome outcome =
+      evaluate({{table, other}, {Unchanged{}}, {specimen}, 3000, 1, Recording::kMemory}, 1).front();
+  ASSERT_FALSE(outcome.rule_memory.empty());
+  for (const RuleMemory& rule : outcome.rule_memory) {
+    EXPECT_EQ(rule.signals.size(), kBasicSignals);
+  }
+}
 
 NetworkDescription one_link(double rate_packets_per_ms, double delay_ms) {
   NetworkDescription network;

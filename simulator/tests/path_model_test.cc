@@ -603,14 +603,16 @@ TEST_F(PathModelTest, StartForgetsAllButTheRememberedBaseRtt) {
 
 class WithoutAPathModel : public testing::TestWithParam<Rules> {};
 
-TEST_P(WithoutAPathModel, AControllerThatCouldHaveOneIsEqualToOneThatCannot) {
+// Compares a controller that could have a path model with one that cannot.
+template <class Controller>
+void compare_with_basic(Rules rules) {
   std::uint64_t rules_used = 0;
   for (std::uint64_t seed = 0; seed < random_cases(200, 40); ++seed) {
     SCOPED_TRACE(seed);
     RandomCase random(seed + 77'000);
-    const CompiledTable table(random.table(GetParam()));
+    const CompiledTable table(random.table(rules));
     BasicController expected(table);
-    PathController found(table);
+    Controller found(table);
     ASSERT_EQ(found.start(), expected.start());
     double now_ms = 0;
     double sent_ms = 0;
@@ -629,7 +631,11 @@ TEST_P(WithoutAPathModel, AControllerThatCouldHaveOneIsEqualToOneThatCannot) {
         const std::uint32_t packets = random.integer(1, 3);
         const double rtt_ms = now_ms - sent_ms + 1;
         const std::uint32_t rule = expected.acknowledge(sent_ms, now_ms, rtt_ms, packets);
-        ASSERT_EQ(found.acknowledge(sent_ms, now_ms, rtt_ms, packets), rule);
+        const auto no_feedback = [] {
+          ADD_FAILURE() << "the table has no extended signals";
+          return Feedback();
+        };
+        ASSERT_EQ(found.acknowledge(sent_ms, now_ms, rtt_ms, packets, no_feedback), rule);
         rules_used |= 1U << std::min(rule, 31U);
       }
       ASSERT_EQ(found.window_packets(), expected.window_packets());
@@ -640,6 +646,14 @@ TEST_P(WithoutAPathModel, AControllerThatCouldHaveOneIsEqualToOneThatCannot) {
     }
   }
   EXPECT_GT(rules_used, 3U) << "tables with several rules";
+}
+
+TEST_P(WithoutAPathModel, AControllerThatCouldHaveOneIsEqualToOneThatCannot) {
+  compare_with_basic<PathController>(GetParam());
+}
+
+TEST_P(WithoutAPathModel, AControllerOfAnyTableIsEqualToOneOfBasicTables) {
+  compare_with_basic<AnyController>(GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Rules, WithoutAPathModel,

@@ -8,7 +8,7 @@ import remy_simulator
 from remy_proto.completion import complete, constraint_of
 from remy_proto.v1 import rule_table_pb2
 from remy_simulator import InvalidTable, RuleTable, columns
-from remy_simulator.fingerprint import _request_of_path_model
+from remy_simulator.fingerprint import _request_of_network_signals, _request_of_path_model
 from remy_simulator.messages import PathModel, from_native, native_path_model, to_native
 
 _RULE: list[tuple[list[tuple[int, float]], tuple[float, float, float]]] = [([], (0.9, 3.0, 1.5))]
@@ -85,19 +85,21 @@ def test_the_sentence_names_the_value_and_the_range() -> None:
     )
 
 
-def test_tables_of_other_signals_have_no_path_model() -> None:
-    with pytest.raises(InvalidTable, match="has a path model and looks at loss_rate; a table"):
-        RuleTable([0, 6], _RULE, path_model=_MODEL)
+def test_a_table_of_any_signals_keeps_its_path_model() -> None:
+    table = RuleTable([0, 6], _RULE, path_model=_MODEL)
+    assert table.path_model == _MODEL
+    assert to_native(from_native(table)) == table
 
 
-def test_a_network_has_no_path_model_beside_other_signals() -> None:
+def test_a_network_may_have_a_path_model_beside_other_signals() -> None:
     request = _request_of_path_model(rule_table_pb2.RULES_ABSOLUTE)
     request.tables.append(from_native(RuleTable([6], _RULE)))
     request.specimens[0].senders.add(
         count=1, table=1, traffic=request.specimens[0].senders[0].traffic
     )
-    with pytest.raises(ValueError, match="has a table with a path model and a table of other"):
-        columns.evaluate_columns(columns.packed(request))
+    together = columns.evaluate_columns(columns.packed(request))
+    request.tables[1].path_model.CopyFrom(request.tables[0].path_model)
+    assert columns.evaluate_columns(columns.packed(request)) != together
 
 
 def test_the_fingerprint_of_path_models_is_not_that_of_the_rules() -> None:
@@ -106,8 +108,23 @@ def test_the_fingerprint_of_path_models_is_not_that_of_the_rules() -> None:
         remy_simulator.fingerprint(),
         remy_simulator.fingerprint(rule_table_pb2.RULES_SCALE_FREE),
         remy_simulator.signals_fingerprint(),
+        remy_simulator.network_signals_fingerprint(),
     }
-    assert len(fingerprints) == 4
+    assert len(fingerprints) == 5
+
+
+@pytest.mark.parametrize("rules", list(rule_table_pb2.Rules.values())[1:])
+def test_the_fingerprint_of_signals_on_networks_depends_on_each_table(
+    rules: rule_table_pb2.Rules,
+) -> None:
+    request = _request_of_network_signals(rules)
+    everything = columns.evaluate_columns(columns.packed(request))
+    assert {table.HasField("path_model") for table in request.tables} == {True, False}
+    request.tables[1].path_model.CopyFrom(request.tables[0].path_model)
+    assert columns.evaluate_columns(columns.packed(request)) != everything
+    request.tables[0].ClearField("path_model")
+    request.tables[1].ClearField("path_model")
+    assert columns.evaluate_columns(columns.packed(request)) != everything
 
 
 @pytest.mark.parametrize("rules", list(rule_table_pb2.Rules.values())[1:])

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from remy_simulator import signals
 from scripts import live_page
 from tests.live.stages import BUILT, NativeStage, Refusal, WasmStage, replay, table_numbers
 
-MOST_WASM_BYTES = 325_000
+MOST_WASM_BYTES = 338_000
 MOST_PAGE_BYTES = 500_000  # compressed, without the simulator
 #: A link of 12 Mbit/s and 80 ms with a drop-tail queue of 100 packets.
 LINK = [1.0, 80.0, 100.0, 0.0, 1.0]
@@ -62,6 +63,23 @@ def test_changes_during_the_run_have_the_native_digest() -> None:
     events.append((900, {"kind": "switch", "sender": 0, "how": 0}))
     wasm, native = both([7, *LINK, *TRAFFIC, 3, 0, cubic, 0], events, 1200)
     assert wasm == native
+
+
+def test_table_of_all_signals_has_the_native_digest_on_a_link_that_changes() -> None:
+    """A rule for new senders, and two that divide on utilization; telemetry comes from the link."""
+    axes = range(len(signals.AXES))
+    new, idle, busy = [0, 0.0, 30.0, 0.3], [0, 0.8, 25.0, 0.7], [0, 0.7, 20.0, 1.1]
+    table = [1.0, 163840.0, 0, len(axes), *axes, 1, 2, 0.5, *new, 1, 8, 0.9, *idle, *busy]
+    network = [1, *LINK, *TRAFFIC, 2, 0, 0]
+    slower: list[float] = [0.25, 80, 100, 0.02, 1]
+    events = [*switched_on(2), (150, {"kind": "link", "numbers": slower})]
+    wasm, native = WasmStage(), NativeStage()
+    digests = [replay(stage, [table], network, events, 400) for stage in (wasm, native)]
+    assert digests[0] == digests[1]
+    sender = 9 + len(axes)
+    memory = native.numbers("samples", 4 + sender)[4 + 9 :]
+    assert all(memory[axis] > 0 for axis in (2, 6, 8, 10)), "loss, utilization, RTTs since loss"
+    assert 0.5 < memory[8] <= 1 + 1e-9
 
 
 def test_different_runs_have_different_digests() -> None:

@@ -35,6 +35,7 @@ from remy_simulator.columns import (
 )
 from remy_simulator.fingerprint import (
     fingerprint,
+    network_signals_fingerprint,
     path_model_fingerprint,
     protocols_fingerprint,
     signals_fingerprint,
@@ -58,6 +59,7 @@ __all__ = [
     "mix",
     "mixed",
     "native_tables",
+    "network_signals_fingerprint",
     "normal",
     "path_model_fingerprint",
     "perturbation_noise",

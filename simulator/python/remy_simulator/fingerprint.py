@@ -64,12 +64,6 @@ def path_model_fingerprint() -> str:
     Their senders run on the dumbbell and on all transports. A simulator that predates path models
     has no such fingerprint: it would ignore the field and run the rules alone.
     """
-    transports = [
-        (entry.name, variant.name)
-        for entry in registry.entries(registry.Registry.TRANSPORT).values()
-        if registry.RUNS_TABLES in entry.traits
-        for variant in entry.variants
-    ]
     digest = hashlib.sha256()
     for rules in (
         rule_table_pb2.RULES_ABSOLUTE,
@@ -78,7 +72,7 @@ def path_model_fingerprint() -> str:
     ):
         request = _request_of_path_model(rules)
         plain = request.specimens[0]
-        for transport, variant in transports:
+        for transport, variant in _transports_of_tables():
             specimen = request.specimens.add(key=len(request.specimens) + 1)
             specimen.MergeFrom(evaluation_pb2.Specimen(**_SMALL_NETWORK))
             specimen.senders.extend(plain.senders)
@@ -87,6 +81,35 @@ def path_model_fingerprint() -> str:
         outcome = columns.evaluate_columns(columns.packed(request))
         digest.update(outcome.SerializeToString(deterministic=True))
     return digest.hexdigest()
+
+
+@functools.cache
+def network_signals_fingerprint() -> str:
+    """Returns the fingerprint of tables with extended signals, for all kinds of rules, where
+    `signals_fingerprint` has none: on all transports and kinds of links, and with a path model.
+
+    A simulator that predates it refuses such tables.
+    """
+    digest = hashlib.sha256()
+    for rules in (
+        rule_table_pb2.RULES_ABSOLUTE,
+        rule_table_pb2.RULES_SCALE_FREE,
+        rule_table_pb2.RULES_SCALE_FREE_REMEMBERING,
+    ):
+        request = _request_of_network_signals(rules)
+        outcome = columns.evaluate_columns(columns.packed(request))
+        digest.update(outcome.SerializeToString(deterministic=True))
+    return digest.hexdigest()
+
+
+def _transports_of_tables() -> list[tuple[str, str]]:
+    """The name and the variant of each transport that runs tables."""
+    return [
+        (entry.name, variant.name)
+        for entry in registry.entries(registry.Registry.TRANSPORT).values()
+        if registry.RUNS_TABLES in entry.traits
+        for variant in entry.variants
+    ]
 
 
 #: A network with losses and a queue that fills.
@@ -105,20 +128,50 @@ def _request_of_path_model(rules: rule_table_pb2.Rules) -> evaluation_pb2.Evalua
     """
     table = _table() if rules == rule_table_pb2.RULES_ABSOLUTE else _scale_free_table()
     table.rules = rules
-    table.path_model.CopyFrom(
-        rule_table_pb2.PathModel(
-            base_rtt_rounds=4.0,
-            tolerated_loss=0.01,
-            loss_debt_packets=2.0,
-            loss_window=0.75,
-            least_window_packets=3.0,
-            reference_rtt_ms=40.0,
-            additive_packets=0.25,
-            flight_bound=2.0,
-        )
-    )
+    table.path_model.CopyFrom(_path_model())
     request = _request(table, evaluation_pb2.RECORDING_SHARES)
     request.specimens.append(_kernels())
+    return request
+
+
+def _path_model() -> rule_table_pb2.PathModel:
+    return rule_table_pb2.PathModel(
+        base_rtt_rounds=4.0,
+        tolerated_loss=0.01,
+        loss_debt_packets=2.0,
+        loss_window=0.75,
+        least_window_packets=3.0,
+        reference_rtt_ms=40.0,
+        additive_packets=0.25,
+        flight_bound=2.0,
+    )
+
+
+def _request_of_network_signals(rules: rule_table_pb2.Rules) -> evaluation_pb2.EvaluationRequest:
+    """The networks of `_request_of_signals` for a table with a path model, a network with marks and
+    one with two links for each transport, and all kinds of links.
+
+    On transports and links, senders with and without a path model meet.
+    """
+    request = _request_of_signals(rules, evaluation_pb2.RECORDING_SHARES)
+    request.tables[0].path_model.CopyFrom(_path_model())
+    request.tables.append(_table_of_signals(rules))
+    by_time = evaluation_pb2.Traffic(exponential_time={"mean_ms": 900.0}, mean_off_ms=100.0)
+    for transport, variant in _transports_of_tables():
+        for is_marking in (True, False):
+            specimen = request.specimens.add(key=len(request.specimens) + 1)
+            specimen.link_rate_packets_per_ms, specimen.rtt_ms = 0.71, 61.9
+            if is_marking:
+                specimen.MergeFrom(evaluation_pb2.Specimen(**_SMALL_NETWORK))
+                specimen.bottleneck.queue.name = "threshold-marking"
+                specimen.bottleneck.queue.parameters.add(name="threshold_packets", value=4.0)
+            else:
+                specimen.links.add(rate_packets_per_ms=0.9, delay_ms=11.3, buffer_packets=20)
+                specimen.links.add(rate_packets_per_ms=0.71, delay_ms=4.1, loss_probability=0.02)
+            for table in (0, 1):
+                group = specimen.senders.add(count=1, table=table, traffic=by_time)
+                group.transport.name, group.transport.variant = transport, variant
+    _add_link_kinds(request)
     return request
 
 

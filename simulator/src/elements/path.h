@@ -8,6 +8,7 @@
 #include "core/random.h"
 #include "elements/packet_ring.h"
 #include "senders/packet.h"
+#include "senders/telemetry.h"
 
 namespace remy {
 
@@ -129,10 +130,14 @@ class TelemetryPath : public Path<true, true> {
 
   // Telemetry of the first packet in transit.
   Telemetry telemetry() const {
+    return {queue_lengths_.front(), static_cast<double>(departures_ + 1), parameters_.service_ms,
+            departure_ms_};
+  }
+  // Whether it has a CE mark (RFC 3168).
+  bool is_marked() const {
     const std::uint32_t queue_length = queue_lengths_.front();
     const std::uint32_t waiting = queue_length > 0 ? queue_length - 1 : 0;
-    return {queue_length, departures_ + 1, departure_ms_, parameters_.service_ms,
-            waiting >= parameters_.marking_threshold_packets};
+    return waiting >= parameters_.marking_threshold_packets;
   }
 
   template <class OnBatch>

@@ -37,9 +37,8 @@ std::vector<SenderResults> run(std::span<const CompiledTable> tables, const Comp
   const bool has_path_model =
       std::any_of(specimen.senders.begin(), specimen.senders.end(),
                   [&](const SenderGroup& group) { return tables[group.table].path().has_value(); });
-  const auto run_with = has_path_model ? run_rules<PathController, Observer>
-                        : has_extended_signals(tables, specimen)
-                            ? run_rules<SignalController, Observer>
+  const auto run_with = has_extended_signals(tables, specimen) ? run_rules<AnyController, Observer>
+                        : has_path_model                       ? run_rules<PathController, Observer>
                         : is_absolute ? run_rules<AbsoluteController, Observer>
                                       : run_rules<BasicController, Observer>;
   return run_with(tables, table, specimen, duration_ms, seed, observer, interruption);
@@ -51,7 +50,7 @@ class NetworkObserver final : public RuleObserver {
  public:
   explicit NetworkObserver(Observer& observer) : observer_(observer) {}
 
-  void used(std::uint32_t sender, const PathController& controller, std::uint32_t rule) override {
+  void used(std::uint32_t sender, const AnyController& controller, std::uint32_t rule) override {
     observer_.used(sender, controller, rule);
   }
 
@@ -193,18 +192,6 @@ void validate(const EvaluationRequest& request) {
   }
   for (const Specimen& specimen : request.specimens) {
     validate(specimen, request.tables.size());
-    const auto any_table = [&](auto holds) {
-      return std::ranges::any_of(specimen.senders, [&](const SenderGroup& group) {
-        return has_table(group) && holds(request.tables[group.table]);
-      });
-    };
-    // The dumbbell runs one kind of controller.
-    if (any_table([](const CompiledTable& table) { return table.path().has_value(); }) &&
-        any_table([](const CompiledTable& table) { return table.has_extended_signals(); })) {
-      throw std::invalid_argument(
-          "a network has a table with a path model and a table of other signals than those of ACK "
-          "times; they must be in different networks");
-    }
   }
   for (const Candidate& candidate : request.candidates) {
     validate(candidate, request.tables.empty() ? 0 : request.tables.front().rule_count());

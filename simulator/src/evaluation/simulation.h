@@ -92,9 +92,9 @@ class MemoryRecorder {
     ++uses_[rule];
     auto& summary = summaries_[rule];
     if (summary == nullptr) {
-      summary = std::make_unique<MemoryCounts>(Controller::kAxes);
+      summary = std::make_unique<MemoryCounts>(controller.axes());
     }
-    for (std::size_t axis = 0; axis < Controller::kAxes; ++axis) {
+    for (std::size_t axis = 0; axis < controller.axes(); ++axis) {
       summary->add(axis, controller.memory()[axis]);
     }
   }

@@ -2,8 +2,8 @@
 
 namespace remy {
 
-REMY_INSTANTIATE_RUN_RULES(SignalController, NoObserver);
-REMY_INSTANTIATE_RUN_RULES(SignalController, UseCounter);
-REMY_INSTANTIATE_RUN_RULES(SignalController, MemoryRecorder);
+REMY_INSTANTIATE_RUN_RULES(AnyController, NoObserver);
+REMY_INSTANTIATE_RUN_RULES(AnyController, UseCounter);
+REMY_INSTANTIATE_RUN_RULES(AnyController, MemoryRecorder);
 
 }  // namespace remy

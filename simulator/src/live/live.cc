@@ -24,13 +24,15 @@ class LastRules final : public RuleObserver {
  public:
   struct Use {
     double rule = -1;
-    std::array<double, kBasicSignals> memory{};
+    std::array<double, kSignals> memory{};
+    std::size_t axes = kBasicSignals;
   };
 
-  void used(std::uint32_t sender, const PathController& controller, std::uint32_t rule) override {
+  void used(std::uint32_t sender, const AnyController& controller, std::uint32_t rule) override {
     Use& use = uses[sender];
     use.rule = rule;
-    std::copy_n(controller.memory(), kBasicSignals, use.memory.begin());
+    use.axes = controller.axes();
+    std::copy_n(controller.memory(), use.axes, use.memory.begin());
   }
 
   std::vector<Use> uses;
@@ -188,9 +190,11 @@ void take_sample() {
     append(sender.delay_sum_ms);
     const LastRules::Use& use = state().rules.uses[i];
     append(use.rule);
-    for (const double value : use.memory) {
-      append(value);
+    // The digest is of the signals that are measured.
+    for (std::size_t axis = 0; axis < use.axes; ++axis) {
+      append(use.memory[axis]);
     }
+    state().samples.resize(state().samples.size() + (kSignals - use.axes));
   }
 }
 

@@ -39,11 +39,12 @@ void remy_live_switch(std::uint32_t sender, std::uint32_t how);
 // samples. A sample has: time in ms; packets waiting, and packets dropped and lost so far; then for
 // each sender: 1 if it is on, else 0; window in packets; intersend time in ms; last RTT in ms;
 // packets in flight; packets received and lost; sum of the RTTs of the received packets in ms; the
-// rule used last (-1: none), and the four memory values by which it was looked up.
+// rule used last (-1: none), and the memory values of all signals by which it was looked up. Those
+// beyond the first four are 0 if the table looks at none of them.
 std::uint32_t remy_live_run(double until_ms, double step_ms);
 const double* remy_live_samples();
 
-// Digest of all samples since the start, bit by bit.
+// Digest of all samples since the start, bit by bit, without signals that are not measured.
 std::uint64_t remy_live_digest();
 
 // Lines of name, tab, title, in the order of numbers.

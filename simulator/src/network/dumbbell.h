@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/interruption.h"
@@ -20,9 +22,9 @@ namespace remy {
 // n senders share one path (TCP ex Machina, Figure 2). Composed at compile time of
 //   Controller: congestion control. start(), acknowledge(...) and acknowledge_earlier_period()
 //               return the rule used; window_packets() and intersend_ms() limit transmissions. With
-//               kExtendedSignals, received(...) is called for every received packet.
+//               kExtendedSignals, acknowledge(...) is told of losses, marks and telemetry, too.
 //   Path:       send(packet), next_arrival_ms(), front(), is_lost(packet), arrive(); with
-//               kExtendedSignals also telemetry().
+//               kExtendedSignals also telemetry() and is_marked().
 //   Clock:      read(...) gives the times of an ACK as its sender measures them. Unless it is
 //               exact, it also determines how packets are bunched and ACKs are delayed.
 //   Observer:   used(sender, controller, rule) is called for every rule used; with kSeesPackets
@@ -94,6 +96,14 @@ class Dumbbell {
   // The event that ends the present on period.
   enum class Mode : std::uint8_t { kOff, kOnForTime, kOnForPackets };
 
+  // What the packets say that were received since the last ACK.
+  struct Heard {
+    std::uint32_t marked = 0;
+    Telemetry newest;
+    Telemetry acknowledged;  // of the latest packet that the last ACK acknowledged
+  };
+  struct NothingHeard {};
+
   struct Sender : SendQueue::Waiter {
     Sender(const Controller& with, std::uint32_t number) : controller(with), flow(number) {
       index = number;
@@ -123,6 +133,8 @@ class Dumbbell {
     std::uint64_t unresolved = 0;
     std::uint64_t flow_end = 0;
     [[no_unique_address]] typename Clock::Reader reader;
+    [[no_unique_address]] std::conditional_t<Controller::kExtendedSignals, Heard, NothingHeard>
+        heard;
     SenderResults results;
     double on_since_ms = 0;
     double share_at_on_ms = 0;
@@ -138,7 +150,8 @@ class Dumbbell {
     const bool is_lost = path_.is_lost(sequence, flow);
     if constexpr (Controller::kExtendedSignals) {
       if (!is_lost && flow == sender.flow) {
-        sender.controller.received(sequence, path_.telemetry());
+        sender.heard.marked += path_.is_marked() ? 1 : 0;
+        sender.heard.newest = path_.telemetry();
       }
     }
     path_.arrive([this](std::size_t packets) { check_interruption(packets); });
@@ -236,13 +249,27 @@ class Dumbbell {
           sender.controller.on_loss(seen.sent_ms + seen.rtt_ms, resolved - packets);
         }
       }
-      rule = sender.controller.acknowledge(seen.sent_ms, seen.received_ms, seen.rtt_ms, packets);
+      if constexpr (Controller::kExtendedSignals) {
+        rule = sender.controller.acknowledge(seen.sent_ms, seen.received_ms, seen.rtt_ms, packets,
+                                             [&] { return feedback(sender, packets); });
+      } else {
+        rule = sender.controller.acknowledge(seen.sent_ms, seen.received_ms, seen.rtt_ms, packets);
+      }
     } else {
       rule = sender.controller.acknowledge_earlier_period();
     }
     observer_.used(sender.index, sender.controller, rule);
     // The window starts after the last acknowledged packet.
     sender.window_end = sender.acknowledged + sender.controller.window_packets();
+  }
+
+  // What an ACK of `packets` packets tells beyond its times.
+  static Feedback feedback(Sender& sender, std::uint32_t packets) {
+    Heard& heard = sender.heard;
+    const Telemetry before = std::exchange(heard.acknowledged, heard.newest);
+    return {packets, std::exchange(heard.marked, 0U),
+            PathUsage{static_cast<double>(heard.newest.queue_packets),
+                      utilization(before, heard.newest)}};
   }
 
   // A packet of an on period by bytes is received or lost. Returns false if it is the last one,
@@ -381,6 +408,7 @@ class Dumbbell {
     sender.results.first_on_ms = std::min(sender.results.first_on_ms, now_ms);
     // Packets of earlier on periods no longer occupy the window.
     sender.flow.next_period();
+    sender.heard = {};
     sender.sent = 0;
     sender.acknowledged = 0;
     sender.last_send_ms = kLongAgo;

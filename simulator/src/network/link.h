@@ -10,6 +10,7 @@
 #include "elements/link_conditions.h"
 #include "elements/link_driver.h"
 #include "elements/link_loss.h"
+#include "elements/link_telemetry.h"
 #include "elements/policer.h"
 #include "elements/queue.h"
 #include "network/delay_line.h"
@@ -19,7 +20,8 @@
 namespace remy {
 
 // The parts of a time-varying link: one whose rate, delay or loss is not constant, or that has a
-// policer or a jitter box (!is_constant(LinkDescription)).
+// policer or a jitter box (!is_constant(LinkDescription)). A link that writes telemetry is
+// simulated as one, too.
 struct TimeVaryingLink {
   std::optional<LinkConditions> conditions;  // delay and loss over time
   std::unique_ptr<LinkDriver> driver;        // times of transmissions
@@ -27,7 +29,8 @@ struct TimeVaryingLink {
   std::optional<TokenBucket> policer;
   std::optional<GilbertElliott> bursts;  // bursty loss
   std::optional<JitterBox> jitter_box;
-  DelayLine* line_before = nullptr;  // holds the link's delay if it lies before the queue
+  std::optional<LinkTelemetry> telemetry;  // which it writes into packets
+  DelayLine* line_before = nullptr;        // holds the link's delay if it lies before the queue
   bool changes_loss = false;
   bool reorders = false;     // the jitter box lets segments overtake others
   bool only_drives = false;  // has a driver and a fifo, and no other part
@@ -47,7 +50,7 @@ struct Link {
   DelayLine* only_line = nullptr;  // the line behind the link if all routes have the same
   LinkResults results;
   LinkDescription description;
-  std::unique_ptr<TimeVaryingLink> time_varying;  // null for a constant link
+  std::unique_ptr<TimeVaryingLink> time_varying;  // null for a constant link without telemetry
 
   // The FifoLink that computes departures ahead; null if departures are events.
   FifoLink* computed() {

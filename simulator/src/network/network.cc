@@ -1,7 +1,6 @@
 #include "network/network.h"
 
 #include <memory>
-#include <string>
 
 #include "core/requirement.h"
 #include "network/live.h"
@@ -10,23 +9,10 @@
 #include "network/omniscient.h"
 
 namespace remy {
-namespace {
-
-void require_simulable(const NetworkDescription& network, std::span<const CompiledTable> tables) {
-  validate(network, tables.size());
-  for (const SenderDescription& sender : network.senders) {
-    if (sender.table && tables[*sender.table].has_extended_signals()) {
-      refuse("table " + std::to_string(*sender.table) +
-             " looks at signals that only the dumbbell has (docs/reference/signals.md)");
-    }
-  }
-}
-
-}  // namespace
 
 NetworkResults run_network(const NetworkDescription& network, std::span<const CompiledTable> tables,
                            double duration_ms, std::uint64_t seed, const NetworkOptions& options) {
-  require_simulable(network, tables);
+  validate(network, tables.size());
   if (options.capture != nullptr) {
     require(options.capture->sender < network.senders.size(), "capture_sender",
             options.capture->sender, "the index of a sender");
@@ -44,7 +30,7 @@ NetworkResults run_network(const NetworkDescription& network, std::span<const Co
 std::unique_ptr<LiveNetwork> make_live_network(const NetworkDescription& network,
                                                std::span<const CompiledTable> tables,
                                                std::uint64_t seed, RuleObserver* observer) {
-  require_simulable(network, tables);
+  validate(network, tables.size());
   if (has_omniscient_senders(network)) {
     refuse("omniscient senders are computed, and cannot be watched");
   }

@@ -9,6 +9,7 @@
 #include "network/results.h"
 #include "network/route.h"
 #include "senders/packet.h"
+#include "senders/telemetry.h"
 #include "senders/traffic.h"
 #include "transports/endpoint.h"
 
@@ -32,6 +33,8 @@ struct NetworkSender {
     }
   }
 
+  // Written by links into its packets, if its table looks at it. The endpoint reads it.
+  std::unique_ptr<PathTelemetry> telemetry;
   std::unique_ptr<Endpoint> endpoint;
   // When act() is called, which may be earlier than the endpoint needs: its retransmission timer is
   // postponed at every ACK, the event is not.

@@ -381,6 +381,13 @@ void NetworkSimulation::on_drop(const Segment& segment, double) {
     on_drop(segment, now_ms);
     return;
   }
+  if (varying.telemetry) {
+    const std::size_t waiting = varying.fifo ? 0 : link.queue->packets();
+    const std::uint32_t held = varying.telemetry->on_arrival(now_ms, waiting);
+    if (Telemetry* const written = telemetry_of(segment)) {
+      written->queue_packets = held;
+    }
+  }
   if (varying.fifo) {
     if (const auto departure_ms = varying.fifo->accept(now_ms, *varying.driver, segment.bytes)) {
       propagate_time_varying(link, segment, *departure_ms);
@@ -408,6 +415,12 @@ void NetworkSimulation::on_drop(const Segment& segment, double) {
 void NetworkSimulation::propagate_time_varying(Link& link, Segment& segment, double departure_ms) {
   TimeVaryingLink& varying = *link.time_varying;
   ++link.results.transmitted;
+  if (varying.telemetry) {
+    Telemetry ignored;
+    Telemetry* const written = telemetry_of(segment);
+    varying.telemetry->on_departure(departure_ms, segment.bytes,
+                                    written != nullptr ? *written : ignored);
+  }
   // Each transmission has draws of its own at each hop.
   const std::uint64_t counter =
       (std::uint64_t{segment.is_ack} << 62 | std::uint64_t{segment.sender} << 48 |
@@ -439,6 +452,14 @@ void NetworkSimulation::propagate_time_varying(Link& link, Segment& segment, dou
     varying.jitter_box_timer_ms = due_ms;
     events_.set_jitter_box(link.index, due_ms);
   }
+}
+
+// What the link that a segment crosses writes into it; null if its sender does not look at it.
+Telemetry* NetworkSimulation::telemetry_of(const Segment& segment) {
+  PathTelemetry* const telemetry = topology_.senders()[segment.sender].telemetry.get();
+  return telemetry == nullptr || segment.is_ack
+             ? nullptr
+             : telemetry->at(segment.transmission_number, segment.hop);
 }
 
 // A segment leaves the link that it crosses, and its jitter box, at leaves_ms.
@@ -589,12 +610,17 @@ void NetworkSimulation::poll_interruption() {
 
 void NetworkSimulation::change_link(std::uint32_t index, const LinkDescription& description) {
   Link& link = topology_.links()[index];
-  if (link.time_varying || !is_constant(description)) {
+  if (!is_constant(link.description) || !is_constant(description)) {
     refuse("only links of constant rate, delay and loss can be changed");
   }
   const double longer_ms = description.delay_ms - link.description.delay_ms;
   link.description = description;
   link.service_ms = 1 / description.rate_packets_per_ms;
+  if (link.time_varying) {
+    link.time_varying->driver =
+        rate_driver(description.rate_packets_per_ms, description_.packet_bytes);
+    link.time_varying->telemetry->change_service(link.service_ms);
+  }
   const std::unique_ptr<Queue> before =
       std::exchange(link.queue, topology_.make_queue(index, description));
   while (const Segment* const waiting = before->dequeue(now_ms(), *this)) {

@@ -69,6 +69,7 @@ class NetworkSimulation final : private PacketSink, private DropListener {
   void propagate(Link& link, DelayLine& line, const Segment& segment, double departure_ms);
   void propagate_into_new_place(DelayLine& line, const Segment& segment, double arrives_ms);
   void propagate_time_varying(Link& link, Segment& segment, double departure_ms);
+  Telemetry* telemetry_of(const Segment& segment);
   void leave_link(const Segment& segment, double leaves_ms, double delay_ms, bool may_overtake);
   void join(DelayLine& line, const Segment& segment, std::uint32_t hop, double arrives_ms,
             bool may_overtake);

@@ -1,5 +1,6 @@
 #include "network/topology.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -17,15 +18,31 @@ namespace {
 constexpr double kBeforeLink = -1;
 constexpr double kReordering = std::numeric_limits<double>::infinity();
 
+// Whether the sender runs a table that looks at the telemetry of links.
+bool needs_telemetry(const SenderDescription& sender, std::span<const CompiledTable> tables) {
+  return sender.table && std::ranges::any_of(kSignalAxes, [&](const SignalAxis& axis) {
+           return axis.origin == SignalOrigin::kTelemetry &&
+                  tables[*sender.table].looks_at(axis.signal);
+         });
+}
+
 }  // namespace
 
 Topology::Topology(const NetworkDescription& description, std::span<const CompiledTable> tables,
                    double duration_ms, std::uint64_t key, RuleObserver* observer,
                    Departures departures)
     : description_(description), duration_ms_(duration_ms), key_(key) {
+  std::vector<bool> have_telemetry(description.links.size());
+  for (const SenderDescription& each : description.senders) {
+    if (needs_telemetry(each, tables)) {
+      for (const std::uint32_t link : each.route.links) {
+        have_telemetry[link] = true;
+      }
+    }
+  }
   links_.reserve(description.links.size());
-  for (const LinkDescription& each : description.links) {
-    add_link(each, departures);
+  for (std::size_t i = 0; i < description.links.size(); ++i) {
+    add_link(description.links[i], departures, have_telemetry[i]);
   }
   senders_.reserve(description.senders.size());
   for (const SenderDescription& each : description.senders) {
@@ -35,16 +52,20 @@ Topology::Topology(const NetworkDescription& description, std::span<const Compil
   order_delay_lines();
 }
 
-void Topology::add_link(const LinkDescription& description, Departures departures) {
+void Topology::add_link(const LinkDescription& description, Departures departures,
+                        bool has_telemetry) {
   const auto index = static_cast<std::uint32_t>(links_.size());
   Link& link = links_.emplace_back();
   link.index = index;
   link.description = description;
   link.queue = make_queue(index, description);
   std::optional<FifoLink>* fifo = &link.fifo;
-  if (!is_constant(description)) {
+  if (!is_constant(description) || has_telemetry) {
     link.time_varying = make_time_varying(description, index);
     fifo = &link.time_varying->fifo;
+  }
+  if (has_telemetry) {
+    link.time_varying->telemetry = make_telemetry(description);
   }
   // Cellsim's link may ask again at the time of an arrival.
   if (departures == Departures::kComputedAhead && description.queue.name == "drop-tail" &&
@@ -56,7 +77,7 @@ void Topology::add_link(const LinkDescription& description, Departures departure
   }
   if (TimeVaryingLink* const varying = link.time_varying.get(); varying != nullptr) {
     varying->only_drives = varying->fifo && !varying->conditions && !varying->policer &&
-                           !varying->bursts && !varying->jitter_box;
+                           !varying->bursts && !varying->jitter_box && !varying->telemetry;
   }
   link.service_ms = 1 / description.rate_packets_per_ms;
 }
@@ -99,6 +120,13 @@ std::unique_ptr<TimeVaryingLink> Topology::make_time_varying(const LinkDescripti
   return link;
 }
 
+LinkTelemetry Topology::make_telemetry(const LinkDescription& description) const {
+  if (description.trace || (description.changes && change_rate(*description.changes))) {
+    return {};
+  }
+  return {1 / description.rate_packets_per_ms, description_.packet_bytes};
+}
+
 std::unique_ptr<Queue> Topology::make_queue(std::uint32_t link,
                                             const LinkDescription& description) const {
   const QueueDiscipline& discipline = find_queue_discipline(description.queue.name);
@@ -115,8 +143,11 @@ void Topology::add_sender(const SenderDescription& description,
   NetworkSender& sender = senders_.emplace_back(
       description, derive_key(key_, {static_cast<std::uint64_t>(Purpose::kTraffic), index}), index);
   sender.counts_every_packet = find_transport(description.transport.name).counts_every_packet;
-  sender.endpoint = make_endpoint(description, index, tables, observer);
   const RouteDescription& route = description.route;
+  if (needs_telemetry(description, tables)) {
+    sender.telemetry = std::make_unique<PathTelemetry>(route.links.size());
+  }
+  sender.endpoint = make_endpoint(description, sender, tables, observer);
   sender.has_constant_return = route.return_links.empty();
   sender.return_delay_ms = route.return_delay_ms;
   if (sender.has_constant_return) {
@@ -128,11 +159,11 @@ void Topology::add_sender(const SenderDescription& description,
 }
 
 std::unique_ptr<Endpoint> Topology::make_endpoint(const SenderDescription& description,
-                                                  std::uint32_t index,
+                                                  const NetworkSender& sender,
                                                   std::span<const CompiledTable> tables,
                                                   RuleObserver* observer) const {
   EndpointSetting setting;
-  setting.sender = index;
+  setting.sender = sender.index;
   setting.packet_bytes = description_.packet_bytes;
   setting.measurement = description_.measurement;
   setting.measurement.rtt_offset_ms = description.rtt_offset_ms;
@@ -141,15 +172,17 @@ std::unique_ptr<Endpoint> Topology::make_endpoint(const SenderDescription& descr
   if (description.table) {
     setting.table = &tables[*description.table];
     setting.observer = observer;
+    setting.telemetry = sender.telemetry.get();
+    setting.is_ecn_capable = setting.table->looks_at(Signal::kEcnFraction);
   } else {
     const Protocol& protocol = find_protocol(description.protocol.name);
     setting.is_ecn_capable = protocol.needs.is_ecn_capable;
     setting.asks_xcp_routers = protocol.needs.needs_xcp_router;
     setting.samples_rates = protocol.needs.needs_rate_samples;
     setting.retransmits = protocol.needs.retransmits;
-    setting.controller =
-        protocol.make(ParameterValues("protocol", protocol.variants, description.protocol),
-                      derive_key(key_, {static_cast<std::uint64_t>(Purpose::kController), index}));
+    setting.controller = protocol.make(
+        ParameterValues("protocol", protocol.variants, description.protocol),
+        derive_key(key_, {static_cast<std::uint64_t>(Purpose::kController), sender.index}));
   }
   const Transport& transport = find_transport(description.transport.name);
   return transport.make(ParameterValues("transport", transport.variants, description.transport),

@@ -42,12 +42,14 @@ class Topology {
   void update_losses();
 
  private:
-  void add_link(const LinkDescription& description, Departures departures);
+  void add_link(const LinkDescription& description, Departures departures, bool has_telemetry);
   std::unique_ptr<TimeVaryingLink> make_time_varying(const LinkDescription& description,
                                                      std::uint32_t index) const;
+  LinkTelemetry make_telemetry(const LinkDescription& description) const;
   void add_sender(const SenderDescription& description, std::span<const CompiledTable> tables,
                   RuleObserver* observer);
-  std::unique_ptr<Endpoint> make_endpoint(const SenderDescription& description, std::uint32_t index,
+  std::unique_ptr<Endpoint> make_endpoint(const SenderDescription& description,
+                                          const NetworkSender& sender,
                                           std::span<const CompiledTable> tables,
                                           RuleObserver* observer) const;
   Route make_route(const std::vector<std::uint32_t>& links, double delay_ms, bool is_return);

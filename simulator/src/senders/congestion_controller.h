@@ -65,6 +65,7 @@ struct TimeoutEvent {
   std::uint64_t in_flight = 0;   // before the timeout
   std::uint64_t newly_lost = 0;  // of these
   bool is_first = false;         // no earlier timeout since new data was acknowledged
+  bool starts_recovery = false;  // no packet was known to be missing
 };
 
 // Events that a controller needs. The transport skips the work for those that it does not need.

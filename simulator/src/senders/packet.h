@@ -34,16 +34,6 @@ struct Packet {
   FlowTag flow;
 };
 
-// In-band network telemetry that the link writes into a packet, as in HPCC (Li et al. 2019, section
-// 3.1). The telemetry of two packets gives the link's utilization between them.
-struct Telemetry {
-  std::uint32_t queue_packets = 0;  // queue length at arrival, the packet in transmission included
-  std::uint64_t departures = 0;     // packets that have left the link, this one included
-  double departed_ms = 0;           // when this packet left the link
-  double service_ms = 0;            // transmission time of a packet
-  bool is_marked = false;           // congestion experienced (RFC 3168)
-};
-
 // Results of one sender in a simulation.
 struct SenderResults {
   std::uint64_t packets_received = 0;

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <type_traits>
+#include <utility>
 
-#include "senders/packet.h"
 #include "senders/path_model.h"
+#include "senders/telemetry.h"
 #include "table/compiled_table.h"
 
 #if defined(__SSE2__)
@@ -44,24 +46,39 @@ struct PeriodMemory {
   double remembered_rtt_ms = 0;
 };
 
-// The latest received packet, from which the extended signals are computed.
+// What an ACK tells beyond its times, from which the extended signals are computed.
+struct Feedback {
+  std::uint32_t received = 0;      // packets that it reports received for the first time
+  std::uint32_t marked = 0;        // packets with a CE mark (RFC 3168) that it reports
+  std::optional<PathUsage> usage;  // since the last ACK; nullopt: the ACK has no new telemetry
+};
+
+// Losses of an on period, from which signals are computed.
+struct LossMemory {
+  double rate = 0;                                            // the signal loss_rate
+  double last_ms = -std::numeric_limits<double>::infinity();  // the last ACK that showed a loss
+  std::uint32_t pending = 0;  // packets found lost since the last ACK
+};
+
+// State of an on period that extended signals need beyond the signals.
 struct SignalMemory {
-  std::uint32_t sequence = 0;
-  std::uint32_t marked = 0;  // marked packets received so far, modulo 2^32
-  Telemetry telemetry;
+  bool has_ack = false;  // its first ACK has arrived
+  LossMemory losses;
+  // The same as if nothing had been lost since the last recovery began; nullopt: there was none.
+  std::optional<LossMemory> losses_before_recovery;
 };
 
 // A sender's congestion control by a RemyCC (TCP ex Machina, sections 4.1 and 4.2): the memory of
 // congestion signals, and the window and intersend time that the matching rule sets.
 //   kAnyRules  True: absolute or scale-free rules. False: absolute rules only, which is faster.
-//   kExtended  True: computes the extended signals (docs/reference/signals.md), too.
+//   kExtended  True: computes the extended signals (docs/reference/signals.md), if the table has
+//              any.
 //   kPath      True: has a path model, if the table has one.
 template <bool kAnyRules, bool kExtended = false, bool kPath = false>
 class RemyController {
  public:
   static constexpr bool kExtendedSignals = kExtended;
   static constexpr bool kHasPathModel = kPath;
-  static constexpr std::size_t kAxes = kExtended ? kSignals : kBasicSignals;
 
   explicit RemyController(const CompiledTable& table) : table_(&table) {
     if constexpr (kPath) {
@@ -82,13 +99,14 @@ class RemyController {
     }
     return window_packets_;
   }
-  // The values, indexed by Signal, by which the last rule was looked up.
+  // The values, indexed by Signal, by which the last rule was looked up. axes() is their number.
   const double* memory() const {
     if constexpr (kAnyRules) {
       return is_scale_free() ? ratios_ : memory_;
     }
     return memory_;
   }
+  std::size_t axes() const { return has_extended_signals() ? kSignals : kBasicSignals; }
   const CompiledTable& table() const { return *table_; }
 
   // An on period starts: "the memory starts in a well-known all-zeroes initial state", or, with
@@ -101,6 +119,9 @@ class RemyController {
       remember();
       last_ms_[1] = kUnknown;
     }
+    if constexpr (kExtended) {
+      signals_ = {};
+    }
     if constexpr (kPath) {
       if (path_.is_on()) {
         path_.start(minimum_rtt_ms_);
@@ -109,17 +130,19 @@ class RemyController {
     return apply_rule();
   }
 
-  // A packet of this on period was received. The next ACK acknowledges the latest one.
-  void received(std::uint32_t sequence, const Telemetry& telemetry)
-    requires kExtended
-  {
-    newest_ = {sequence, newest_.marked + (telemetry.is_marked ? 1 : 0), telemetry};
-  }
-
   // An ACK of this on period arrives. It acknowledges `packets` packets, so the time since the last
-  // ACK counts as that many equal intervals. Returns the rule that was used.
+  // ACK counts as that many equal intervals. `feedback()` returns its Feedback, and is called if
+  // the table has extended signals. Returns the rule that was used.
   [[gnu::always_inline]] std::uint32_t acknowledge(double sent_ms, double received_ms,
-                                                   double rtt_ms, std::uint32_t packets) {
+                                                   double rtt_ms, std::uint32_t packets)
+    requires(!kExtended)
+  {
+    return acknowledge(sent_ms, received_ms, rtt_ms, packets, [] { return Feedback(); });
+  }
+  template <class GetFeedback>
+  [[gnu::always_inline]] std::uint32_t acknowledge(double sent_ms, double received_ms,
+                                                   double rtt_ms, std::uint32_t packets,
+                                                   const GetFeedback& feedback) {
     if constexpr (kPath) {
       if (path_.is_on()) {
         rtt_ms = path_.on_ack(sent_ms + rtt_ms, rtt_ms, packets);
@@ -149,26 +172,35 @@ class RemyController {
       }
       update_minimum_rtt(rtt_ms);
       memory_[kRttRatio] = rtt_ms / minimum_rtt_ms_;
-      if constexpr (kExtended) {
-        update_extended_signals(received_ms, rtt_ms, packets);
-      }
-    }
-    if constexpr (kExtended) {
-      last_ = newest_;
     }
     last_ms_[0] = sent_ms;
     last_ms_[1] = received_ms;
-    return apply_rule();
+    if constexpr (kExtended) {
+      if (has_extended_signals()) [[unlikely]] {
+        update_extended_signals(rtt_ms, feedback());
+        return apply_extended_rule();
+      }
+    }
+    return apply_basic_rule();
   }
 
   // An ACK of an earlier on period arrives. It does not change the memory, but a rule is applied
   // "each time a RemyCC sender receives an ACK". Returns the rule that was used.
   std::uint32_t acknowledge_earlier_period() { return apply_rule(); }
 
+  // Loss recovery begins: on_spurious_recovery() refers to losses from now on.
+  void on_recovery()
+    requires kExtended
+  {
+    signals_.losses_before_recovery = signals_.losses;
+  }
   // Packets are found lost. Losses that an ACK reveals are reported before it.
   void on_loss(double now_ms, std::uint32_t packets)
     requires kPath
   {
+    if constexpr (kExtended) {
+      signals_.losses.pending += packets;
+    }
     if (path_.is_on()) {
       path_.on_loss(now_ms, packets);
       limit();
@@ -178,15 +210,22 @@ class RemyController {
   void on_timeout(double now_ms, std::uint32_t packets)
     requires kPath
   {
+    if constexpr (kExtended) {
+      signals_.losses.pending += packets;
+    }
     if (path_.is_on()) {
       path_.on_timeout(now_ms, packets);
       limit();
     }
   }
-  // The last losses were none.
+  // The losses since the last recovery began were none. Reported before the ACK that shows it.
   void on_spurious_recovery()
     requires kPath
   {
+    if constexpr (kExtended) {
+      signals_.losses = signals_.losses_before_recovery.value_or(signals_.losses);
+      memory_[kRttsSinceLoss] = signals_.losses.last_ms > LossMemory().last_ms ? 1 : 0;
+    }
     if (path_.is_on()) {
       path_.on_spurious_recovery();
       limit();
@@ -194,6 +233,7 @@ class RemyController {
   }
 
  private:
+  static constexpr std::size_t kAxes = kExtended ? kSignals : kBasicSignals;
   // Indices of the signals in memory_ and ratios_.
   static constexpr std::size_t kSendEwma = axis_of(Signal::kSendEwma);
   static constexpr std::size_t kRecEwma = axis_of(Signal::kRecEwma);
@@ -266,12 +306,22 @@ class RemyController {
   }
 
   [[gnu::always_inline]] void average(const double* times_ms, std::uint32_t packets) {
+#if defined(__SSE2__)
+    // Whether the compiler would make vectors of the loop below depends on the code around it.
+    const __m128d intervals_ms =
+        _mm_div_pd(_mm_sub_pd(_mm_loadu_pd(times_ms), _mm_load_pd(last_ms_)), _mm_set1_pd(packets));
+    _mm_store_pd(memory_,
+                 _mm_add_pd(_mm_mul_pd(_mm_load_pd(EwmaWeights::kKeep), _mm_load_pd(memory_)),
+                            _mm_mul_pd(_mm_load_pd(EwmaWeights::kNew), intervals_ms)));
+    const double received_ms = _mm_cvtsd_f64(_mm_unpackhi_pd(intervals_ms, intervals_ms));
+#else
     for (std::size_t axis = 0; axis < 2; ++axis) {
       memory_[axis] = EwmaWeights::kKeep[axis] * memory_[axis] +
                       EwmaWeights::kNew[axis] * ((times_ms[axis] - last_ms_[axis]) / packets);
     }
-    memory_[kSlowRecEwma] = (1 - kSlowWeight) * memory_[kSlowRecEwma] +
-                            kSlowWeight * ((times_ms[1] - last_ms_[1]) / packets);
+    const double received_ms = (times_ms[1] - last_ms_[1]) / packets;
+#endif
+    memory_[kSlowRecEwma] = (1 - kSlowWeight) * memory_[kSlowRecEwma] + kSlowWeight * received_ms;
   }
 
   // For tables that look at age: averages are plain means of the first values, instead of EWMAs
@@ -289,77 +339,123 @@ class RemyController {
     memory_[kSlowRecEwma] = (1 - slow_weight) * memory_[kSlowRecEwma] + slow_weight * received_ms;
   }
 
-  // The ACK resolves all packets sent since the latest packet of the last ACK. `packets` of them
-  // were received; the others are lost, because packets stay in order.
-  void update_extended_signals(double received_ms, double rtt_ms, std::uint32_t packets)
-    requires kExtended
-  {
-    const std::uint32_t resolved = newest_.sequence - last_.sequence;
-    memory_[kRttDiff] = rtt_ms - minimum_rtt_ms_;
-    memory_[kQueueingDelay] = memory_[kRecEwma] * resolved;
-    memory_[kEcnFraction] =
-        (1 - kMarkWeight) * memory_[kEcnFraction] +
-        kMarkWeight * (static_cast<double>(newest_.marked - last_.marked) / packets);
-    if (resolved > packets) {
-      last_loss_ms_ = received_ms;
-      memory_[kRttsSinceLoss] = 1;
-    } else if (memory_[kRttsSinceLoss] > 0) {
-      memory_[kRttsSinceLoss] = 1 + (received_ms - last_loss_ms_) / minimum_rtt_ms_;
+  [[gnu::always_inline]] bool has_extended_signals() const {
+    if constexpr (kExtended) {
+      return table_->has_extended_signals();
     }
-    for (std::uint32_t lost = resolved - packets; lost > 0; --lost) {
-      memory_[kLossRate] = (1 - kSlowWeight) * memory_[kLossRate] + kSlowWeight;
-    }
-    for (; packets > 0; --packets) {
-      memory_[kLossRate] = (1 - kSlowWeight) * memory_[kLossRate];
-    }
-    const Telemetry& now = newest_.telemetry;
-    const double busy_ms =
-        static_cast<double>(now.departures - last_.telemetry.departures) * now.service_ms;
-    memory_[kQueueLength] = (1 - kWeight) * memory_[kQueueLength] + kWeight * now.queue_packets;
-    memory_[kUtilization] = (1 - kWeight) * memory_[kUtilization] +
-                            kWeight * (busy_ms / (now.departed_ms - last_.telemetry.departed_ms));
+    return false;
   }
 
-  [[gnu::always_inline]] std::uint32_t find(const double* memory) const {
-    if constexpr (kExtended) {
-      return table_->find_extended(memory);
-    } else {
-      return table_->find(memory);
+  // The ACK resolves the packets that it reports received, and those found lost since the last one.
+  [[gnu::noinline]] void update_extended_signals(double rtt_ms, const Feedback& feedback)
+    requires kExtended
+  {
+    auto& [has_ack, losses, losses_before_recovery] = signals_;
+    if (!std::exchange(has_ack, true)) {
+      // The first ACK of an on period only sets the references.
+      losses = {};
+      losses_before_recovery.reset();
+      return;
     }
+    const double received_ms = last_ms_[1];
+    const std::uint32_t resolved = feedback.received + losses.pending;
+    memory_[kRttDiff] = rtt_ms - minimum_rtt_ms_;
+    // An ACK of a packet that was received before resolves none.
+    if (resolved > 0) {
+      memory_[kQueueingDelay] = memory_[kRecEwma] * resolved;
+    }
+    // Packets that were received before may be marked.
+    if (const std::uint32_t packets = std::max(feedback.received, feedback.marked); packets > 0) {
+      memory_[kEcnFraction] = (1 - kMarkWeight) * memory_[kEcnFraction] +
+                              kMarkWeight * (static_cast<double>(feedback.marked) / packets);
+    }
+    if (losses.pending > 0) {
+      memory_[kRttsSinceLoss] = 1;
+    } else if (memory_[kRttsSinceLoss] > 0) {
+      memory_[kRttsSinceLoss] = 1 + (received_ms - losses.last_ms) / minimum_rtt_ms_;
+    }
+    count_losses(losses, resolved, received_ms);
+    if (losses_before_recovery) {
+      count_losses(*losses_before_recovery, resolved, received_ms);
+    }
+    memory_[kLossRate] = losses.rate;
+    if (feedback.usage) {
+      memory_[kQueueLength] =
+          (1 - kWeight) * memory_[kQueueLength] + kWeight * feedback.usage->queue_packets;
+      memory_[kUtilization] =
+          (1 - kWeight) * memory_[kUtilization] + kWeight * feedback.usage->utilization;
+    }
+  }
+
+  // Of `resolved` packets, those that are pending are lost.
+  static void count_losses(LossMemory& losses, std::uint32_t resolved, double received_ms) {
+    if (losses.pending > 0) {
+      losses.last_ms = received_ms;
+    }
+    for (std::uint32_t lost = losses.pending; lost > 0; --lost) {
+      losses.rate = (1 - kSlowWeight) * losses.rate + kSlowWeight;
+    }
+    for (std::uint32_t received = resolved - losses.pending; received > 0; --received) {
+      losses.rate = (1 - kSlowWeight) * losses.rate;
+    }
+    losses.pending = 0;
   }
 
   [[gnu::always_inline]] std::uint32_t apply_rule() {
+    if constexpr (kExtended) {
+      if (has_extended_signals()) [[unlikely]] {
+        return apply_extended_rule();
+      }
+    }
+    return apply_basic_rule();
+  }
+
+  [[gnu::noinline]] std::uint32_t apply_extended_rule()
+    requires kExtended
+  {
+    if (is_scale_free() && memory_[kRecEwma] > 0) [[likely]] {
+      set_basic_ratios();
+      ratios_[kRttDiff] = memory_[kRttDiff] / memory_[kRecEwma];
+      ratios_[kQueueingDelay] = memory_[kQueueingDelay] / minimum_rtt_ms_;
+      ratios_[kLossRate] = memory_[kLossRate];
+      // Divided by the BDP.
+      ratios_[kQueueLength] = memory_[kQueueLength] * memory_[kRecEwma] / minimum_rtt_ms_;
+      ratios_[kUtilization] = memory_[kUtilization];
+      ratios_[kEcnFraction] = memory_[kEcnFraction];
+      ratios_[kRttsSinceLoss] = memory_[kRttsSinceLoss];
+      return apply_relative(table_->find_extended(ratios_));
+    }
+    return is_scale_free() ? apply_start_rule() : apply_absolute(table_->find_extended(memory_));
+  }
+
+  [[gnu::always_inline]] std::uint32_t apply_basic_rule() {
     if constexpr (kAnyRules) {
       if (is_scale_free()) {
         if (memory_[kRecEwma] > 0) [[likely]] {
-          return apply_scale_free_rule();
+          set_basic_ratios();
+          return apply_relative(table_->find(ratios_));
         }
         return apply_start_rule();
       }
     }
-    const std::uint32_t rule = find(memory_);
+    return apply_absolute(table_->find(memory_));
+  }
+
+  [[gnu::always_inline]] std::uint32_t apply_absolute(std::uint32_t rule) {
     const Action& action = table_->action(rule);
     set(action, action.window_increment, action.intersend_ms);
     return rule;
   }
 
-  [[gnu::always_inline]] std::uint32_t apply_scale_free_rule() {
+  [[gnu::always_inline]] void set_basic_ratios() {
     const double scale_ms = memory_[kRecEwma];
     ratios_[kSendEwma] = memory_[kSendEwma] / scale_ms;
     ratios_[kAge] = table_->looks_at_age() ? age() : 1;
     ratios_[kRttRatio] = memory_[kRttRatio];
     ratios_[kSlowRecEwma] = memory_[kSlowRecEwma] / scale_ms;
-    if constexpr (kExtended) {
-      ratios_[kRttDiff] = memory_[kRttDiff] / scale_ms;
-      ratios_[kQueueingDelay] = memory_[kQueueingDelay] / minimum_rtt_ms_;
-      ratios_[kLossRate] = memory_[kLossRate];
-      // Divided by the BDP.
-      ratios_[kQueueLength] = memory_[kQueueLength] * scale_ms / minimum_rtt_ms_;
-      ratios_[kUtilization] = memory_[kUtilization];
-      ratios_[kEcnFraction] = memory_[kEcnFraction];
-      ratios_[kRttsSinceLoss] = memory_[kRttsSinceLoss];
-    }
-    const std::uint32_t rule = find(ratios_);
+  }
+
+  [[gnu::always_inline]] std::uint32_t apply_relative(std::uint32_t rule) {
     const Action& action = table_->action(rule);
     // The order of operations avoids multiplying 0 by infinity.
     set(action, action.window_increment * minimum_rtt_ms_ / (100 * unit_ms()),
@@ -370,10 +466,8 @@ class RemyController {
   // Before anything is measured, the actions of scale-free rules are absolute.
   [[gnu::noinline]] std::uint32_t apply_start_rule() {
     std::fill(std::begin(ratios_), std::end(ratios_), 0.0);
-    const std::uint32_t rule = find(ratios_);
-    const Action& action = table_->action(rule);
-    set(action, action.window_increment, action.intersend_ms);
-    return rule;
+    return apply_absolute(has_extended_signals() ? table_->find_extended(ratios_)
+                                                 : table_->find(ratios_));
   }
 
   // The measured time between two packets, the unit of time of scale-free rules.
@@ -417,26 +511,22 @@ class RemyController {
   };
   [[no_unique_address]] std::conditional_t<kPath, PathModel, Nothing> path_;
   [[no_unique_address]] std::conditional_t<kPath, Limited, Nothing> limited_;
-  // The latest packet received, and the latest one that the last ACK acknowledged.
-  [[no_unique_address]] std::conditional_t<kExtended, SignalMemory, Nothing> newest_;
-  [[no_unique_address]] std::conditional_t<kExtended, SignalMemory, Nothing> last_;
-  // Arrival of the last ACK that revealed a loss.
-  [[no_unique_address]] std::conditional_t<kExtended, double, Nothing> last_loss_ms_{};
+  [[no_unique_address]] std::conditional_t<kExtended, SignalMemory, Nothing> signals_;
 };
 
 // A RemyCC with absolute rules on the basic signals, which is faster than one with any rules.
 using AbsoluteController = RemyController<false>;
 // A RemyCC with any rules on the basic signals.
 using BasicController = RemyController<true>;
-// A RemyCC with any rules on any signals.
-using SignalController = RemyController<true, true>;
 // A RemyCC with any rules on the basic signals, and with a path model if its table has one.
 using PathController = RemyController<true, false, true>;
+// A RemyCC with any table: any rules on any signals, and with a path model if its table has one.
+using AnyController = RemyController<true, true, true>;
 
 // Is notified of every rule that a sender of a network uses.
 class RuleObserver {
  public:
-  virtual void used(std::uint32_t sender, const PathController& controller, std::uint32_t rule) = 0;
+  virtual void used(std::uint32_t sender, const AnyController& controller, std::uint32_t rule) = 0;
 
  protected:
   ~RuleObserver() = default;

@@ -34,7 +34,11 @@ CompiledTable::CompiledTable(const RuleTable& table)
     : rules_(table.rules()),
       looks_at_age_(is_scale_free(table.rules()) &&
                     std::ranges::find(table.signals(), Signal::kRecEwma) != table.signals().end()),
+      has_extended_signals_(table.has_extended_signals()),
       path_(table.path()) {
+  for (const Signal signal : table.signals()) {
+    looks_at_[axis_of(signal)] = true;
+  }
   actions_.reserve(table.rule_count());
   if (table.has_extended_signals()) {
     compile_extended(table);

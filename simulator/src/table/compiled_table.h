@@ -68,7 +68,9 @@ class CompiledTable {
     return static_cast<std::uint32_t>(~node);
   }
 
-  bool has_extended_signals() const { return !extended_nodes_.empty(); }
+  // Returns true if the table has signals other than the basic ones.
+  bool has_extended_signals() const { return has_extended_signals_; }
+  bool looks_at(Signal signal) const { return looks_at_[axis_of(signal)]; }
   const Action& action(std::uint32_t rule) const { return actions_[rule]; }
   void set_action(std::uint32_t rule, const Action& action) { actions_[rule] = action; }
   std::size_t rule_count() const { return actions_.size(); }
@@ -105,6 +107,8 @@ class CompiledTable {
   std::vector<Action> actions_;
   Rules rules_;
   bool looks_at_age_;
+  bool has_extended_signals_;
+  std::array<bool, kSignals> looks_at_{};
   std::optional<PathSettings> path_;
   // Replaces basic_nodes_ in tables with extended signals.
   std::vector<ExtendedNode> extended_nodes_;

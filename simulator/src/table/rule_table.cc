@@ -108,12 +108,7 @@ void check_thresholds(std::size_t number, const Node& node, const Region& region
   }
 }
 
-void check_path_model(const PathSettings& settings, std::span<const Signal> signals, Rules rules) {
-  if (axis_of(signals.back()) >= kBasicSignals) {
-    refuse<InvalidTable>("The table has a path model and looks at " +
-                         std::string(signal_name(signals.back(), rules)) +
-                         "; a table with a path model may look at the signals of ACK times only.");
-  }
+void check_path_model(const PathSettings& settings) {
   for (const PathField& field : kPathFields) {
     const double value = settings.*field.value;
     if (!(field.least <= value && value <= field.most) ||
@@ -167,7 +162,7 @@ RuleTable::RuleTable(std::vector<Signal> signals, std::vector<Node> preorder, do
       path_(path_settings) {
   check_domain(signals_, domain_upper_, rules_);
   if (path_.has_value()) {
-    check_path_model(*path_, signals_, rules_);
+    check_path_model(*path_);
   }
   if (nodes_.empty()) {
     refuse<InvalidTable>("The table has no nodes; it must have at least one rule.");

@@ -243,8 +243,8 @@ inline constexpr SignalAxis kSignalAxes[] = {
 };
 
 inline constexpr std::size_t kSignals = std::size(kSignalAxes);
-// The basic signals, which every sender's memory has. Tables with extended signals, the others, run
-// in template instantiations of their own (SignalController).
+// The basic signals, which every sender's memory has. The others, the extended signals, are
+// measured by senders whose tables look at any of them (AnyController).
 inline constexpr std::size_t kBasicSignals = 4;
 
 constexpr std::size_t axis_of(Signal signal) { return static_cast<std::size_t>(signal); }

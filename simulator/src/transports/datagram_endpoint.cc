@@ -11,8 +11,12 @@ DatagramEndpoint::DatagramEndpoint(const EndpointSetting& setting)
       is_exact_(setting.measurement.is_exact()),
       flow_(setting.sender),
       observer_(setting.observer),
-      sender_(setting.sender),
-      packet_bytes_(static_cast<std::uint32_t>(setting.packet_bytes)) {}
+      telemetry_(setting.telemetry),
+      sender_(setting.sender) {
+  outgoing_.sender = setting.sender;
+  outgoing_.bytes = static_cast<std::uint32_t>(setting.packet_bytes);
+  outgoing_.is_ecn_capable = setting.is_ecn_capable;
+}
 
 void DatagramEndpoint::switch_on(std::optional<std::uint64_t> packets, double now_ms,
                                  PacketSink& sink) {
@@ -54,7 +58,11 @@ void DatagramEndpoint::on_ack(const Segment& echo, const AckContent& content, do
                                                      acknowledged_end_ - content.packets));
     }
     acknowledged_end_ = std::max(acknowledged_end_, echo.transmission_number + 1);
-    used(controller_.acknowledge(seen.sent_ms, seen.received_ms, seen.rtt_ms, content.packets));
+    used(controller_.acknowledge(
+        seen.sent_ms, seen.received_ms, seen.rtt_ms, content.packets, [&]() -> Feedback {
+          return {content.packets, content.marked,
+                  usage_since_last_ack(telemetry_, echo.transmission_number)};
+        }));
   } else {
     used(controller_.acknowledge_earlier_period());
   }
@@ -154,14 +162,11 @@ void DatagramEndpoint::send_what_may_leave(double now_ms, PacketSink& sink) {
     }
     last_send_ms_ = now_ms;
     reader_.bunch = packets;
-    Segment segment;
-    segment.sent_ms = now_ms;
-    segment.sender = sender_;
-    segment.bytes = packet_bytes_;
+    outgoing_.sent_ms = now_ms;
     for (std::uint32_t left = packets; left > 0; --left) {
-      segment.sequence = results_.packets_sent;
-      segment.transmission_number = results_.packets_sent++;
-      sink.send(segment, now_ms);
+      outgoing_.sequence = results_.packets_sent;
+      outgoing_.transmission_number = results_.packets_sent++;
+      sink.send(outgoing_, now_ms);
     }
   }
   next_ms_ = kNever;

@@ -44,14 +44,15 @@ class DatagramEndpoint final : public Endpoint {
   void open_window();
   void send_what_may_leave(double now_ms, PacketSink& sink);
 
-  PathController controller_;
+  AnyController controller_;
   NoisyClock clock_;
   const bool is_exact_;
   NoisyClock::Reader reader_;
   FlowTag flow_;  // names the random draws of the clock
   RuleObserver* observer_;
+  PathTelemetry* telemetry_;
   std::uint32_t sender_;
-  std::uint32_t packet_bytes_;
+  Segment outgoing_;  // template of all packets
   double next_ms_ = kNever;
   // The packet whose ACK is delayed.
   std::optional<Segment> unacknowledged_;

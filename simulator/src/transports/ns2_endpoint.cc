@@ -42,10 +42,13 @@ AckTimes by_clock_in_seconds(double sent_ms, double rtt_ms, std::uint64_t transm
 Ns2Endpoint::Ns2Endpoint(const EndpointSetting& setting)
     : controller_(*setting.table),
       observer_(setting.observer),
+      telemetry_(setting.telemetry),
       sender_(setting.sender),
-      packet_bytes_(static_cast<std::uint32_t>(setting.packet_bytes)),
       timer_(kTimeouts),
       usual_offset_ms_(rtt_offset_ms(setting.measurement, setting.rtt_offset_key, setting.sender)) {
+  outgoing_.sender = setting.sender;
+  outgoing_.bytes = static_cast<std::uint32_t>(setting.packet_bytes);
+  outgoing_.is_ecn_capable = setting.is_ecn_capable;
 }
 
 void Ns2Endpoint::switch_on(std::optional<std::uint64_t> packets, double now_ms, PacketSink& sink) {
@@ -90,7 +93,10 @@ void Ns2Endpoint::on_ack(const Segment& echo, const AckContent& content, double 
   find_missing(echo.sequence, now_ms);
   if (echo.transmission_number >= period_begin_) {
     const AckTimes seen = by_clock_in_seconds(echo.sent_ms, rtt_ms, echo.transmission_number);
-    used(controller_.acknowledge(seen.sent_ms, seen.received_ms, seen.rtt_ms + offset_ms_, 1));
+    used(controller_.acknowledge(
+        seen.sent_ms, seen.received_ms, seen.rtt_ms + offset_ms_, 1, [&]() -> Feedback {
+          return {1, content.marked, usage_since_last_ack(telemetry_, echo.transmission_number)};
+        }));
     offset_ms_ = usual_offset_ms_;
   } else {
     used(controller_.acknowledge_earlier_period());
@@ -162,17 +168,14 @@ void Ns2Endpoint::send(std::uint64_t sequence, double now_ms, PacketSink& sink) 
   } else {
     ++results_.packets_retransmitted;
   }
-  Segment segment;
-  segment.sent_ms = now_ms;
-  segment.sequence = sequence;
-  segment.transmission_number = results_.packets_sent++;
-  segment.sender = sender_;
-  segment.bytes = packet_bytes_;
+  outgoing_.sent_ms = now_ms;
+  outgoing_.sequence = sequence;
+  outgoing_.transmission_number = results_.packets_sent++;
   last_send_ms_ = now_ms;
   if (!timer_.is_running()) {
     timer_.restart(now_ms);
   }
-  sink.send(segment, now_ms);
+  sink.send(outgoing_, now_ms);
 }
 
 Pace Ns2Endpoint::pace() const {

@@ -53,10 +53,11 @@ class Ns2Endpoint final : public Endpoint {
   void send_next(double now_ms, PacketSink& sink);
   void send(std::uint64_t sequence, double now_ms, PacketSink& sink);
 
-  PathController controller_;
+  AnyController controller_;
   RuleObserver* observer_;
+  PathTelemetry* telemetry_;
   std::uint32_t sender_;
-  std::uint32_t packet_bytes_;
+  Segment outgoing_;  // template of all packets
 
   RetransmissionTimer timer_;
   double usual_offset_ms_;  // of measured RTTs

@@ -13,8 +13,11 @@ namespace {
 // itself down without end (docs/how-to/kernel.md has the same limit).
 class RemyCcOnTcp final : public CongestionController {
  public:
-  RemyCcOnTcp(const CompiledTable& table, RuleObserver* observer, std::uint32_t sender)
-      : controller_(table), observer_(observer), sender_(sender) {}
+  RemyCcOnTcp(const EndpointSetting& setting)
+      : controller_(*setting.table),
+        observer_(setting.observer),
+        telemetry_(setting.telemetry),
+        sender_(setting.sender) {}
 
   void start(double) override {
     smoothed_rtt_ms_ = 0;
@@ -23,13 +26,23 @@ class RemyCcOnTcp final : public CongestionController {
   void on_ack(const AckEvent& ack) override {
     smoothed_rtt_ms_ =
         smoothed_rtt_ms_ > 0 ? smoothed_rtt_ms_ + (ack.rtt_ms - smoothed_rtt_ms_) / 8 : ack.rtt_ms;
-    used(controller_.acknowledge(ack.sent_ms, ack.received_ms, ack.rtt_ms, 1));
+    used(controller_.acknowledge(ack.sent_ms, ack.received_ms, ack.rtt_ms, 1, [&]() -> Feedback {
+      return {static_cast<std::uint32_t>(ack.newly_delivered),
+              static_cast<std::uint32_t>(ack.newly_marked),
+              usage_since_last_ack(telemetry_, ack.transmission_number)};
+    }));
   }
   void on_loss(const LossEvent& loss) override {
+    if (loss.starts_recovery) {
+      controller_.on_recovery();
+    }
     controller_.on_loss(loss.now_ms, 1);
     update();
   }
   void on_timeout(const TimeoutEvent& timeout) override {
+    if (timeout.starts_recovery) {
+      controller_.on_recovery();
+    }
     controller_.on_timeout(timeout.now_ms, static_cast<std::uint32_t>(timeout.newly_lost));
     update();
   }
@@ -53,9 +66,10 @@ class RemyCcOnTcp final : public CongestionController {
                               : controller_.intersend_ms();
   }
 
-  PathController controller_;
+  AnyController controller_;
   double smoothed_rtt_ms_ = 0;  // as in RFC 6298; 0 before the first sample
   RuleObserver* observer_;
+  PathTelemetry* telemetry_;
   std::uint32_t sender_;
 };
 
@@ -128,8 +142,7 @@ Transport tcp() {
         settings.keeps_state |= !setting.retransmits;
         std::unique_ptr<CongestionController> controller = std::move(setting.controller);
         if (setting.table != nullptr) {
-          controller =
-              std::make_unique<RemyCcOnTcp>(*setting.table, setting.observer, setting.sender);
+          controller = std::make_unique<RemyCcOnTcp>(setting);
         }
         return std::make_unique<TcpSender>(settings, std::move(controller));
       },

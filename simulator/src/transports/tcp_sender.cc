@@ -686,6 +686,7 @@ void TcpSender::on_retransmission_timeout(double now_ms) {
     }
   }
   delivery_.on_lost(newly_lost);
+  const bool starts_recovery = recovery_->state() == LossRecovery::State::kOpen;
   recovery_->on_timeout();
   prr_.stop();
   probe_.reset();
@@ -695,7 +696,8 @@ void TcpSender::on_retransmission_timeout(double now_ms) {
   controller_->on_timeout({.now_ms = now_ms,
                            .in_flight = prior_in_flight,
                            .newly_lost = std::min(newly_lost, prior_in_flight),
-                           .is_first = !has_timed_out_});
+                           .is_first = !has_timed_out_,
+                           .starts_recovery = starts_recovery});
   has_timed_out_ = true;
 }
 

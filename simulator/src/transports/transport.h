@@ -10,6 +10,7 @@
 #include "senders/clock.h"
 #include "senders/congestion_controller.h"
 #include "senders/remy_controller.h"
+#include "senders/telemetry.h"
 #include "transports/endpoint.h"
 
 namespace remy {
@@ -21,6 +22,7 @@ struct EndpointSetting {
   double packet_bytes = 1500;
   const CompiledTable* table = nullptr;  // outlives the endpoint
   RuleObserver* observer = nullptr;      // notified of each rule that the sender uses; may be null
+  PathTelemetry* telemetry = nullptr;    // of the sender's packets; null if the table needs none
   std::unique_ptr<CongestionController> controller;
   bool is_ecn_capable = false;
   bool asks_xcp_routers = false;
