@@ -14,7 +14,12 @@ from remy_farm.designer.actions import path_model_of
 from remy_farm.designer.splitting import merged, possible_merges
 from remy_farm.specification import SpecError, content_digest, parse_spec, to_yaml
 from remy_proto.v1 import spec_pb2
-from remy_simulator import RuleTable, path_model_fingerprint
+from remy_simulator import (
+    RuleTable,
+    network_signals_fingerprint,
+    path_model_fingerprint,
+    signals_fingerprint,
+)
 from remy_simulator.messages import PathModel, native_path_model
 
 _EVALUATE = AnalyticEvaluator(noise=2.0).evaluate
@@ -107,7 +112,18 @@ def test_constants_out_of_range_are_refused(text: str, problem: str) -> None:
     assert problem in str(error.value)
 
 
-def test_other_signals_than_those_of_ack_times_are_refused() -> None:
-    spec = small_joint_spec(signals="send_ratio, rtt_ratio, loss_rate")
-    with pytest.raises(SpecError, match=r"is loss_rate, but must be one of .*, because with path"):
-        _with_path_model(spec, "{}")
+def test_a_table_of_any_signals_may_have_a_path_model() -> None:
+    alone = small_joint_spec(signals="send_ratio, rtt_ratio, loss_rate")
+    spec = _with_path_model(alone, "{}")
+    table = Designer(spec).table
+    assert table.signals == Designer(alone).table.signals
+    assert table.path_model == path_model_of(spec)
+    digests = {
+        sealing.unseal(Designer(each).checkpoint()).simulator_digest
+        for each in (alone, spec, _with_path_model(_ALONE["joint"], "{}"))
+    }
+    assert digests == {
+        signals_fingerprint(),
+        network_signals_fingerprint(),
+        path_model_fingerprint(),
+    }

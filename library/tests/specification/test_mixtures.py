@@ -237,20 +237,61 @@ def test_tables_designed_together_allow_one_step_in_flight() -> None:
     assert len(designed_tables(parse_spec(text.replace("IN_FLIGHT", "1")))) == 2
 
 
-def test_signals_that_only_the_dumbbell_measures_are_refused_elsewhere() -> None:
-    assert "signals has a signal that the simulator measures only for RemyCCs" in _error(
+@pytest.mark.parametrize(
+    "beyond",
+    [
+        "queue: codel",
+        "transport: tcp",
+        "transport: ns2",
+        "ack_bytes: 40",
+        "measurement: {reordering: {probability: 0.01, delay_ms: 5}}",
+    ],
+)
+def test_all_signals_are_allowed_on_all_networks(beyond: str) -> None:
+    text = _text(
+        f"network: {{{_NETWORK}, senders: 1, {beyond}}}",
+        "signals: [rtt_ratio, loss_rate, queue_ratio, utilization]\npath_model: {}\n",
+    )
+    assert parse_spec(text).HasField("path_model")
+
+
+@pytest.mark.parametrize(
+    ("queue", "marks"),
+    [
+        ("", False),
+        ("drop-tail", False),
+        ("sfq-codel", False),
+        ("'codel,ecn=0'", False),
+        ("codel", True),
+        ("'red,variant=gentle,minimum_packets=3'", True),
+        ("'threshold-marking,threshold_packets=20'", True),
+    ],
+)
+def test_the_ecn_signal_needs_a_marking_queue(queue: str, marks: bool) -> None:
+    network = f"network: {{{_NETWORK}, senders: 1, queue: {queue}}}".replace(", queue: }", "}")
+    text = _text(network, "signals: [rtt_ratio, ecn_fraction]\n")
+    if marks:
+        assert parse_spec(text).network.queue == queue.strip("'")
+    else:
+        assert "signals has ecn_fraction, but no queue marks packets" in _error(text)
+
+
+def test_any_link_of_a_route_may_mark_packets() -> None:
+    links = "[{rate_mbps: 12}, {rate_mbps: 9QUEUE}]"
+    text = _text(
+        f"network: {{rtt_ms: 100, senders: 1, links: {links}}}",
+        "signals: [rtt_ratio, ecn_fraction]\n",
+    )
+    assert "no queue marks packets" in _error(text.replace("QUEUE", ""))
+    assert parse_spec(text.replace("QUEUE", ", queue: threshold-marking")).signals
+
+
+def test_a_bad_queue_is_reported_beside_a_signal_of_marks() -> None:
+    error = _error(
         _text(
-            f"network: {{{_NETWORK}, senders: 1, queue: codel}}",
-            "signals: [rtt_ratio, loss_rate]\n",
+            f"network: {{{_NETWORK}, senders: 1, queue: no-such}}",
+            "signals: [rtt_ratio, ecn_fraction]\n",
         )
     )
-
-
-def test_the_ecn_signal_needs_a_marking_queue() -> None:
-    network = f"network: {{{_NETWORK}, senders: 1QUEUE}}"
-    text = _text(network, "signals: [rtt_ratio, ecn_fraction]\n")
-    assert "signals has ecn_fraction, but no queue marks packets" in _error(
-        text.replace("QUEUE", "")
-    )
-    marks = text.replace("QUEUE", ', queue: "threshold-marking,threshold_packets=20"')
-    assert parse_spec(marks).network.queue == "threshold-marking,threshold_packets=20"
+    assert "no-such" in error
+    assert "no queue marks packets" not in error

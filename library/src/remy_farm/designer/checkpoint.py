@@ -19,6 +19,7 @@ from remy_proto.v1 import checkpoint_pb2, rule_table_pb2, spec_pb2
 from remy_simulator import (
     RuleTable,
     fingerprint,
+    network_signals_fingerprint,
     path_model_fingerprint,
     signals_fingerprint,
 )
@@ -121,15 +122,13 @@ def _seal(payload: bytes) -> bytes:
 
 def new_record(design_digest: str, spec: spec_pb2.DesignSpec) -> checkpoint_pb2.Checkpoint:
     """Returns the record of a new design: a checkpoint without the strategy's state."""
-    additional_signals = [
-        signal
-        for signal in spec.signals
-        if axis_of(signal) >= BASIC_AXES or signal == rule_table_pb2.SIGNAL_AGE
-    ]
+    has_extended_signals = any(axis_of(signal) >= BASIC_AXES for signal in spec.signals)
     if spec.HasField("path_model"):
-        digest = path_model_fingerprint()
+        digest = network_signals_fingerprint() if has_extended_signals else path_model_fingerprint()
+    elif has_extended_signals or rule_table_pb2.SIGNAL_AGE in spec.signals:
+        digest = signals_fingerprint()
     else:
-        digest = signals_fingerprint() if additional_signals else fingerprint(spec.rules)
+        digest = fingerprint(spec.rules)
     return checkpoint_pb2.Checkpoint(
         spec_digest=design_digest,
         simulator_version=version("remy-simulator"),

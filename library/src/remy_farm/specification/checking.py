@@ -46,8 +46,6 @@ from remy_proto.completion import NEWEST_EDITION, complete, constraint_of, is_al
 from remy_proto.v1 import rule_table_pb2, spec_pb2
 from remy_simulator.messages import (
     AXES,
-    BASIC_AXES,
-    axis_of,
     is_scale_free,
     signal_of,
     signals_zero_until_measured,
@@ -246,9 +244,6 @@ def _rules_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violatio
     allowed = _SIGNALS.get(spec.rules, [])
     names = rule_table_pb2.Signal.DESCRIPTOR.values_by_number
 
-    def is_basic(signal: int) -> bool:
-        return axis_of(signal) < BASIC_AXES
-
     for index, signal in enumerate(spec.signals):
         if signal and allowed and signal not in allowed:
             reason = (
@@ -260,13 +255,6 @@ def _rules_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violatio
                 f"{child_path(path, 'signals')}[{index}]",
                 f"is {short_name(names[signal])}, but must be one of "
                 f"{', '.join(short_name(names[each]) for each in allowed)}, {reason}",
-            )
-        elif signal and spec.HasField("path_model") and not is_basic(signal):
-            yield Violation(
-                f"{child_path(path, 'signals')}[{index}]",
-                f"is {short_name(names[signal])}, but must be one of "
-                + ", ".join(short_name(names[each]) for each in allowed if is_basic(each))
-                + ", because with path_model rules use the signals of ACK times only",
             )
     sure = signals_zero_until_measured(spec.rules)
     named = set(spec.signals)

@@ -18,7 +18,6 @@ from remy_farm.specification.links import (
     with_values_of,
 )
 from remy_farm.specification.models import (
-    Model,
     designed_tables,
     groups_of,
     models,
@@ -32,7 +31,7 @@ from remy_farm.specification.specimens import arrivals_of, set_when_on
 from remy_farm.specification.traces import LinkTrace
 from remy_proto.v1 import evaluation_pb2, spec_pb2
 from remy_simulator import registry, signals
-from remy_simulator.messages import AXES, BASIC_AXES, axis_of, form_of
+from remy_simulator.messages import AXES, form_of
 from remy_simulator.registry import Registry
 from remy_simulator.signals import ToldBy
 from remy_simulator.throughput import MEASURES, counts_flows
@@ -41,7 +40,7 @@ _MAX_SENDERS: Final = 10_000
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _PLAIN_QUEUE: Final = "drop-tail"
-#: The only marking queue that the dumbbell simulates.
+#: The queue that marks packets whatever its parameters.
 _MARKING_QUEUE: Final = "threshold-marking"
 #: Kinds of traffic whose on periods have a length in time, so that no flow completes.
 _BY_TIME: Final = ("exponential_time", "always", "intervals")
@@ -381,25 +380,30 @@ def signals_told_by(spec: spec_pb2.DesignSpec, told_by: ToldBy) -> list[str]:
 
 
 def _signal_violations(spec: spec_pb2.DesignSpec, path: str) -> Iterator[Violation]:
-    others = [signal for signal in spec.signals if signal and axis_of(signal) >= BASIC_AXES]
-    if others and not all(_is_plain(spec, model) for model in models(spec)):
-        yield Violation(
-            child_path(path, "signals"),
-            "has a signal that the simulator measures only for RemyCCs on datagram, without links, "
-            f"reordering or protocols, and before a {_PLAIN_QUEUE} or {_MARKING_QUEUE} queue",
-        )
-    elif (marks := signals_told_by(spec, ToldBy.MARKS)) and not any(
-        _queue_of(model.network) == _MARKING_QUEUE for model in models(spec)
-    ):
+    marks = signals_told_by(spec, ToldBy.MARKS)
+    if marks and not any(_marks_packets(model.network) for model in models(spec)):
         yield Violation(
             child_path(path, "signals"),
             f"has {marks[0]}, but no queue marks packets; give network.queue: {_MARKING_QUEUE}",
         )
 
 
-def _queue_of(network: spec_pb2.NetworkModel) -> str:
-    """The name of the network's queueing discipline, without its settings."""
-    return (network.queue or _PLAIN_QUEUE).partition(",")[0]
+def _marks_packets(network: spec_pb2.NetworkModel) -> bool:
+    """Whether a queue marks packets of ECN-capable senders."""
+    texts = [link.queue for link in network.links] or [network.queue]
+    return any(_is_marking(each or _PLAIN_QUEUE) for each in texts)
+
+
+def _is_marking(text: str) -> bool:
+    try:
+        queue = parse_choice(Registry.QUEUE, text)
+    except ValueError:
+        # It is reported with its network.
+        return True
+    given = {each.name: each.value for each in queue.parameters}
+    variant = registry.entries(Registry.QUEUE)[queue.name].variant(queue.variant)
+    usual = {each.name: each.default for each in variant.parameters}
+    return queue.name == _MARKING_QUEUE or (usual | given).get("ecn", 0) != 0
 
 
 def _has_noise_of_datagrams(network: spec_pb2.NetworkModel) -> bool:
@@ -412,21 +416,4 @@ def _has_noise_of_datagrams(network: spec_pb2.NetworkModel) -> bool:
         any(each > 0 for each in jitter_ms)
         or any(not each.HasField("exact") for each in quantities.values())
         or any(quantities[name].exact != value for name, value in noiseless.items())
-    )
-
-
-def _is_plain(spec: spec_pb2.DesignSpec, model: Model) -> bool:
-    """Whether the simulator's fast dumbbell, which measures all signals, can simulate the model."""
-    network = model.network
-    return (
-        _queue_of(network) in (_PLAIN_QUEUE, _MARKING_QUEUE)
-        and not network.links
-        and not network.ack_bytes
-        and not network.measurement.HasField("reordering")
-        and not any(model.traffic_of(group).HasField("barrier") for group in model.groups)
-        and not counts_flows(spec.objective)
-        and not any(
-            group.HasField("protocol") or group.transport or group.HasField("rtt_ms")
-            for group in network.sender_groups
-        )
     )
