@@ -146,6 +146,7 @@ def test_hello_has_a_unique_id_and_the_simulators_fingerprint() -> None:
     assert greeting.signals_digest == remy_simulator.signals_fingerprint()
     assert greeting.protocols_digest == remy_simulator.protocols_fingerprint()
     assert greeting.path_model_digest == remy_simulator.path_model_fingerprint()
+    assert greeting.network_signals_digest == remy_simulator.network_signals_fingerprint()
     assert (greeting.threads, greeting.job_id, greeting.exit_when_idle) == (3, "j1", True)
 
 

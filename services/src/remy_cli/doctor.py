@@ -23,7 +23,12 @@ from remy_proto.v1 import rule_table_pb2
 from remy_rpc.settings import SettingsError
 from remy_services.client import Check, DesignClient, Finding, SettingsSource, Verdict, diagnose
 from remy_services.jobs import message_dict
-from remy_simulator import fingerprint, path_model_fingerprint, protocols_fingerprint
+from remy_simulator import (
+    fingerprint,
+    network_signals_fingerprint,
+    path_model_fingerprint,
+    protocols_fingerprint,
+)
 
 
 @click.command("info")
@@ -113,6 +118,7 @@ def _findings(given: SettingsSource, timeout_seconds: float) -> Iterator[Finding
         scale_free_digest=fingerprint(rule_table_pb2.RULES_SCALE_FREE),
         protocols_digest=protocols_fingerprint(),
         path_model_digest=path_model_fingerprint(),
+        network_signals_digest=network_signals_fingerprint(),
     )
     try:
         settings = connection_settings(given)

@@ -86,17 +86,19 @@ def test_workers(evaluators: messages.EvaluatorsInfo, verdict: Verdict) -> None:
 @pytest.mark.parametrize(
     ("version", "simulator", "digests", "verdict"),
     [
-        ("1.2", "3.4", ("d", "s", "p", "m"), Verdict.OK),
-        ("1.2", "3.4", ("", "s", "p", "m"), Verdict.OK),
+        ("1.2", "3.4", ("d", "s", "p", "m", "n"), Verdict.OK),
+        ("1.2", "3.4", ("", "s", "p", "m", "n"), Verdict.OK),
         # Older coordinators send fewer digests.
-        ("1.2", "3.4", ("d", "", "", ""), Verdict.OK),
-        ("1.2", "3.4", ("d", "s", "", ""), Verdict.OK),
-        ("1.3", "3.4", ("d", "s", "p", "m"), Verdict.WARNING),
-        ("1.2", "3.5", ("d", "s", "p", "m"), Verdict.WARNING),
-        ("1.2", "3.4", ("other", "s", "p", "m"), Verdict.PROBLEM),
-        ("1.2", "3.4", ("d", "other", "p", "m"), Verdict.PROBLEM),
-        ("1.2", "3.4", ("d", "s", "other", "m"), Verdict.PROBLEM),
-        ("1.2", "3.4", ("d", "s", "p", "other"), Verdict.PROBLEM),
+        ("1.2", "3.4", ("d", "", "", "", ""), Verdict.OK),
+        ("1.2", "3.4", ("d", "s", "", "", ""), Verdict.OK),
+        ("1.2", "3.4", ("d", "s", "p", "m", ""), Verdict.OK),
+        ("1.3", "3.4", ("d", "s", "p", "m", "n"), Verdict.WARNING),
+        ("1.2", "3.5", ("d", "s", "p", "m", "n"), Verdict.WARNING),
+        ("1.2", "3.4", ("other", "s", "p", "m", "n"), Verdict.PROBLEM),
+        ("1.2", "3.4", ("d", "other", "p", "m", "n"), Verdict.PROBLEM),
+        ("1.2", "3.4", ("d", "s", "other", "m", "n"), Verdict.PROBLEM),
+        ("1.2", "3.4", ("d", "s", "p", "other", "n"), Verdict.PROBLEM),
+        ("1.2", "3.4", ("d", "s", "p", "m", "other"), Verdict.PROBLEM),
     ],
 )
 def test_versions(version: str, simulator: str, digests: tuple[str, ...], verdict: Verdict) -> None:
@@ -108,10 +110,11 @@ def test_versions(version: str, simulator: str, digests: tuple[str, ...], verdic
             scale_free_digest=digests[1],
             protocols_digest=digests[2],
             path_model_digest=digests[3],
+            network_signals_digest=digests[4],
         )
 
     info = answered(version, simulator, digests)
-    client = answered("1.2", "3.4", ("d", "s", "p", "m"))
+    client = answered("1.2", "3.4", ("d", "s", "p", "m", "n"))
     assert check_finding(Check.VERSIONS, info, client)[0] == verdict
 
 

@@ -316,6 +316,7 @@ def test_server_info(client: Client) -> None:
     assert len(info.simulator_digest) == len(info.scale_free_digest) == 64
     assert len(info.protocols_digest) == 64
     assert len(info.path_model_digest) == 64
+    assert len(info.network_signals_digest) == 64
     # A run ends shortly after its job.
     wait_until(lambda: get_info().running_jobs == 0)
     assert get_info().waiting_jobs == 0

@@ -28,6 +28,7 @@ def hello(worker_id: str, /, **changes: Any) -> worker_service_pb2.WorkRequest:
         "signals_digest": remy_simulator.signals_fingerprint(),
         "protocols_digest": remy_simulator.protocols_fingerprint(),
         "path_model_digest": remy_simulator.path_model_fingerprint(),
+        "network_signals_digest": remy_simulator.network_signals_fingerprint(),
         "threads": 1,
         **changes,
     }

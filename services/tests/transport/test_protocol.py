@@ -212,6 +212,8 @@ def test_invalid_hellos_are_refused(changes: dict[str, Any], expected: str) -> N
         {"protocols_digest": ""},
         {"path_model_digest": "0" * 64},
         {"path_model_digest": ""},
+        {"network_signals_digest": "0" * 64},
+        {"network_signals_digest": ""},
     ],
 )
 def test_workers_with_another_simulator_are_rejected(changes: dict[str, Any]) -> None:

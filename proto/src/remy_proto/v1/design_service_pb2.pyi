@@ -380,7 +380,7 @@ class EvaluatorsInfo(_message.Message):
     def __init__(self, kind: _Optional[str] = ..., workers: _Optional[int] = ..., busy_workers: _Optional[int] = ..., threads: _Optional[int] = ..., quarantined_workers: _Optional[int] = ..., tasks_waiting: _Optional[int] = ..., tasks_running: _Optional[int] = ...) -> None: ...
 
 class GetServerInfoResponse(_message.Message):
-    __slots__ = ("version", "simulator_version", "simulator_digest", "coordinator", "unix_seconds", "store", "evaluators", "caller", "role", "running_jobs", "waiting_jobs", "scale_free_digest", "protocols_digest", "path_model_digest")
+    __slots__ = ("version", "simulator_version", "simulator_digest", "coordinator", "unix_seconds", "store", "evaluators", "caller", "role", "running_jobs", "waiting_jobs", "scale_free_digest", "protocols_digest", "path_model_digest", "network_signals_digest")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     SIMULATOR_VERSION_FIELD_NUMBER: _ClassVar[int]
     SIMULATOR_DIGEST_FIELD_NUMBER: _ClassVar[int]
@@ -395,6 +395,7 @@ class GetServerInfoResponse(_message.Message):
     SCALE_FREE_DIGEST_FIELD_NUMBER: _ClassVar[int]
     PROTOCOLS_DIGEST_FIELD_NUMBER: _ClassVar[int]
     PATH_MODEL_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    NETWORK_SIGNALS_DIGEST_FIELD_NUMBER: _ClassVar[int]
     version: str
     simulator_version: str
     simulator_digest: str
@@ -409,4 +410,5 @@ class GetServerInfoResponse(_message.Message):
     scale_free_digest: str
     protocols_digest: str
     path_model_digest: str
-    def __init__(self, version: _Optional[str] = ..., simulator_version: _Optional[str] = ..., simulator_digest: _Optional[str] = ..., coordinator: _Optional[str] = ..., unix_seconds: _Optional[float] = ..., store: _Optional[_Union[StoreInfo, _Mapping]] = ..., evaluators: _Optional[_Union[EvaluatorsInfo, _Mapping]] = ..., caller: _Optional[str] = ..., role: _Optional[str] = ..., running_jobs: _Optional[int] = ..., waiting_jobs: _Optional[int] = ..., scale_free_digest: _Optional[str] = ..., protocols_digest: _Optional[str] = ..., path_model_digest: _Optional[str] = ...) -> None: ...
+    network_signals_digest: str
+    def __init__(self, version: _Optional[str] = ..., simulator_version: _Optional[str] = ..., simulator_digest: _Optional[str] = ..., coordinator: _Optional[str] = ..., unix_seconds: _Optional[float] = ..., store: _Optional[_Union[StoreInfo, _Mapping]] = ..., evaluators: _Optional[_Union[EvaluatorsInfo, _Mapping]] = ..., caller: _Optional[str] = ..., role: _Optional[str] = ..., running_jobs: _Optional[int] = ..., waiting_jobs: _Optional[int] = ..., scale_free_digest: _Optional[str] = ..., protocols_digest: _Optional[str] = ..., path_model_digest: _Optional[str] = ..., network_signals_digest: _Optional[str] = ...) -> None: ...

@@ -25,7 +25,7 @@ class ReadTraceResponse(_message.Message):
     def __init__(self, content: _Optional[bytes] = ..., total_bytes: _Optional[int] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("worker_id", "version", "simulator_version", "simulator_digest", "cpus", "threads", "host", "job_id", "exit_when_idle", "watched", "scale_free_digest", "signals_digest", "protocols_digest", "path_model_digest")
+    __slots__ = ("worker_id", "version", "simulator_version", "simulator_digest", "cpus", "threads", "host", "job_id", "exit_when_idle", "watched", "scale_free_digest", "signals_digest", "protocols_digest", "path_model_digest", "network_signals_digest")
     WORKER_ID_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     SIMULATOR_VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -40,6 +40,7 @@ class Hello(_message.Message):
     SIGNALS_DIGEST_FIELD_NUMBER: _ClassVar[int]
     PROTOCOLS_DIGEST_FIELD_NUMBER: _ClassVar[int]
     PATH_MODEL_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    NETWORK_SIGNALS_DIGEST_FIELD_NUMBER: _ClassVar[int]
     worker_id: str
     version: str
     simulator_version: str
@@ -54,7 +55,8 @@ class Hello(_message.Message):
     signals_digest: str
     protocols_digest: str
     path_model_digest: str
-    def __init__(self, worker_id: _Optional[str] = ..., version: _Optional[str] = ..., simulator_version: _Optional[str] = ..., simulator_digest: _Optional[str] = ..., cpus: _Optional[int] = ..., threads: _Optional[int] = ..., host: _Optional[str] = ..., job_id: _Optional[str] = ..., exit_when_idle: _Optional[bool] = ..., watched: _Optional[bool] = ..., scale_free_digest: _Optional[str] = ..., signals_digest: _Optional[str] = ..., protocols_digest: _Optional[str] = ..., path_model_digest: _Optional[str] = ...) -> None: ...
+    network_signals_digest: str
+    def __init__(self, worker_id: _Optional[str] = ..., version: _Optional[str] = ..., simulator_version: _Optional[str] = ..., simulator_digest: _Optional[str] = ..., cpus: _Optional[int] = ..., threads: _Optional[int] = ..., host: _Optional[str] = ..., job_id: _Optional[str] = ..., exit_when_idle: _Optional[bool] = ..., watched: _Optional[bool] = ..., scale_free_digest: _Optional[str] = ..., signals_digest: _Optional[str] = ..., protocols_digest: _Optional[str] = ..., path_model_digest: _Optional[str] = ..., network_signals_digest: _Optional[str] = ...) -> None: ...
 
 class Credit(_message.Message):
     __slots__ = ("tasks",)

@@ -278,6 +278,7 @@ def check_answer(
         "scale_free_digest",
         "protocols_digest",
         "path_model_digest",
+        "network_signals_digest",
     )
     if any(getattr(info, name) not in ("", getattr(client, name)) for name in digests):
         text = (

@@ -69,13 +69,14 @@ class SimulatorIdentity:
     """Version and digests of a simulator. Equal identities give equal results."""
 
     version: str
-    #: Fingerprints of absolute rules, scale-free rules, additional signals, protocols, and
-    #: path models.
+    #: Fingerprints of absolute rules, scale-free rules, additional signals, protocols, path
+    #: models, and additional signals on all networks.
     digest: str
     scale_free_digest: str
     signals_digest: str
     protocols_digest: str
     path_model_digest: str
+    network_signals_digest: str
 
     @classmethod
     def own(cls) -> SimulatorIdentity:
@@ -88,6 +89,7 @@ class SimulatorIdentity:
             remy_simulator.signals_fingerprint(),
             remy_simulator.protocols_fingerprint(),
             remy_simulator.path_model_fingerprint(),
+            remy_simulator.network_signals_fingerprint(),
         )
 
     @property
@@ -99,6 +101,7 @@ class SimulatorIdentity:
             self.signals_digest,
             self.protocols_digest,
             self.path_model_digest,
+            self.network_signals_digest,
         )
         return hashlib.sha256(" ".join(digests).encode()).digest()
 
@@ -123,7 +126,7 @@ def check_hello(hello: worker_service_pb2.Hello, expected: SimulatorIdentity) ->
     if not 1 <= hello.threads <= _MOST_THREADS:
         raise _protocol_error(f"threads is {hello.threads}; it must be 1 to {_MOST_THREADS}")
     rules = hello.simulator_digest, hello.scale_free_digest, hello.signals_digest
-    others = hello.protocols_digest, hello.path_model_digest
+    others = hello.protocols_digest, hello.path_model_digest, hello.network_signals_digest
     actual = SimulatorIdentity(hello.simulator_version, *rules, *others)
     if actual != expected:
         raise WorkerRejected(
@@ -150,6 +153,7 @@ def _describe(identity: SimulatorIdentity) -> str:
         identity.signals_digest,
         identity.protocols_digest,
         identity.path_model_digest,
+        identity.network_signals_digest,
     )
     shown = ", ".join(digest[:12] or "no digest" for digest in digests)
     return f"{identity.version[:20] or '(none)'} ({shown})"

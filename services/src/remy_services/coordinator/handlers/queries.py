@@ -292,6 +292,7 @@ class ServerInformation:
             scale_free_digest=self.simulator.scale_free_digest,
             protocols_digest=self.simulator.protocols_digest,
             path_model_digest=self.simulator.path_model_digest,
+            network_signals_digest=self.simulator.network_signals_digest,
             coordinator=farm.environment.name,
             unix_seconds=time.time(),
             store=messages.StoreInfo(
