@@ -188,6 +188,8 @@ TEST_F(PathModelTest, DrainLastsForOneSmoothedRttAndLeavesTheSmallestWindow) {
   EXPECT_EQ(window(), 50);
   ack_after(1, 128);
   EXPECT_EQ(window(), kLargeWindow);
+  EXPECT_FALSE(model.measures_rate(now_ms + 127)) << "ACKs of the drain still arrive";
+  EXPECT_TRUE(model.measures_rate(now_ms + 128));
   model.start(64);
   round(128);
   round(128, 3);
@@ -736,6 +738,7 @@ SlowPathModel::Reached compare_with_slow(std::uint64_t seed) {
       EXPECT_EQ(fast.on_ack(now_ms, rtt_ms, packets), slow.on_ack(now_ms, rtt_ms, packets));
     }
     EXPECT_EQ(fast.base_rtt_ms(), slow.base_rtt_ms());
+    EXPECT_EQ(fast.measures_rate(now_ms), slow.measures_rate(now_ms));
     for (const std::uint32_t packets : {0U, 7U, kLargeWindow}) {
       EXPECT_EQ(fast.limit_window(packets), slow.limit_window(packets));
     }

@@ -113,6 +113,9 @@ class SlowPathModel {
     return least_ms;
   }
 
+  bool measures_rate(double now_ms) const {
+    return drains_.empty() || now_ms >= drains_.back().passed_ms;
+  }
   bool is_draining() const { return drained_window() < kInfinite; }
 
   std::uint32_t limit_window(std::uint32_t packets) const {
@@ -149,6 +152,7 @@ class SlowPathModel {
   };
   struct Drain {
     double end_ms;
+    double passed_ms;
     double packets;
     bool is_over;
   };
@@ -412,8 +416,9 @@ class SlowPathModel {
   }
 
   void begin_drain() {
+    const double end_ms = acks_.back().now_ms + smoothed_rtt_ms();
     drains_.push_back(
-        {acks_.back().now_ms + smoothed_rtt_ms(),
+        {end_ms, end_ms + smoothed_rtt_ms(),
          std::max(settings_.least_window_packets, rounds_.back().delivered_packets / 2), false});
   }
 

@@ -187,6 +187,7 @@ void PathModel::watch_for_jump(double now_ms) {
 
 void PathModel::begin_drain(double now_ms) {
   drain_end_ms_ = now_ms + smoothed_rtt_ms_;
+  drain_passed_ms_ = drain_end_ms_ + smoothed_rtt_ms_;
   drain_packets_ =
       std::max(settings_->least_window_packets, kDrainFraction * last_delivered_packets_);
 }

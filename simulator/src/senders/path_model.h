@@ -77,6 +77,8 @@ class PathModel {
   void on_spurious_recovery();
 
   double base_rtt_ms() const { return base_rtt_ms_; }
+  // Returns false while ACKs arrive at the pace of a drain, which says nothing about the path.
+  bool measures_rate(double now_ms) const { return now_ms >= drain_passed_ms_; }
   // The window for a window of the rules.
   std::uint32_t limit_window(std::uint32_t packets) const {
     return std::max(std::min(packets, most_packets_), least_packets_);
@@ -155,6 +157,7 @@ class PathModel {
   std::uint32_t epoch_rounds_ = 0;
   double drain_end_ms_ = kInfinite;
   double drain_packets_ = kInfinite;
+  double drain_passed_ms_ = -kInfinite;  // when the last ACK of the last drain has arrived
   Jump jump_;
 
   // Losses.

@@ -143,9 +143,10 @@ class RemyController {
   [[gnu::always_inline]] std::uint32_t acknowledge(double sent_ms, double received_ms,
                                                    double rtt_ms, std::uint32_t packets,
                                                    const GetFeedback& feedback) {
+    const double now_ms = sent_ms + rtt_ms;
     if constexpr (kPath) {
       if (path_.is_on()) {
-        rtt_ms = path_.on_ack(sent_ms + rtt_ms, rtt_ms, packets);
+        rtt_ms = path_.on_ack(now_ms, rtt_ms, packets);
       }
     }
     const double times_ms[2] = {sent_ms, received_ms};
@@ -162,7 +163,9 @@ class RemyController {
     } else {
       if constexpr (kAnyRules) {
         period_.age += packets;
-        if (table_->looks_at_age() && age() < kAgeOfFullAverages) [[unlikely]] {
+        if (!measures_rate(now_ms)) [[unlikely]] {
+          // The averages stay.
+        } else if (table_->looks_at_age() && age() < kAgeOfFullAverages) [[unlikely]] {
           average_from_start(times_ms, packets);
         } else {
           average(times_ms, packets);
@@ -290,6 +293,13 @@ class RemyController {
           period_.remembered_interval_ms;
       minimum_rtt_ms_ = period_.remembered_rtt_ms;
     }
+  }
+
+  bool measures_rate([[maybe_unused]] double now_ms) const {
+    if constexpr (kPath) {
+      return path_.measures_rate(now_ms);
+    }
+    return true;
   }
 
   [[gnu::always_inline]] void update_minimum_rtt(double rtt_ms) {
