@@ -12,7 +12,7 @@ from remy_farm.analysis.explain import NetworkSample
 from remy_farm.evaluation.local import LocalEvaluator
 from remy_farm.evaluation.measures import Estimate
 from remy_farm.remycc import read_remycc
-from remy_farm.shipped import shipped_table
+from remy_farm.shipped import DATA
 from remy_farm.specification import load_tree, spec_from_tree, vary
 from remy_farm.specification.reading import Tree
 
@@ -59,6 +59,11 @@ def measure() -> list[Row]:
         evaluator.close()
 
 
+def _rules(name: str) -> Path:
+    """Returns the file of a shipped table without its path model, as published tables have none."""
+    return DATA / "remyccs" / name / "rules.json"
+
+
 def _row(name: str, published: Path, evaluator: LocalEvaluator) -> Row:
     tree = load_tree(ROOT / "examples" / f"{name}.yaml")
     tree = vary(tree, "network.rate_mbps", _rates_for_our_packets(tree))
@@ -66,8 +71,7 @@ def _row(name: str, published: Path, evaluator: LocalEvaluator) -> Row:
     sample = NetworkSample(spec, _SEED, _SPECIMENS, evaluator.evaluate)
     theirs, ours, flagship = (
         sample.trial(read_remycc(path).table)
-        for path in (published, shipped_table(name), shipped_table(_FLAGSHIP))
-        if path is not None
+        for path in (published, _rules(name), _rules(_FLAGSHIP))
     )
     return {
         "networks": name,

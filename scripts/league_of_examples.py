@@ -37,8 +37,8 @@ _DRAWS = Draws(Half.JUDGING)
 
 
 def tables() -> list[Path]:
-    """Returns the files of all shipped tables."""
-    return sorted(FOLDER.glob("*/remycc*.json"))
+    """Returns the files of the rules of all shipped tables, without path models."""
+    return sorted(FOLDER.glob("*/rules*.json"))
 
 
 def sets() -> list[LeagueSet]:
@@ -86,9 +86,10 @@ def page(results: Mapping[Path, Sequence[SetResult]], protocols: Sequence[SetRes
     lines = [
         "# The tables in the league",
         "",
-        "How each table of this folder does on the networks of `data/league`, compared by",
-        "itself with Cubic, NewReno, BBR v1 and v3, Copa and Vivace: on what share of a set's",
-        "networks its score is within the set's margin of the best one's. Most were designed for",
+        "How the rules of each table of this folder, without its path model (`rules.json`), do on the",
+        "networks of `data/league`, compared by itself with Cubic, NewReno, BBR v1 and v3, Copa and",
+        "Vivace: on what share of a set's networks its score is within the set's margin of the best",
+        "one's. Most were designed for",
         "other networks than these, and to be among their like: beside Cubic (`ccbench-2`) they",
         "have little. Networks that are drawn are those of the judging half. Written by",
         "",
@@ -123,7 +124,7 @@ def page(results: Mapping[Path, Sequence[SetResult]], protocols: Sequence[SetRes
 
 
 def _name(table: Path) -> str:
-    which = table.stem.removeprefix("remycc").removeprefix("-")
+    which = table.stem.removeprefix("rules").removeprefix("-")
     return f"{table.parent.name}, {which}" if which else table.parent.name
 
 

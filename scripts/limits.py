@@ -37,14 +37,17 @@ DATA: Final = PAGE.with_suffix(".csv")
 #: The networks that judge finished tables.
 DRAWS: Final = Draws(Half.JUDGING)
 _TABLES: Final = ("generalist-remembering", "general-purpose-realistic")
+# Files of a table, by what is added to its name.
+_FILES: Final = {"": "remycc.json", ", rules alone": "rules.json"}
 _PROTOCOLS: Final = {"BBR v3": "bbr,variant=v3", "Copa": "copa", "Cubic": "cubic,variant=linux"}
 _SMALLER_IS_BETTER: Final = ("loss", "rtt", "queue")
 _BEGINNING: Final = """\
 # Limits
 
 A table is good on the networks that it was designed for. This page shows what two general tables
-do on networks outside of these, and beside deployed protocols. Whoever runs a table where a row
-below may happen should not, yet.
+do on networks outside of these, and beside deployed protocols. Each is there twice: as it is shipped,
+with the [path model](../explanation/path-model.md), and its rules alone. Whoever runs a table
+where a row below may happen should look at it first.
 
     .venv/bin/python -m scripts.limits
 
@@ -86,7 +89,9 @@ def sets() -> list[LeagueSet]:
 def entrants() -> list[Entrant]:
     """Returns the tables and protocols of the page."""
     tables = {
-        name: f"{REMYCC}{ROOT / 'data' / 'remyccs' / name / 'remycc.json'}" for name in _TABLES
+        f"{name}{added}": f"{REMYCC}{ROOT / 'data' / 'remyccs' / name / file}"
+        for name in _TABLES
+        for added, file in _FILES.items()
     }
     return [Entrant(name, parse_sender(text)) for name, text in {**tables, **_PROTOCOLS}.items()]
 

@@ -173,7 +173,7 @@ def test_rows_are_saved_in_the_format_of_the_file_name(tmp_path: Path) -> None:
 
 
 def test_a_scale_free_table_is_converted_to_absolute_with_its_loss(tmp_path: Path) -> None:
-    scale_free = rf.load_table("generalist")
+    scale_free = rf.load_table("generalist").without_path_model()
     spec = rf.Spec(
         name="small",
         network={

@@ -12,6 +12,7 @@ from benchmarks.programs import REMY_FARM, ROOT, network_flags, run_json
 from remy_farm.designer.actions import RTT_RATIO
 from remy_farm.driver.directory import OutDirectory
 from remy_farm.remycc import read_remycc
+from remy_farm.shipped import rules_file
 from remy_farm.specification import content_digest, load_spec
 from remy_farm.specification.models import designed_tables
 from remy_laboratory.kernel.measuring import jain
@@ -22,30 +23,34 @@ _TABLES = sorted(folder.name for folder in (_DATA / "remyccs").iterdir() if fold
 
 #: The flagship's minimum scores on the networks of other examples.
 _MINIMUM_OF_FLAGSHIP = {
-    "learnability-100x": -2.03,
-    "learnability-1000x": -2.18,
-    "learnability-rtt-145-155": -1.935,
-    "learnability-rtt-140-160": -1.916,
-    "learnability-rtt-50-250": -1.943,
-    "learnability-rtt-10-280": -1.790,
-    "learnability-senders-1-2": -2.678,
-    "learnability-senders-1-10": -2.600,
-    "learnability-senders-1-50": -2.696,
-    "learnability-senders-1-100": -2.68,
+    "learnability-100x": -2.11,
+    "learnability-1000x": -2.26,
+    "learnability-rtt-145-155": -1.955,
+    "learnability-rtt-140-160": -1.955,
+    "learnability-rtt-50-250": -1.875,
+    "learnability-rtt-10-280": -1.712,
+    "learnability-senders-1-2": -2.607,
+    "learnability-senders-1-10": -2.617,
+    "learnability-senders-1-50": -2.583,
+    "learnability-senders-1-100": -2.642,
 }
 
 #: The weight of delay and the minimum score, mean and pooled, on the yardstick
 #: (`remy-farm benchmark-search`).
 _MINIMUM_ON_YARDSTICK = {
     "general-purpose-delta0.1": (0.1, -0.1),
-    "general-purpose-delta1": (1.0, -0.175),
-    "general-purpose-delta10": (10.0, -0.45),
+    "general-purpose-delta1": (1.0, -0.186),
+    "general-purpose-delta10": (10.0, -0.595),
     "generalist-remembering": (1.0, -0.23),
 }
 
 
 def _remycc(name: str) -> Path:
     return _DATA / "remyccs" / name / "remycc.json"
+
+
+def _rules(name: str) -> Path:
+    return rules_file(_remycc(name))
 
 
 def _remyccs(name: str) -> list[Path]:
@@ -55,8 +60,8 @@ def _remyccs(name: str) -> list[Path]:
     return [folder.table_file(spec, table) for table in designed_tables(spec)]
 
 
-def _held_out(name: str) -> dict[str, Any]:
-    held_out: dict[str, Any] = json.loads(_remycc(name).with_name("held-out.json").read_text())
+def _held_out(name: str, file: str = "held-out.json") -> dict[str, Any]:
+    held_out: dict[str, Any] = json.loads(_remycc(name).with_name(file).read_text())
     return held_out
 
 
@@ -92,11 +97,21 @@ def test_table_s_specification_is_its_example(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", _TABLES)
-def test_table_has_its_published_score(name: str) -> None:
-    held_out = _held_out(name)
+def test_table_is_its_rules_with_a_path_model(name: str) -> None:
+    for table in _remyccs(name):
+        shipped, rules = read_remycc(table).table, read_remycc(rules_file(table)).table
+        assert shipped.path_model is not None
+        assert shipped.with_path_model(None) == rules
+
+
+@pytest.mark.parametrize("file", ["held-out.json", "held-out-rules.json"])
+@pytest.mark.parametrize("name", _TABLES)
+def test_table_has_its_published_score(name: str, file: str) -> None:
+    held_out = _held_out(name, file)
+    tables = _remyccs(name)
     again = run_json(
         *(REMY_FARM, "evaluate", "--spec", _EXAMPLES / f"{name}.yaml"),
-        *(f"--remycc={each}" for each in _remyccs(name)),
+        *(f"--remycc={each if file == 'held-out.json' else rules_file(each)}" for each in tables),
         *("--specimens", str(held_out["specimens"]), "--seed", str(held_out["seed"])),
     )
     assert again["digest"] == held_out["digest"]
@@ -112,12 +127,19 @@ def test_flagship_has_its_minimum_score(networks: str) -> None:
     assert measured["score_mean"] >= _MINIMUM_OF_FLAGSHIP[networks]
 
 
+@pytest.mark.parametrize("has_path_model", [False, True])
 @pytest.mark.parametrize("jitter_ms", [0.02, 0.1, 0.5])
 @pytest.mark.parametrize("mbps", [0.33, 1, 3, 10, 30, 100, 300, 1000])
-def test_lone_flagship_sender_uses_the_link(mbps: float, jitter_ms: float) -> None:
-    """The sender stays on, and its packets leave four at a time."""
+def test_lone_flagship_sender_uses_the_link(
+    mbps: float, jitter_ms: float, has_path_model: bool
+) -> None:
+    """The sender stays on, and its packets leave four at a time, which looks like a queue.
+
+    With a path model less of the link is used.
+    """
+    table = _remycc("generalist-remembering")
     flags = network_flags(
-        remycc=_remycc("generalist-remembering"),
+        remycc=table if has_path_model else rules_file(table),
         senders=1,
         rate_mbps=mbps,
         rtt_ms=50,
@@ -132,7 +154,8 @@ def test_lone_flagship_sender_uses_the_link(mbps: float, jitter_ms: float) -> No
     }
     settings = [f"--set=measurement.{path}={value}" for path, value in clocks.items()]
     result = run_json(REMY_FARM, "simulate", *flags, *settings)
-    assert result["throughput_over_link_rate"] >= (0.87 if (mbps, jitter_ms) == (3, 0.5) else 0.9)
+    minimum = 0.75 if has_path_model else 0.87 if (mbps, jitter_ms) == (3, 0.5) else 0.9
+    assert result["throughput_over_link_rate"] >= minimum
 
 
 @pytest.mark.parametrize("rtt_ms", [32, 150])
@@ -189,7 +212,7 @@ def test_datacenter_table_fills_its_link_without_a_queue(senders: int) -> None:
     assert result["delay_over_rtt"] <= 1 + 0.3 / 4
 
 
-@pytest.mark.parametrize(("senders", "minimum"), [(2, -0.165), (8, -0.185)])
+@pytest.mark.parametrize(("senders", "minimum"), [(2, -0.168), (8, -0.185)])
 def test_table_for_noise_has_its_minimum_score_with_jitter(senders: int, minimum: float) -> None:
     flags = network_flags(remycc=_remycc("general-purpose-noise"), senders=senders, seconds=2000)
     result = run_json(

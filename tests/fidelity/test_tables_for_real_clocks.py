@@ -42,7 +42,7 @@ def test_realistic_table_uses_the_link_with_senders_that_stay_on(
     senders: int, maximum_delay: float
 ) -> None:
     """Senders start within a millisecond, so that their minimum RTTs include each other's queue."""
-    table = ROOT / "data" / "remyccs" / "general-purpose-realistic" / "remycc.json"
+    table = ROOT / "data" / "remyccs" / "general-purpose-realistic" / "rules.json"
     flags = network_flags(
         remycc=table,
         senders=senders,

@@ -229,7 +229,7 @@ def _evaluations(folder: Path) -> Any:
         printed["simulate, realistic"] = call_json(
             "simulate", "--remycc", "eight.dna", *network, *realistic
         )
-        scale_free = ROOT / "data" / "remyccs" / "generalist" / "remycc.json"
+        scale_free = ROOT / "data" / "remyccs" / "generalist" / "rules.json"
         Path("spec.yaml").write_text(_TROUBLED_NETWORK + _TRAFFIC, encoding="utf-8")
         flags = "--spec spec.yaml --specimens 20 --seed 3".split()
         printed["evaluate, scale-free"] = call_json("evaluate", "--remycc", scale_free, *flags)

@@ -40,7 +40,7 @@ rows:
 - {{name: BBR, sender: bbr}}
 - {{name: Copa, sender: copa}}
 - {{name: against each other, sender: [newreno, vegas]}}
-- {{name: ours, sender: "remycc:remyccs/{_TABLE}/remycc.json"}}
+- {{name: ours, sender: "remycc:remyccs/{_TABLE}/rules.json"}}
 expect:
 - {{row: NewReno, measure: utilization, at_least: 0.1, source: nobody, claim: NewReno sends}}
 picture: {{drawing: curves, logarithmic_x: true}}
@@ -54,7 +54,7 @@ def no_published_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def studies(tmp_path: Path) -> Path:
-    table = Path("data/remyccs") / _TABLE / "remycc.json"
+    table = Path("data/remyccs") / _TABLE / "rules.json"
     place = tmp_path / "remyccs" / _TABLE
     place.mkdir(parents=True)
     shutil.copy(table, place)

@@ -18,7 +18,7 @@ from remy_simulator import RuleTable
 ROOT = Path(__file__).resolve().parents[3]
 
 GOLDEN = Path(__file__).parent / "golden"
-SCALE_FREE = ROOT / "data" / "remyccs" / "general-purpose-noise" / "remycc.json"
+SCALE_FREE = ROOT / "data" / "remyccs" / "general-purpose-noise" / "rules.json"
 ABSOLUTE = ROOT / "tests" / "data" / "remyccs-absolute" / "general-purpose-noise" / "remycc.json"
 EXACT_CLOCKS = ROOT / "tests" / "data" / "remyccs-absolute" / "general-purpose-delta1"
 

@@ -1,4 +1,4 @@
-"""Finds the data that is installed with the library: RemyCCs, studies, sets of networks.
+"""Finds and names the data that is installed with the library: RemyCCs, studies, sets of networks.
 
 In a checkout the folder is `data/` of the repository.
 """
@@ -12,9 +12,11 @@ from typing import Final
 __all__ = [
     "DATA",
     "SCHEMAS",
+    "rules_file",
     "shipped_schema",
     "shipped_table",
     "shipped_tables",
+    "table_name",
 ]
 
 #: Folder of installed data, with the folders `remyccs`, `studies`, `league`, `robustness`,
@@ -37,3 +39,26 @@ def shipped_tables() -> list[str]:
 def shipped_table(name: str) -> Path | None:
     """Returns the file of an installed RemyCC by its name; None if there is no such RemyCC."""
     return DATA / "remyccs" / name / "remycc.json" if name in shipped_tables() else None
+
+
+def table_name(file: Path) -> str:
+    """Returns the name of a RemyCC: that of its file, or of its folder if all designs name it alike.
+
+    A design calls its table remycc.json, and `rules_file` those without a path model rules.json.
+    """
+    folder = file.absolute().parent.name
+    match file.stem:
+        case "remycc" if folder:
+            return folder
+        case "rules" if folder:
+            return f"{folder} rules"
+    return file.stem
+
+
+def rules_file(table: Path) -> Path:
+    """Returns the file with the rules alone of an installed RemyCC, without its path model.
+
+    The rules of `remycc.json` are in `rules.json`, and those of `remycc-NAME.json` in
+    `rules-NAME.json`.
+    """
+    return table.with_name("rules" + table.name.removeprefix("remycc"))

@@ -13,6 +13,7 @@ from remy_cli.common import FILE, examples, flag, option, print_status, time_uni
 from remy_farm.analysis import live_network_page
 from remy_farm.files import write_file
 from remy_farm.remycc import RemyCC, read_remycc
+from remy_farm.shipped import table_name
 
 _HOST = "127.0.0.1"
 
@@ -64,13 +65,12 @@ def command(
 def named_remyccs(paths: tuple[str, ...], time_unit_ms: float = 1.0) -> dict[str, RemyCC]:
     """Reads RemyCCs and returns them by unique names.
 
-    A name is the file's stem, or the directory's name if the file is called remycc.json.
+    They are named as by `table_name`, with a number if there are several of a name.
     """
     remyccs: dict[str, RemyCC] = {}
     for path in paths:
         unit = 1.0 if path.endswith(".json") else time_unit_ms
-        place = Path(path).resolve()
-        name = place.parent.name if place.stem == "remycc" else place.stem
+        name = table_name(Path(path).resolve())
         number = 2
         unique = name
         while unique in remyccs:

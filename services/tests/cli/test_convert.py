@@ -34,7 +34,7 @@ def test_increment_that_dna_cannot_hold_is_refused(
 
 def test_only_the_rules_alone_are_converted_to_dna(run: Any, tmp_path: Path) -> None:
     source, target = tmp_path / "with.json", tmp_path / "alone.dna"
-    model = (16.0, 0.03125, 6.0, 0.875, 2.0, 50.0, 0.5)
+    model = (16.0, 0.03125, 6.0, 0.875, 2.0, 50.0, 0.5, 1.75)
     table = RuleTable([0], [([], (1.0, 1.0, 3.0))], path_model=model)
     write_remycc(source, RemyCC(table))
     refused = run("convert", source, target)

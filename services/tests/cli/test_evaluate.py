@@ -72,7 +72,7 @@ def test_text_output_has_the_score_with_its_error_and_the_medians(
 
 def test_tables_designed_together_are_scored_together(run_json: RunJson, remycc_file: Path) -> None:
     flags = ("--spec", ROOT / "examples" / "diversity.yaml", "--specimens", 11)
-    other = ROOT / "data" / "remyccs" / "one-x" / "remycc.json"
+    other = ROOT / "data" / "remyccs" / "one-x" / "rules.json"
     one_way, other_way = (
         run_json("evaluate", "--remycc", first, "--remycc", second, *flags)
         for first, second in ((remycc_file, other), (other, remycc_file))

@@ -23,7 +23,7 @@ from tests.waiting import wait_until
 ROOT = Path(__file__).resolve().parents[3]
 
 _TRACE = "".join(f"{each}\n" for each in range(0, 30_000, 5)).encode()
-_TABLE = (ROOT / "data" / "remyccs" / "one-x" / "remycc.json").read_bytes()
+_TABLE = (ROOT / "data" / "remyccs" / "one-x" / "rules.json").read_bytes()
 _DESIGN: Mapping[str, Any] = {
     "network": {
         "rtt_ms": {"exact": 50},

@@ -16,7 +16,7 @@ from remy_farm.api.scoring import local_evaluator
 from remy_farm.api.showing import Plot, Rows, Tabular, rows_of
 from remy_farm.api.table import Table
 from remy_farm.files import FileError, make_folder, write_file
-from remy_farm.shipped import DATA
+from remy_farm.shipped import DATA, table_name
 from remy_farm.specification.senders import REMYCC, parse_sender
 from remy_laboratory.studies.cells import CellBatch, CellRunner, CellStore, OnCells
 from remy_laboratory.studies.draws import DRAW_SEED, Draws, Half
@@ -66,10 +66,7 @@ def parse_entrant(text: str, time_unit_ms: float = 1.0) -> Entrant:
         raise ValueError(f"{text} has a number of senders, which the set determines")
     if sender.remycc is None:
         return Entrant(sender.name, sender)
-    path = Path(sender.remycc)
-    # All designs call their table remycc.json, so the directory's name is used for it.
-    name = path.parent.name if path.stem == "remycc" and path.parent.name else path.stem
-    return Entrant(name, sender, time_unit_ms)
+    return Entrant(table_name(Path(sender.remycc)), sender, time_unit_ms)
 
 
 def rival_protocols() -> list[Entrant]:

@@ -22,7 +22,7 @@ from remy_farm.remycc import (
     to_bytes,
     write_remycc,
 )
-from remy_farm.shipped import shipped_table
+from remy_farm.shipped import shipped_table, table_name
 from remy_farm.specification.schema import short_name
 from remy_proto.v1 import rule_table_pb2
 from remy_simulator import RuleTable
@@ -271,6 +271,4 @@ def load_table(source: str | os.PathLike[str], *, time_unit_ms: float = 1.0) -> 
     """
     shipped = shipped_table(source) if isinstance(source, str) else None
     path = Path(source) if shipped is None else shipped
-    resolved = path.resolve()
-    name = resolved.parent.name if resolved.stem == "remycc" else resolved.stem
-    return Table(read_remycc(path, time_unit_ms), name)
+    return Table(read_remycc(path, time_unit_ms), table_name(path.resolve()))
