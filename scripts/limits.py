@@ -45,9 +45,9 @@ _BEGINNING: Final = """\
 # Limits
 
 A table is good on the networks that it was designed for. This page shows what two general tables
-do on networks outside of these, and beside deployed protocols. Each is there twice: as it is shipped,
-with the [path model](../explanation/path-model.md), and its rules alone. Whoever runs a table
-where a row below may happen should look at it first.
+do on networks outside of these, and beside deployed protocols. Each is there twice: as it is
+shipped, with the [path model](../explanation/path-model.md), and its rules alone. Whoever runs a
+table where a row below may happen should look at it first.
 
     .venv/bin/python -m scripts.limits
 
