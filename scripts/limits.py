@@ -62,18 +62,24 @@ and measures are defined.
 _WHY: Final = """\
 ## Why
 
-* **A path whose RTT rises for good** (`rtt-steps`, `satellites`). A table takes what lies above
-  the smallest RTT of its on period for a queue. Where the path itself gets longer, it sees a
-  queue that never drains, and slows down for ever.
-* **Company** (`company`). A table that was designed among its like for short queues gives way
-  to whoever fills the buffer.
+* **A path whose RTT rises for good** (`rtt-steps`, `satellites`). Rules take what lies above the
+  smallest RTT of an on period for a queue. Where the path itself gets longer, they see a queue
+  that never drains, and slow down for ever. With a path model, the base RTT expires.
+* **A path that gets shorter at once** (`satellites`). The ACKs on the way arrive all together. The
+  rules' unit, the time between two ACKs, is then nearly 0, and they send up to a million packets
+  in one burst. A path model bounds what is in flight.
 * **Loss** (`shallow-crowds`, `policers`). No rule looks at losses, as in Remy: what is dropped
-  is sent again, at the same pace.
-* **Clocks** (`held-acks`). ACKs that come all at once look like a queue that comes and goes.
+  is sent again, at the same pace. The path model's loss debt caps the window.
 * **RTTs that differ** (`unequal-rtts`). The flow that measures the shorter path sees the same
   queue as a larger part of its RTT, and gives way to the other; Cubic has it the other way
-  round.
-* **Fast links** (`fast-starts`). How fast a table starts is part of what it was designed for.
+  round. The path model shows rules queues as on a path of one reference RTT.
+* **Company** (`company`). A table that was designed among its like for short queues gives way
+  to whoever fills the buffer, with and without a path model. This is the greatest danger left.
+* **Clocks** (`held-acks`). ACKs that come all at once look like a queue that comes and goes. The
+  path model helps where they are held for a large part of the RTT, again and again; where they are
+  held for random times, a table can be left with a few percent of the link.
+* **Fast links** (`fast-starts`). How fast a table starts is part of what it was designed for. The
+  path model lets a start be a little faster, until it sees a queue.
 """
 
 #: A line of the data: its set, network, entrant, and values by quantity.
