@@ -3,8 +3,8 @@
 The designed table is kept as rules.json, and as remycc.json with a path model. Beside them are the
 specification and seed (spec.yaml), the versions (provenance.json) and the scores on networks that
 no design uses (held-out.json and, of the rules alone, held-out-rules.json). With several seeds, the
-table with the best score on another set of fresh networks is kept. Designs run in build/examples; an
-interrupted design is resumed, and a finished one is not repeated. With --path-models nothing is
+table with the best score on another set of fresh networks is kept. Designs run in build/examples;
+an interrupted design is resumed, and a finished one is not repeated. With --path-models nothing is
 designed: the kept rules get path models again.
 
     .venv/bin/python scripts/design_examples.py [--set PATH=VALUE ...] [--seeds K,L,...] [NAME ...]

@@ -42,7 +42,7 @@ def shipped_table(name: str) -> Path | None:
 
 
 def table_name(file: Path) -> str:
-    """Returns the name of a RemyCC: that of its file, or of its folder if all designs name it alike.
+    """Returns the name of a RemyCC: its file's, or its folder's if all designs name the file alike.
 
     A design calls its table remycc.json, and `rules_file` those without a path model rules.json.
     """
