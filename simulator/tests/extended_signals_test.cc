@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "live_results.h"
 #include "network/live.h"
 #include "network/network.h"
 #include "network_cases.h"
@@ -429,13 +430,7 @@ TEST_P(LiveWithExtendedSignals, HaveTheResultsOfTheSimulation) {
   const std::unique_ptr<LiveNetwork> live =
       make_live_network(network, {&table, 1}, GetParam(), nullptr);
   live->run_until(2000);
-  for (std::uint32_t i = 0; i < network.senders.size(); ++i) {
-    const SenderResults& expected = whole.senders[i].totals;
-    const LiveSender found = live->sender(i);
-    EXPECT_EQ(found.received, expected.packets_received) << "sender " << i;
-    EXPECT_EQ(found.lost, expected.packets_lost) << "sender " << i;
-    EXPECT_EQ(found.delay_sum_ms, expected.delay_sum_ms) << "sender " << i;
-  }
+  expect_same_senders(*live, whole);
 }
 
 INSTANTIATE_TEST_SUITE_P(Random, LiveWithExtendedSignals, testing::Range<std::uint64_t>(0, 60));

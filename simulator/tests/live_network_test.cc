@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "live_results.h"
 #include "network/live.h"
 #include "network/network.h"
 #include "network_cases.h"
@@ -47,13 +48,7 @@ TEST_P(LiveNetworks, ResultsDoNotDependOnSteps) {
   for (double now_ms = 0; now_ms <= duration_ms; now_ms += 0.5) {
     live->run_until(now_ms);
   }
-  for (std::uint32_t i = 0; i < network.senders.size(); ++i) {
-    const SenderResults& expected = whole.senders[i].totals;
-    const LiveSender found = live->sender(i);
-    EXPECT_EQ(found.received, expected.packets_received) << "sender " << i;
-    EXPECT_EQ(found.lost, expected.packets_lost) << "sender " << i;
-    EXPECT_EQ(found.delay_sum_ms, expected.delay_sum_ms) << "sender " << i;
-  }
+  expect_same_senders(*live, whole);
 }
 
 INSTANTIATE_TEST_SUITE_P(Random, LiveNetworks, testing::Range<std::uint64_t>(0, 40));

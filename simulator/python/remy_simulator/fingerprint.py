@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Callable
 from typing import Any, Final
 
 from remy_proto.v1 import evaluation_pb2, rule_table_pb2, spec_pb2
@@ -45,16 +46,9 @@ def signals_fingerprint() -> str:
 
     Tables with remembering rules look at both.
     """
-    digest = hashlib.sha256()
-    for rules in (
-        rule_table_pb2.RULES_ABSOLUTE,
-        rule_table_pb2.RULES_SCALE_FREE,
-        rule_table_pb2.RULES_SCALE_FREE_REMEMBERING,
-    ):
-        request = _request_of_signals(rules, evaluation_pb2.RECORDING_SHARES)
-        outcome = columns.evaluate_columns(columns.packed(request))
-        digest.update(outcome.SerializeToString(deterministic=True))
-    return digest.hexdigest()
+    return _digest_of_all_rules(
+        lambda rules: _request_of_signals(rules, evaluation_pb2.RECORDING_SHARES)
+    )
 
 
 @functools.cache
@@ -64,23 +58,7 @@ def path_model_fingerprint() -> str:
     Their senders run on the dumbbell and on all transports. A simulator that predates path models
     has no such fingerprint: it would ignore the field and run the rules alone.
     """
-    digest = hashlib.sha256()
-    for rules in (
-        rule_table_pb2.RULES_ABSOLUTE,
-        rule_table_pb2.RULES_SCALE_FREE,
-        rule_table_pb2.RULES_SCALE_FREE_REMEMBERING,
-    ):
-        request = _request_of_path_model(rules)
-        plain = request.specimens[0]
-        for transport, variant in _transports_of_tables():
-            specimen = request.specimens.add(key=len(request.specimens) + 1)
-            specimen.MergeFrom(evaluation_pb2.Specimen(**_SMALL_NETWORK))
-            specimen.senders.extend(plain.senders)
-            for group in specimen.senders:
-                group.transport.name, group.transport.variant = transport, variant
-        outcome = columns.evaluate_columns(columns.packed(request))
-        digest.update(outcome.SerializeToString(deterministic=True))
-    return digest.hexdigest()
+    return _digest_of_all_rules(_request_of_path_model_everywhere)
 
 
 @functools.cache
@@ -90,14 +68,20 @@ def network_signals_fingerprint() -> str:
 
     A simulator that predates it refuses such tables.
     """
+    return _digest_of_all_rules(_request_of_network_signals)
+
+
+def _digest_of_all_rules(
+    request_of: Callable[[rule_table_pb2.Rules], evaluation_pb2.EvaluationRequest],
+) -> str:
+    """Returns the SHA-256 of the outcomes of a request for each kind of rules."""
     digest = hashlib.sha256()
     for rules in (
         rule_table_pb2.RULES_ABSOLUTE,
         rule_table_pb2.RULES_SCALE_FREE,
         rule_table_pb2.RULES_SCALE_FREE_REMEMBERING,
     ):
-        request = _request_of_network_signals(rules)
-        outcome = columns.evaluate_columns(columns.packed(request))
+        outcome = columns.evaluate_columns(columns.packed(request_of(rules)))
         digest.update(outcome.SerializeToString(deterministic=True))
     return digest.hexdigest()
 
@@ -131,6 +115,21 @@ def _request_of_path_model(rules: rule_table_pb2.Rules) -> evaluation_pb2.Evalua
     table.path_model.CopyFrom(_path_model())
     request = _request(table, evaluation_pb2.RECORDING_SHARES)
     request.specimens.append(_kernels())
+    return request
+
+
+def _request_of_path_model_everywhere(
+    rules: rule_table_pb2.Rules,
+) -> evaluation_pb2.EvaluationRequest:
+    """The networks of `_request_of_path_model`, and a small one for each transport."""
+    request = _request_of_path_model(rules)
+    plain = request.specimens[0]
+    for transport, variant in _transports_of_tables():
+        specimen = request.specimens.add(key=len(request.specimens) + 1)
+        specimen.MergeFrom(evaluation_pb2.Specimen(**_SMALL_NETWORK))
+        specimen.senders.extend(plain.senders)
+        for group in specimen.senders:
+            group.transport.name, group.transport.variant = transport, variant
     return request
 
 
