@@ -240,8 +240,9 @@ class SlowPathModel {
   // queue.
   bool is_fast_start() const { return rounds_.size() >= 3 && !has_seen_queue(); }
 
-  // What may be in flight, and what a round trip may send: a multiple of the better of the last two
-  // round trips, which count as 16 packets at least. Before the first ACK, it is four times that.
+  // Returns the most packets in flight, which is also the most that a round trip sends. It is a
+  // multiple of the better of the last two deliveries, which count as 16 packets at least. Before
+  // the first ACK, it is four times that number.
   double flight_bound() const {
     if (acks_.empty()) {
       return 16 * std::max(4.0, settings_.flight_bound);

@@ -96,7 +96,7 @@ class Dumbbell {
   // The event that ends the present on period.
   enum class Mode : std::uint8_t { kOff, kOnForTime, kOnForPackets };
 
-  // What the packets say that were received since the last ACK.
+  // Marks and telemetry of the packets that the receiver got since the last ACK.
   struct Heard {
     std::uint32_t marked = 0;
     Telemetry newest;
@@ -263,7 +263,7 @@ class Dumbbell {
     sender.window_end = sender.acknowledged + sender.controller.window_packets();
   }
 
-  // What an ACK of `packets` packets tells beyond its times.
+  // Returns the marks and the telemetry that an ACK of `packets` packets carries.
   static Feedback feedback(Sender& sender, std::uint32_t packets) {
     Heard& heard = sender.heard;
     const Telemetry before = std::exchange(heard.acknowledged, heard.newest);

@@ -454,7 +454,8 @@ void NetworkSimulation::propagate_time_varying(Link& link, Segment& segment, dou
   }
 }
 
-// What the link that a segment crosses writes into it; null if its sender does not look at it.
+// Returns the record into which the link that a segment crosses writes its telemetry, or null if
+// the segment's sender does not use telemetry.
 Telemetry* NetworkSimulation::telemetry_of(const Segment& segment) {
   PathTelemetry* const telemetry = topology_.senders()[segment.sender].telemetry.get();
   return telemetry == nullptr || segment.is_ack

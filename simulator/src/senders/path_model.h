@@ -92,8 +92,8 @@ class PathModel {
 
  private:
   static constexpr double kHeldWindow = 1.2;  // longest gaps over which the least RTT counts
-  // What a round trip delivered counts as so many packets at least, and the flight bound before the
-  // first ACK is a multiple of these.
+  // The flight bound treats a round trip that delivered fewer packets than this as if it had
+  // delivered so many. Before the first ACK, the bound is kFirstFlight times this number.
   static constexpr double kLeastDelivered = 16;
   static constexpr double kFirstFlight = 4;
 

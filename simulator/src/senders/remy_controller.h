@@ -46,7 +46,7 @@ struct PeriodMemory {
   double remembered_rtt_ms = 0;
 };
 
-// What an ACK tells beyond its times, from which the extended signals are computed.
+// The content of an ACK, besides its times. The extended signals are computed from it.
 struct Feedback {
   std::uint32_t received = 0;      // packets that it reports received for the first time
   std::uint32_t marked = 0;        // packets with a CE mark (RFC 3168) that it reports
@@ -64,7 +64,8 @@ struct LossMemory {
 struct SignalMemory {
   bool has_ack = false;  // its first ACK has arrived
   LossMemory losses;
-  // The same as if nothing had been lost since the last recovery began; nullopt: there was none.
+  // A second count of losses, which ignores those since the last recovery began. It replaces
+  // `losses` if the recovery was spurious. nullopt: no recovery has begun.
   std::optional<LossMemory> losses_before_recovery;
 };
 
@@ -397,7 +398,7 @@ class RemyController {
     }
   }
 
-  // Of `resolved` packets, those that are pending are lost.
+  // Counts `resolved` packets: the pending losses as lost, and the others as received.
   static void count_losses(LossMemory& losses, std::uint32_t resolved, double received_ms) {
     if (losses.pending > 0) {
       losses.last_ms = received_ms;

@@ -20,7 +20,7 @@ struct Telemetry {
   double departed_ms = 0;  // when this packet left the link
 };
 
-// What INT tells of a path.
+// The state of a path, computed from the telemetry of its links.
 struct PathUsage {
   double queue_packets = 0;  // the largest queue that a packet found
   double utilization = 0;    // of the most utilized link since an earlier packet left it
@@ -43,8 +43,8 @@ class PathTelemetry {
  public:
   explicit PathTelemetry(std::size_t hops) : hops_(hops), last_(hops), before_(hops) {}
 
-  // What the link at `hop` has written into a packet, to be changed; null if a packet that was sent
-  // later is acknowledged already.
+  // Returns the record into which the link at `hop` writes a packet's telemetry. Returns null if a
+  // packet that was sent later is acknowledged already.
   Telemetry* at(std::uint64_t transmission, std::size_t hop);
 
   // A packet is acknowledged that has crossed all links. Returns what its telemetry says since the

@@ -398,7 +398,7 @@ def _is_marking(text: str) -> bool:
     try:
         queue = parse_choice(Registry.QUEUE, text)
     except ValueError:
-        # It is reported with its network.
+        # The check of the network reports this queue.
         return True
     given = {each.name: each.value for each in queue.parameters}
     variant = registry.entries(Registry.QUEUE)[queue.name].variant(queue.variant)
