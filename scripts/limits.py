@@ -18,6 +18,7 @@ from typing import Final
 
 from remy_cli.common import local_evaluator
 from remy_farm.files import write_file
+from remy_farm.remycc import read_remycc, write_remycc
 from remy_farm.specification.senders import REMYCC, parse_sender
 from remy_laboratory.studies.cells import CellRunner, CellStore
 from remy_laboratory.studies.draws import Draws, Half
@@ -34,11 +35,15 @@ from remy_laboratory.studies.league import (
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = ROOT / "docs" / "results" / "limits.md"
 DATA: Final = PAGE.with_suffix(".csv")
+_CACHE: Final = ROOT / "build" / "limits"
 #: The networks that judge finished tables.
 DRAWS: Final = Draws(Half.JUDGING)
 _TABLES: Final = ("generalist-remembering", "general-purpose-realistic")
 # Files of a table, by what is added to its name.
 _FILES: Final = {"": "remycc.json", ", rules alone": "rules.json"}
+# The table that is there a third time, with the competitive mode, and its constant.
+_COMPETES: Final = "generalist-remembering"
+_COMPETITION_RTT_RATIO: Final = 1.1
 _PROTOCOLS: Final = {"BBR v3": "bbr,variant=v3", "Copa": "copa", "Cubic": "cubic,variant=linux"}
 _SMALLER_IS_BETTER: Final = ("loss", "rtt", "queue")
 _BEGINNING: Final = """\
@@ -46,8 +51,10 @@ _BEGINNING: Final = """\
 
 A table is good on the networks that it was designed for. This page shows what two general tables
 do on networks outside of these, and beside deployed protocols. Each is there twice: as it is
-shipped, with the [path model](../explanation/path-model.md), and its rules alone. Whoever runs a
-table where a row below may happen should look at it first.
+shipped, with the [path model](../explanation/path-model.md), and its rules alone.
+`generalist-remembering` is there a third time, with the
+[competitive mode](../explanation/path-model.md#competitive-mode) (`--compete 1.1`), which shipped
+tables do not have. Whoever runs a table where a row below may happen should look at it first.
 
     .venv/bin/python -m scripts.limits
 
@@ -74,7 +81,9 @@ _WHY: Final = """\
   queue as a larger part of its RTT, and gives way to the other; Cubic has it the other way
   round. The path model shows rules queues as on a path of one reference RTT.
 * **Company** (`company`). A table that was designed among its like for short queues gives way
-  to whoever fills the buffer, with and without a path model. This is the greatest danger left.
+  to whoever fills the buffer, with and without a path model. The competitive mode mends most of it.
+  In crowds whose path holds less than a packet or two for each sender (`crowds`), it takes a queue
+  of its own kind for that of competitors, again and again.
 * **Clocks** (`held-acks`). ACKs that come all at once look like a queue that comes and goes. The
   path model helps where they are held for a large part of the RTT, again and again; where they are
   held for random times, a table can be left with a few percent of the link.
@@ -99,7 +108,21 @@ def entrants() -> list[Entrant]:
         for name in _TABLES
         for added, file in _FILES.items()
     }
+    tables[f"{_COMPETES}, competes"] = f"{REMYCC}{_competing_table()}"
     return [Entrant(name, parse_sender(text)) for name, text in {**tables, **_PROTOCOLS}.items()]
+
+
+def _competing_table() -> Path:
+    """Writes the table that competes beside the cached cells, and returns its path."""
+    remycc = read_remycc(ROOT / "data" / "remyccs" / _COMPETES / "remycc.json")
+    assert remycc.table.path_model is not None
+    constants = remycc.table.path_model._asdict()
+    competes = remycc.with_path_model(
+        **constants | {"competition_rtt_ratio": _COMPETITION_RTT_RATIO}
+    )
+    _CACHE.mkdir(parents=True, exist_ok=True)
+    write_remycc(_CACHE / "competes.json", competes)
+    return _CACHE / "competes.json"
 
 
 def rows_of(result: SetResult) -> list[Row]:
@@ -185,11 +208,10 @@ def _line(*cells: str) -> str:
 
 def main() -> None:
     """Simulates what is missing and writes the data and the page."""
-    kept = ROOT / "build" / "limits" / "cells.db"
-    kept.parent.mkdir(parents=True, exist_ok=True)
+    _CACHE.mkdir(parents=True, exist_ok=True)
     threads = len(os.sched_getaffinity(0))
     rows: list[Row] = []
-    with local_evaluator(threads) as evaluator, closing(CellStore(kept)) as store:
+    with local_evaluator(threads) as evaluator, closing(CellStore(_CACHE / "cells.db")) as store:
         runner = CellRunner(evaluator.evaluate, store, threads=threads)
         for league in sets():
             plan = plan_set(league, entrants(), DRAWS, quick=False)

@@ -91,6 +91,7 @@ class RandomCase {
     settings.reference_rtt_ms = chance(0.3) ? 0 : uniform(1, 200);
     settings.additive_packets = chance(0.3) ? 0 : uniform(0, 3);
     settings.flight_bound = chance(0.3) ? 1e6 : chance(0.2) ? uniform(1, 30) : uniform(1, 3);
+    settings.competition_rtt_ratio = chance(0.5) ? uniform(1.01, 1.3) : 0;
     return settings;
   }
 

@@ -12,7 +12,7 @@ from remy_simulator.fingerprint import _request_of_network_signals, _request_of_
 from remy_simulator.messages import PathModel, from_native, native_path_model, to_native
 
 _RULE: list[tuple[list[tuple[int, float]], tuple[float, float, float]]] = [([], (0.9, 3.0, 1.5))]
-_MODEL = PathModel(8.0, 0.25, 3.0, 0.5, 4.0, 20.0, 1.0, 1.5)
+_MODEL = PathModel(8.0, 0.25, 3.0, 0.5, 4.0, 20.0, 1.0, 1.5, 1.2)
 _FIELDS = list(rule_table_pb2.PathModel.DESCRIPTOR.fields)
 _DEFAULTS = native_path_model(complete(rule_table_pb2.PathModel()))
 

@@ -202,7 +202,7 @@ def test_table_with_a_signal_that_acks_do_not_carry_is_refused() -> None:
 
 
 def test_table_with_a_path_model_is_refused() -> None:
-    model = (16.0, 0.03125, 6.0, 0.875, 2.0, 50.0, 0.5, 1.75)
+    model = (16.0, 0.03125, 6.0, 0.875, 2.0, 50.0, 0.5, 1.75, 1.1)
     table = RuleTable([0], [([], (0.5, 7.0, 1.5))], path_model=model)
     with pytest.raises(UnsuitableTable) as error:
         IntegerTable.from_rule_table(table)

@@ -36,7 +36,7 @@ def test_a_table_does_not_differ_from_itself(table: RuleTable) -> None:
 
 
 def test_another_path_model_is_a_difference_but_no_change_of_rules() -> None:
-    model = (16.0, 0.03125, 6.0, 0.875, 2.0, 50.0, 0.5, 1.75)
+    model = (16.0, 0.03125, 6.0, 0.875, 2.0, 50.0, 0.5, 1.75, 1.1)
     other = TABLE.with_path_model(model)
     difference = compare_tables(TABLE, other, None)
     assert not difference.same_path_model

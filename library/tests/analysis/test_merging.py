@@ -38,7 +38,7 @@ def test_each_accepted_merge_replaces_its_rules_by_one(table: RuleTable) -> None
 
 
 def test_the_merged_table_keeps_the_path_model() -> None:
-    model = (16.0, 0.03125, 6.0, 0.875, 2.0, 50.0, 0.5, 1.75)
+    model = (16.0, 0.03125, 6.0, 0.875, 2.0, 50.0, 0.5, 1.75, 1.1)
     table = RuleTable([2], [([(2, 1.3)], FAST), ([], FAST), ([], FAST)], path_model=model)
     merging = merge_siblings(table, small_sample(2))
     assert merging.table == RuleTable([2], [([], FAST)], path_model=model)

@@ -62,7 +62,7 @@ def test_a_specification_without_the_key_designs_without_path_model(mode: str) -
 def test_a_given_table_gets_the_path_model_of_the_specification() -> None:
     alone = _ALONE["paper"]
     given = RuleTable([2], [([], (0.9, 4.0, 2.0))])
-    other = given.with_path_model(PathModel(8.0, 0.25, 3.0, 0.5, 4.0, 20.0, 1.0, 1.5))
+    other = given.with_path_model(PathModel(8.0, 0.25, 3.0, 0.5, 4.0, 20.0, 1.0, 1.5, 1.2))
     spec = _with_path_model(alone, "{}")
     for table in (given, other):
         assert Designer(alone, first_table=table).table.path_model is None
@@ -70,7 +70,7 @@ def test_a_given_table_gets_the_path_model_of_the_specification() -> None:
 
 
 def test_a_merge_keeps_the_path_model() -> None:
-    model = PathModel(8.0, 0.25, 3.0, 0.5, 4.0, 20.0, 1.0, 1.5)
+    model = PathModel(8.0, 0.25, 3.0, 0.5, 4.0, 20.0, 1.0, 1.5, 1.2)
     table = RuleTable([0, 2], [([], (0.9, 4.0, 2.0))], path_model=model)
     table = table.split(0, [(2, 1.5)]).split(1, [(0, 2.0)])
     merges = possible_merges(table)

@@ -22,7 +22,7 @@ from remy_farm.specification import parse_spec
 from remy_simulator import RuleTable
 from remy_simulator.messages import PathModel
 
-_MODEL = PathModel(8.0, 0.25, 3.0, 0.5, 4.0, 20.0, 1.0, 1.5)
+_MODEL = PathModel(8.0, 0.25, 3.0, 0.5, 4.0, 20.0, 1.0, 1.5, 1.2)
 _ALONE = RuleTable([0, 2], [([(2, 1.5)], (1.0, 1.0, 1.0)), *[([], (0.9, 3.0, 1.5))] * 2])
 _TABLE = _ALONE.with_path_model(_MODEL)
 _SPEC = """
@@ -72,7 +72,7 @@ def test_a_table_of_the_library_shows_its_path_model(tmp_path: Path) -> None:
     assert path_model_sentence(_TABLE) == (
         "The senders have a path model: base_rtt_rounds 8, tolerated_loss 0.25, "
         "loss_debt_packets 3, loss_window 0.5, least_window_packets 4, reference_rtt_ms 20, "
-        "additive_packets 1, flight_bound 1.5."
+        "additive_packets 1, flight_bound 1.5, competition_rtt_ratio 1.2."
     )
     usual = table.with_path_model().path_model
     assert usual is not None

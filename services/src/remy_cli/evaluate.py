@@ -228,6 +228,7 @@ def summary_cells(summary: Summary) -> tuple[str, ...]:
     epilog=examples(
         "remy-farm convert remycc.dna remycc.json",
         "remy-farm convert remycc.json safer.json --path-model",
+        "remy-farm convert safer.json fairer.json --compete 1.1",
     ),
 )
 @click.argument("source", metavar="IN", type=FILE)
@@ -235,10 +236,22 @@ def summary_cells(summary: Summary) -> tuple[str, ...]:
 @click.option(
     "--path-model", is_flag=True, help="Give OUT a path model with the default constants."
 )
+@option(
+    "--compete RATIO",
+    "Let OUT, which has a path model, compete beside senders that fill queues, once the RTT stands "
+    "above RATIO times the base RTT; 0 takes it away.",
+    click.FloatRange(0, 100),
+    name="competition_rtt_ratio",
+)
 @rules_alone_flag
 @time_unit_option
 def convert_command(
-    source: str, target: str, path_model: bool, rules_alone: bool, time_unit_ms: float
+    source: str,
+    target: str,
+    path_model: bool,
+    competition_rtt_ratio: float | None,
+    rules_alone: bool,
+    time_unit_ms: float,
 ) -> None:
     """Convert the RemyCC file IN to OUT. The suffixes .dna and .json select the formats.
 
@@ -251,6 +264,15 @@ def convert_command(
         remycc = remycc.with_path_model()
     elif rules_alone:
         remycc = RemyCC(remycc.table.with_path_model(None), remycc.dna_metadata)
+    if competition_rtt_ratio is not None:
+        constants = remycc.table.path_model
+        if constants is None:
+            raise click.UsageError(
+                f"--compete needs a path model, which {source} does not have; add --path-model."
+            )
+        remycc = remycc.with_path_model(
+            **constants._asdict() | {"competition_rtt_ratio": competition_rtt_ratio}
+        )
     write_remycc(target, remycc)
 
 

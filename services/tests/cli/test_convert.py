@@ -34,7 +34,7 @@ def test_increment_that_dna_cannot_hold_is_refused(
 
 def test_only_the_rules_alone_are_converted_to_dna(run: Any, tmp_path: Path) -> None:
     source, target = tmp_path / "with.json", tmp_path / "alone.dna"
-    model = (16.0, 0.03125, 6.0, 0.875, 2.0, 50.0, 0.5, 1.75)
+    model = (16.0, 0.03125, 6.0, 0.875, 2.0, 50.0, 0.5, 1.75, 1.1)
     table = RuleTable([0], [([], (1.0, 1.0, 3.0))], path_model=model)
     write_remycc(source, RemyCC(table))
     refused = run("convert", source, target)
@@ -59,6 +59,26 @@ def test_path_model_option_adds_the_default_path_model_to_the_same_rules(
     refused = run("convert", remycc_file, target, "--path-model", "--rules-alone")
     assert refused.exit_code == 2
     assert "--path-model and --rules-alone exclude each other" in refused.stderr
+
+
+def test_compete_option_changes_one_constant_of_a_path_model(
+    run: Any, remycc_file: Path, tmp_path: Path
+) -> None:
+    plain, target = tmp_path / "plain.json", tmp_path / "competes.json"
+    assert run("convert", remycc_file, plain, "--path-model").exit_code == 0
+    before = read_remycc(plain).table.path_model
+    assert before is not None
+    assert before.competition_rtt_ratio == 0
+    assert run("convert", plain, target, "--compete", "1.25").exit_code == 0
+    assert read_remycc(target).table.path_model == before._replace(competition_rtt_ratio=1.25)
+    again = run("convert", remycc_file, target, "--path-model", "--compete", "1.25")
+    assert again.exit_code == 0
+    assert read_remycc(target).table.path_model == before._replace(competition_rtt_ratio=1.25)
+    refused = run("convert", remycc_file, target, "--compete", "1.25")
+    assert refused.exit_code == 2
+    assert "--compete needs a path model" in refused.stderr
+    refused = run("convert", remycc_file, target, "--rules-alone", "--compete", "1.25")
+    assert refused.exit_code == 2
 
 
 def test_time_unit_option_converts_a_dna_file(run: Any, tmp_path: Path) -> None:

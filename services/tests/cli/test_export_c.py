@@ -28,7 +28,7 @@ def test_export_writes_a_c_header(
 
 def test_export_of_a_table_with_a_path_model_needs_rules_alone(run: Run, tmp_path: Path) -> None:
     source, out = tmp_path / "with.json", tmp_path / "remy_table.h"
-    model = (16.0, 0.03125, 6.0, 0.875, 2.0, 50.0, 0.5, 1.75)
+    model = (16.0, 0.03125, 6.0, 0.875, 2.0, 50.0, 0.5, 1.75, 1.1)
     write_remycc(source, RemyCC(RuleTable([0], [([], (0.5, 7.0, 1.5))], path_model=model)))
     for target in (("--c", source), ("--ebpf", source, "--name", "remy_one")):
         refused = run("export", *target, "--out", out)

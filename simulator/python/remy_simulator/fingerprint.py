@@ -143,6 +143,7 @@ def _path_model() -> rule_table_pb2.PathModel:
         reference_rtt_ms=40.0,
         additive_packets=0.25,
         flight_bound=2.0,
+        competition_rtt_ratio=1.1,
     )
 
 

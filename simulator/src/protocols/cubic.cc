@@ -7,6 +7,7 @@
 #include "protocols/ns2_linux.h"
 #include "protocols/protocol.h"
 #include "protocols/window_reduction.h"
+#include "senders/cubic_growth.h"
 
 namespace remy {
 
@@ -18,21 +19,15 @@ class Rfc9438Cubic : public CongestionController {
   Rfc9438Cubic(double initial_window_packets, double c, double beta, bool has_fast_convergence)
       : CongestionController({.on_sent = false, .full_acks = false}),
         initial_window_(initial_window_packets),
-        c_(c),
-        beta_cubic_(beta),
-        has_fast_convergence_(has_fast_convergence),
-        // Section 4.3: the alpha with which AIMD(alpha, beta) has Reno's average window.
-        alpha_cubic_(3 * (1 - beta) / (1 + beta)) {}
+        growth_(c, beta, has_fast_convergence),
+        undo_{.growth = growth_} {}
 
   void start(double now_ms) override {
     cwnd_ = initial_window_;
     ssthresh_ = kNever;
-    w_max_ = 0;
-    cwnd_prior_ = 0;
     srtt_ms_ = 0;
-    in_epoch_ = false;
-    had_loss_ = false;
-    undo_ = {};
+    growth_.reset();
+    undo_ = {.growth = growth_};
     last_active_ms_ = now_ms;
   }
 
@@ -55,7 +50,6 @@ class Rfc9438Cubic : public CongestionController {
       reduce_ssthresh();
       // Section 4.6: cwnd = ssthresh.
       cwnd_ = ssthresh_;
-      had_loss_ = true;
     }
   }
 
@@ -64,10 +58,9 @@ class Rfc9438Cubic : public CongestionController {
     if (timeout.is_first) {
       reduce_ssthresh();
     }
-    // Section 4.8: reduces as Reno does. The next congestion avoidance starts with K = 0.
+    // Section 4.8: reduces as Reno does.
     cwnd_ = 1;
-    in_epoch_ = false;
-    had_loss_ = false;
+    growth_.on_timeout();
   }
 
   // RFC 5681, section 4.1: RW = min(IW, cwnd) after an idle period.
@@ -79,28 +72,21 @@ class Rfc9438Cubic : public CongestionController {
   void on_spurious_recovery() override {
     cwnd_ = std::max(cwnd_, undo_.cwnd);
     ssthresh_ = std::max(ssthresh_, undo_.ssthresh);
-    w_max_ = undo_.w_max;
-    cwnd_prior_ = undo_.cwnd_prior;
-    w_est_ = undo_.w_est;
-    k_s_ = undo_.k_s;
-    epoch_start_ms_ = undo_.epoch_start_ms;
-    in_epoch_ = undo_.in_epoch;
-    had_loss_ = undo_.had_loss;
+    growth_ = undo_.growth;
   }
 
   bool is_in_slow_start() const override { return cwnd_ < ssthresh_; }
 
   void on_transmit_start(double now_ms) override {
-    epoch_start_ms_ += now_ms - last_active_ms_;
+    growth_.delay_epoch(now_ms - last_active_ms_);
     last_active_ms_ = now_ms;
   }
 
  private:
   void update_srtt(double now_ms, double rtt_ms, bool is_cwnd_limited) {
     srtt_ms_ = srtt_ms_ > 0 ? srtt_ms_ + (rtt_ms - srtt_ms_) / 8 : rtt_ms;
-    // Section 5.8: time in which the application limits the rate does not count for the epoch.
     if (!is_cwnd_limited) {
-      epoch_start_ms_ += now_ms - last_active_ms_;
+      growth_.delay_epoch(now_ms - last_active_ms_);
     }
     last_active_ms_ = now_ms;
   }
@@ -115,95 +101,25 @@ class Rfc9438Cubic : public CongestionController {
       packets = cwnd_ - ssthresh_;
       cwnd_ = ssthresh_;
     }
-    congestion_avoidance(now_ms, packets);
+    cwnd_ = growth_.increase(cwnd_, now_ms, packets, srtt_ms_);
   }
 
   void reduce_ssthresh() {
-    undo_ = {cwnd_, ssthresh_,       w_max_,    cwnd_prior_, w_est_,
-             k_s_,  epoch_start_ms_, in_epoch_, had_loss_};
-    // Section 4.7, fast convergence: a flow that did not reach its last W_max releases bandwidth.
-    w_max_ = has_fast_convergence_ && cwnd_ < w_max_ ? cwnd_ * (1 + beta_cubic_) / 2 : cwnd_;
-    cwnd_prior_ = cwnd_;
-    ssthresh_ = std::max(cwnd_ * beta_cubic_, 2.0);
-    in_epoch_ = false;
-  }
-
-  [[gnu::always_inline]] void congestion_avoidance(double now_ms, double packets) {
-    if (in_epoch_) [[likely]] {
-      increase_cwnd(now_ms, packets);
-    } else {
-      start_epoch(now_ms, packets);
-    }
-  }
-
-  [[gnu::always_inline]] void increase_cwnd(double now_ms, double packets) {
-    const double window = cwnd_;
-    const double t_s = (now_ms - epoch_start_ms_) / 1000;
-    // Section 4.2: target = W_cubic(t + RTT), limited to [cwnd, 1.5 cwnd].
-    const double target = std::clamp(w_cubic(t_s + srtt_ms_ / 1000), window, 1.5 * window);
-    // Section 4.3: W_est += alpha_cubic * segments_acked / cwnd, with alpha_cubic = 1 once W_est
-    // reaches cwnd_prior.
-    double growth = packets;
-    if (w_est_ < cwnd_prior_) [[likely]] {
-      growth *= alpha_cubic_;
-    }
-    w_est_ += growth / window;
-    // Sections 4.4 and 4.5: cwnd += (target - cwnd) / cwnd per acknowledged packet. An ACK for more
-    // packets than cwnd does not overshoot the target.
-    cwnd_ = window + (target - window) * std::min(packets / window, 1.0);
-    if (w_cubic(t_s) < w_est_) {
-      cwnd_ = std::max(cwnd_, w_est_);
-    }
-  }
-
-  [[gnu::noinline]] void start_epoch(double now_ms, double packets) {
-    in_epoch_ = true;
-    epoch_start_ms_ = now_ms;
-    // Section 4.2: K is the time in which W_cubic reaches W_max. Without an earlier loss, or after
-    // a timeout, K = 0 and W_max = cwnd (section 4.8).
-    if (had_loss_) {
-      k_s_ = cube_root((w_max_ - cwnd_) / c_);
-    } else {
-      k_s_ = 0;
-      w_max_ = cwnd_;
-    }
-    w_est_ = cwnd_;
-    increase_cwnd(now_ms, packets);
-  }
-
-  // Section 4.2, figure 1: W_cubic(t) = C (t - K)^3 + W_max.
-  double w_cubic(double t_s) const {
-    const double since_k_s = t_s - k_s_;
-    return c_ * since_k_s * since_k_s * since_k_s + w_max_;
+    undo_ = {cwnd_, ssthresh_, growth_};
+    ssthresh_ = growth_.reduce(cwnd_);
   }
 
   double initial_window_;
-  double c_;
-  double beta_cubic_;
-  bool has_fast_convergence_;
-  double alpha_cubic_;
   double ssthresh_ = kNever;
-  double w_max_ = 0;
-  double cwnd_prior_ = 0;
-  double w_est_ = 0;
-  double k_s_ = 0;
   double srtt_ms_ = 0;
-  double epoch_start_ms_ = 0;
   double last_active_ms_ = 0;
-  bool in_epoch_ = false;
-  bool had_loss_ = false;
+  CubicGrowth growth_;
 
   // Section 4.9.2, from before the last congestion event.
   struct Undo {
     double cwnd = 0;
     double ssthresh = 0;
-    double w_max = 0;
-    double cwnd_prior = 0;
-    double w_est = 0;
-    double k_s = 0;
-    double epoch_start_ms = 0;
-    bool in_epoch = false;
-    bool had_loss = false;
+    CubicGrowth growth;
   } undo_;
 };
 

@@ -54,8 +54,9 @@ void PathModel::measure_first(double now_ms, double rtt_ms) {
   round_rtt_ms_ = kInfinite;
   longest_gap_ms_ = 0;
   debt_counts_to_ = delivered_before_round_ = delivered_packets_;
+  round_begin_ms_ = now_ms;
   round_end_ms_ = next_event_ms_ = now_ms + rtt_ms;
-  least_packets_ = whole(settings_->least_window_packets);
+  competition_.on_path_change(base_rtt_ms_);
   update_limits();
 }
 
@@ -65,9 +66,25 @@ void PathModel::set_base_rtt(double rtt_ms) {
       settings_->reference_rtt_ms > 0 ? std::sqrt(rtt_ms / settings_->reference_rtt_ms) : 1;
 }
 
+void PathModel::adopt_base_rtt(double rtt_ms) {
+  previous_epoch_rtt_ms_ = epoch_rtt_ms_ = tested_rtt_ms_ = rtt_ms;
+  epoch_rounds_ = 0;
+  set_base_rtt(rtt_ms);
+}
+
 // Before the first round trip has ended, there is no delivery to cap the window to.
 void PathModel::on_loss(double now_ms, std::uint32_t packets) {
-  if (now_ms < deaf_until_ms_ || rounds_ == 0) {
+  if (rounds_ == 0) {
+    return;
+  }
+  if (competition_.is_on()) {
+    competition_.on_loss(now_ms, smoothed_rtt_ms_);
+    if (competition_.is_competing()) {
+      update_limits();
+      return;
+    }
+  }
+  if (now_ms < deaf_until_ms_) {
     return;
   }
   const auto paid = static_cast<double>(delivered_packets_ - debt_counts_to_);
@@ -88,7 +105,20 @@ void PathModel::on_loss(double now_ms, std::uint32_t packets) {
   update_limits();
 }
 
+void PathModel::on_timeout(double now_ms, std::uint32_t packets) {
+  if (competition_.is_competing()) {
+    competition_.on_timeout(now_ms, smoothed_rtt_ms_);
+    update_limits();
+  } else {
+    on_loss(now_ms, packets);
+  }
+}
+
 void PathModel::on_spurious_recovery() {
+  if (competition_.is_competing()) {
+    competition_.on_spurious_recovery();
+    update_limits();
+  }
   debt_packets_ = 0;
   debt_counts_to_ = delivered_packets_;
   if (cap_before_packets_ > 0 && rounds_ <= cap_round_ + kRoundsToUndo) {
@@ -99,13 +129,20 @@ void PathModel::on_spurious_recovery() {
   }
 }
 
-double PathModel::on_event(double now_ms, double rtt_ms) {
+double PathModel::on_event(double now_ms, double rtt_ms, std::uint32_t packets) {
   if (!is_measured_) {
     measure_first(now_ms, rtt_ms);
     return rtt_ms;
   }
   if (held_ms_ > 0) {
     rtt_ms = recent_rtt_ms_.update(kHeldWindow * held_ms_, now_ms, rtt_ms);
+  }
+  if (competition_.is_competing()) {
+    competition_.on_ack(now_ms, rtt_ms, packets, smoothed_rtt_ms_);
+    if (!competition_.is_competing()) {
+      adopt_base_rtt(competition_.base_rtt_ms());
+    }
+    update_limits();
   }
   if (now_ms >= std::min(round_end_ms_, drain_end_ms_)) {
     if (now_ms >= drain_end_ms_) {
@@ -116,7 +153,8 @@ double PathModel::on_event(double now_ms, double rtt_ms) {
     }
     update_limits();
   }
-  next_event_ms_ = held_ms_ > 0 ? -kInfinite : std::min(round_end_ms_, drain_end_ms_);
+  const bool needs_all_acks = held_ms_ > 0 || competition_.is_competing();
+  next_event_ms_ = needs_all_acks ? -kInfinite : std::min(round_end_ms_, drain_end_ms_);
   return rtt_ms;
 }
 
@@ -124,12 +162,18 @@ void PathModel::end_round(double now_ms, double rtt_ms) {
   ++rounds_;
   before_last_delivered_packets_ = last_delivered_packets_;
   epoch_rtt_ms_ = std::min(epoch_rtt_ms_, round_rtt_ms_);
+  if (competition_.is_on()) {
+    update_competition(now_ms);
+  }
+  round_begin_ms_ = now_ms;
   grow_cap(now_ms);
   watch_for_held_acks(now_ms, rtt_ms);
   has_seen_queue_ |= round_rtt_ms_ > kQueueInRound * base_rtt_ms_ ||
                      smoothed_rtt_ms_ > kQueueOnAverage * base_rtt_ms_ || cap_packets_ < kInfinite;
   start_divisor_ = !has_seen_queue_ && rounds_ >= kStartRounds ? kStartPace : 1;
-  watch_for_jump(now_ms);
+  if (!competition_.is_competing()) {
+    watch_for_jump(now_ms);
+  }
   last_delivered_packets_ = delivered_in_round();
   delivered_before_round_ = delivered_packets_;
   last_round_rtt_ms_ = round_rtt_ms_;
@@ -144,7 +188,9 @@ void PathModel::end_round(double now_ms, double rtt_ms) {
 void PathModel::end_epoch(double now_ms) {
   if (epoch_rtt_ms_ > tested_rtt_ms_ * (1 + kDrainRise)) {
     tested_rtt_ms_ = epoch_rtt_ms_;
-    begin_drain(now_ms);
+    if (!competition_.is_competing()) {
+      begin_drain(now_ms);
+    }
   }
   tested_rtt_ms_ = std::min(tested_rtt_ms_, epoch_rtt_ms_);
   previous_epoch_rtt_ms_ = epoch_rtt_ms_;
@@ -168,9 +214,8 @@ void PathModel::watch_for_jump(double now_ms) {
     if (is_below) {
       jump_ = {};
     } else if (--jump_.test_rounds == 0) {
-      previous_epoch_rtt_ms_ = epoch_rtt_ms_ = tested_rtt_ms_ = rtt_ms;
-      epoch_rounds_ = 0;
-      set_base_rtt(rtt_ms);
+      adopt_base_rtt(rtt_ms);
+      competition_.on_path_change(rtt_ms);
       jump_ = {};
     }
   } else if (rtt_ms <= base_rtt_ms_ * (1 + kJumpTolerance)) {
@@ -190,6 +235,23 @@ void PathModel::begin_drain(double now_ms) {
   drain_passed_ms_ = drain_end_ms_ + smoothed_rtt_ms_;
   drain_packets_ =
       std::max(settings_->least_window_packets, kDrainFraction * last_delivered_packets_);
+}
+
+// A competing sender neither drains nor looks for jumps, and its losses cause no debt.
+void PathModel::update_competition(double now_ms) {
+  const bool was_competing = competition_.is_competing();
+  competition_.on_round({.now_ms = now_ms,
+                         .length_ms = now_ms - round_begin_ms_,
+                         .rtt_ms = round_rtt_ms_,
+                         .smoothed_rtt_ms = smoothed_rtt_ms_,
+                         .delivered_packets = delivered_in_round()});
+  if (was_competing && !competition_.is_competing()) {
+    adopt_base_rtt(competition_.base_rtt_ms());
+  } else if (!was_competing && competition_.is_competing()) {
+    cap_packets_ = drain_packets_ = drain_end_ms_ = kInfinite;
+    cap_before_packets_ = debt_packets_ = 0;
+    jump_ = {};
+  }
 }
 
 void PathModel::grow_cap(double now_ms) {
@@ -215,6 +277,13 @@ void PathModel::watch_for_held_acks(double now_ms, double rtt_ms) {
 }
 
 void PathModel::update_limits() {
+  if (competition_.is_competing()) {
+    most_packets_ = least_packets_ = whole(competition_.window_packets());
+    least_intersend_ms_ = most_intersend_ms_ =
+        smoothed_rtt_ms_ / (CompetitiveMode::kPace * competition_.window_packets());
+    return;
+  }
+  least_packets_ = whole(settings_->least_window_packets);
   const double delivered =
       std::max({kLeastDelivered, last_delivered_packets_, before_last_delivered_packets_});
   const double most = settings_->flight_bound;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/windowed_filter.h"
+#include "senders/competitive_mode.h"
 #include "table/path_settings.h"
 
 namespace remy {
@@ -29,6 +30,7 @@ namespace remy {
 //   flight bound   What is in flight, and what a round trip sends, is at most a multiple of what a
 //                  recent round trip delivered. Rules whose unit is the time between two ACKs would
 //                  else send without bound when ACKs arrive all at once.
+//   competition    Beside senders that fill queues, CompetitiveMode sets the window.
 //   start          A sender that sees no queue for some round trips starts faster than its rules,
 //                  and its flight bound is larger.
 // Transports report ACKs, losses and timeouts; times are the sender's own.
@@ -37,7 +39,9 @@ class PathModel {
   static constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
   // `settings`, which may be null, outlives the model.
-  explicit PathModel(const PathSettings* settings = nullptr) : settings_(settings) {}
+  explicit PathModel(const PathSettings* settings = nullptr)
+      : settings_(settings),
+        competition_(settings == nullptr ? 0 : settings->competition_rtt_ratio) {}
 
   // Returns false if the table has no path model; nothing else may be called then.
   bool is_on() const { return settings_ != nullptr; }
@@ -63,7 +67,7 @@ class PathModel {
       }
     }
     if (now_ms >= next_event_ms_) [[unlikely]] {
-      rtt_ms = on_event(now_ms, rtt_ms);
+      rtt_ms = on_event(now_ms, rtt_ms, packets);
     }
     return base_rtt_ms_ + (rtt_ms - base_rtt_ms_) * queue_factor_;
   }
@@ -71,12 +75,13 @@ class PathModel {
   // Packets are found lost.
   void on_loss(double now_ms, std::uint32_t packets);
   // The retransmission timer expires, and packets count as lost.
-  void on_timeout(double now_ms, std::uint32_t packets) { on_loss(now_ms, packets); }
+  void on_timeout(double now_ms, std::uint32_t packets);
   // The last losses were none: packets had only been reordered or delayed. A cap of more than a few
   // round trips ago stays.
   void on_spurious_recovery();
 
   double base_rtt_ms() const { return base_rtt_ms_; }
+  CompetitiveMode::State competition() const { return competition_.state(); }
   // Returns false while ACKs arrive at the pace of a drain, which says nothing about the path.
   bool measures_rate(double now_ms) const { return now_ms >= drain_passed_ms_; }
   // The window for a window of the rules.
@@ -116,17 +121,21 @@ class PathModel {
   }
   void measure_first(double now_ms, double rtt_ms);
   void set_base_rtt(double rtt_ms);
+  // The path has changed, or an old base RTT holds again: forgets the epochs.
+  void adopt_base_rtt(double rtt_ms);
   // Returns the RTT that counts: the ACK's own, or the least of the recent ones.
-  double on_event(double now_ms, double rtt_ms);
+  double on_event(double now_ms, double rtt_ms, std::uint32_t packets);
   void end_round(double now_ms, double rtt_ms);
   void end_epoch(double now_ms);
   void watch_for_jump(double now_ms);
+  void update_competition(double now_ms);
   void grow_cap(double now_ms);
   void watch_for_held_acks(double now_ms, double rtt_ms);
   void begin_drain(double now_ms);
   void update_limits();
 
   const PathSettings* settings_;
+  CompetitiveMode competition_;
   double smoothed_rtt_ms_ = 0;  // as in RFC 6298; 0 before the first ACK
   double base_rtt_ms_ = kInfinite;
   double queue_factor_ = 1;   // by which rules see a queueing delay enlarged
@@ -139,6 +148,7 @@ class PathModel {
 
   // The round trip: it ends at the first ACK after a smoothed RTT.
   double next_event_ms_ = -kInfinite;  // the end of the round or of the drain, or the next ACK
+  double round_begin_ms_ = 0;
   double round_end_ms_ = 0;
   double round_rtt_ms_ = kInfinite;  // least of the round
   double last_round_rtt_ms_ = 0;

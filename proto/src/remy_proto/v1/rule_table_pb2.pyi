@@ -91,7 +91,7 @@ class Node(_message.Message):
     def __init__(self, split: _Optional[_Union[Split, _Mapping]] = ..., action: _Optional[_Union[Action, _Mapping]] = ...) -> None: ...
 
 class PathModel(_message.Message):
-    __slots__ = ("base_rtt_rounds", "tolerated_loss", "loss_debt_packets", "loss_window", "least_window_packets", "reference_rtt_ms", "additive_packets", "flight_bound")
+    __slots__ = ("base_rtt_rounds", "tolerated_loss", "loss_debt_packets", "loss_window", "least_window_packets", "reference_rtt_ms", "additive_packets", "flight_bound", "competition_rtt_ratio")
     BASE_RTT_ROUNDS_FIELD_NUMBER: _ClassVar[int]
     TOLERATED_LOSS_FIELD_NUMBER: _ClassVar[int]
     LOSS_DEBT_PACKETS_FIELD_NUMBER: _ClassVar[int]
@@ -100,6 +100,7 @@ class PathModel(_message.Message):
     REFERENCE_RTT_MS_FIELD_NUMBER: _ClassVar[int]
     ADDITIVE_PACKETS_FIELD_NUMBER: _ClassVar[int]
     FLIGHT_BOUND_FIELD_NUMBER: _ClassVar[int]
+    COMPETITION_RTT_RATIO_FIELD_NUMBER: _ClassVar[int]
     base_rtt_rounds: float
     tolerated_loss: float
     loss_debt_packets: float
@@ -108,7 +109,8 @@ class PathModel(_message.Message):
     reference_rtt_ms: float
     additive_packets: float
     flight_bound: float
-    def __init__(self, base_rtt_rounds: _Optional[float] = ..., tolerated_loss: _Optional[float] = ..., loss_debt_packets: _Optional[float] = ..., loss_window: _Optional[float] = ..., least_window_packets: _Optional[float] = ..., reference_rtt_ms: _Optional[float] = ..., additive_packets: _Optional[float] = ..., flight_bound: _Optional[float] = ...) -> None: ...
+    competition_rtt_ratio: float
+    def __init__(self, base_rtt_rounds: _Optional[float] = ..., tolerated_loss: _Optional[float] = ..., loss_debt_packets: _Optional[float] = ..., loss_window: _Optional[float] = ..., least_window_packets: _Optional[float] = ..., reference_rtt_ms: _Optional[float] = ..., additive_packets: _Optional[float] = ..., flight_bound: _Optional[float] = ..., competition_rtt_ratio: _Optional[float] = ...) -> None: ...
 
 class RuleTable(_message.Message):
     __slots__ = ("signals", "nodes", "domain_upper", "dna_metadata", "rules", "path_model")
