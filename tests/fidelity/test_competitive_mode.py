@@ -1,4 +1,4 @@
-"""The flagship with a competitive mode: beside others that fill queues, alone, and among its like."""
+"""The flagship with a competitive mode: beside others that fill queues, alone, and in crowds."""
 
 from __future__ import annotations
 
