@@ -19,7 +19,7 @@ _CUBIC = "cubic,variant=linux"
 def competes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The flagship with a competitive mode."""
     target = tmp_path_factory.mktemp("competes") / "competes.json"
-    subprocess.run([REMY_FARM, "convert", _FLAGSHIP, target, "--compete", "1.1"], check=True)
+    subprocess.run([REMY_FARM, "convert", _FLAGSHIP, target, "--compete", "1.2"], check=True)
     return target
 
 

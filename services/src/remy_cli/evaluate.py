@@ -228,7 +228,7 @@ def summary_cells(summary: Summary) -> tuple[str, ...]:
     epilog=examples(
         "remy-farm convert remycc.dna remycc.json",
         "remy-farm convert remycc.json safer.json --path-model",
-        "remy-farm convert safer.json fairer.json --compete 1.1",
+        "remy-farm convert safer.json fairer.json --compete 1.2",
     ),
 )
 @click.argument("source", metavar="IN", type=FILE)
