@@ -12,8 +12,8 @@ from typing import Any, Protocol, cast
 import wasmtime
 
 from benchmarks.programs import ROOT
+from remy_farm.remycc import read_remycc
 from remy_simulator import _native
-from remy_simulator.messages import PathModel
 
 BUILT = ROOT / "library/src/remy_farm/live"
 EXAMPLE = ROOT / "data/remyccs/general-purpose-delta1/remycc.json"
@@ -100,8 +100,9 @@ def table_numbers(path: Path = EXAMPLE) -> list[float]:
     """Returns a scale-free table in the form of remy_live_add_table()."""
     tree = json.loads(path.read_text(encoding="utf-8"))
     signals = [_SIGNALS[name] for name in tree["signals"]]
-    path_model = tree.get("path_model")
-    constants = [] if path_model is None else [path_model[name] for name in PathModel._fields]
+    # Absent constants have their defaults.
+    path_model = read_remycc(path).table.path_model
+    constants: Sequence[float] = [] if path_model is None else path_model
     numbers = [1.0, tree["domain_upper"], len(constants) > 0, *constants, len(signals), *signals]
     for node in tree["nodes"]:
         thresholds = node.get("split", {}).get("thresholds", [])
