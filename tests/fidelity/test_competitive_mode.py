@@ -26,9 +26,12 @@ def competes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _simulate(
     *senders: str, rate_mbps: float, rtt_ms: float, seconds: float = 60, bdp: float | None = None
 ) -> dict[str, Any]:
-    buffer = [] if bdp is None else [f"--set=buffer.bdp={bdp}"]
+    flags = [f"--sender={each}" for each in senders]
+    if bdp is not None:
+        flags.append(f"--set=buffer.bdp={bdp}")
     return run_json(
-        *(REMY_FARM, "simulate", *(f"--sender={each}" for each in senders), *buffer),
+        *(REMY_FARM, "simulate"),
+        *flags,
         *(f"--rate-mbps={rate_mbps}", f"--rtt-ms={rtt_ms}", f"--seconds={seconds}"),
         *("--starts-apart-ms=2000", "--transport=tcp,variant=linux", "--seed=1"),
     )
@@ -61,9 +64,9 @@ def test_four_cubic_flows_keep_most_of_their_shares(competes: Path) -> None:
 
 @pytest.mark.parametrize("bdp", [None, 1])
 def test_alone_it_is_as_without_the_mode(bdp: float | None, competes: Path) -> None:
-    network = {"rate_mbps": 30, "rtt_ms": 50, "bdp": bdp}
     with_mode, without = (
-        _throughputs_mbps(_simulate(f"remycc:{file}", **network)) for file in (competes, _FLAGSHIP)
+        _throughputs_mbps(_simulate(f"remycc:{file}", rate_mbps=30, rtt_ms=50, bdp=bdp))
+        for file in (competes, _FLAGSHIP)
     )
     assert with_mode == without
 
