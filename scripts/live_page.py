@@ -50,7 +50,8 @@ FAST = ("elements", "network", "senders", "transports")
 #: Files in these directories that are compiled for size: they run once per simulation or flow, or
 #: are rarely used on the page.
 SLOW = {
-    *("clock", "description", "endpoint_observation", "flow_lengths", "link_conditions"),
+    *("clock", "competitive_mode", "description", "endpoint_observation", "flow_lengths"),
+    "link_conditions",
     *("link_description", "live_simulation", "loss_recovery", "network", "newreno_recovery"),
     *("ns2_recovery", "omniscient", "opportunities", "path_model", "queues", "rack_recovery"),
     *("results", "tcp", "telemetry", "topology", "traffic", "traffic_switch", "transport"),

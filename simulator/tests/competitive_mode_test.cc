@@ -86,11 +86,6 @@ struct CompetitiveModeTest : testing::Test {
   double alone_packets = 20;
 };
 
-TEST_F(CompetitiveModeTest, IsOffWithoutARatio) {
-  mode = CompetitiveMode(0);
-  EXPECT_FALSE(mode.is_on());
-}
-
 TEST_F(CompetitiveModeTest, CompetesOnceAQueueHasStoodForTenToFourteenRoundTrips) {
   meet_others(400);
   const int count = rounds_until(State::kRamp);
@@ -299,7 +294,7 @@ TEST_F(CompetitiveModeTest, OthersThatGiveWayWithoutLossesAreOfItsOwnKind) {
   ASSERT_GT(rounds_until(State::kCompete, 20), 0);
   others_packets = 60;
   ASSERT_GT(rounds_until(State::kAlone, 20), 0);
-  // It rests, and has learned that its kind holds such a queue.
+  // The false alarm has raised the threshold above the queue of equal senders.
   others_packets = 220;
   EXPECT_EQ(rounds_until(State::kRamp, 300), -1);
 }
@@ -344,7 +339,7 @@ TEST(CompetitionOfAPath, SetsTheWindowInPlaceOfTheRulesUntilItEnds) {
   }
   EXPECT_EQ(model.competition(), State::kAlone);
   EXPECT_EQ(model.limit_window(7), 7U);
-  // It rises slowly, so that it is no jump.
+  // The RTT rises slowly, because the path model would take a jump for a change of the path.
   for (double rtt_ms = 100; rtt_ms < 160; rtt_ms += 4) {
     round(rtt_ms);
   }

@@ -14,7 +14,7 @@ from remy_simulator import signals
 from scripts import live_page
 from tests.live.stages import BUILT, NativeStage, Refusal, WasmStage, replay, table_numbers
 
-MOST_WASM_BYTES = 340_000
+MOST_WASM_BYTES = 338_000
 MOST_PAGE_BYTES = 500_000  # compressed, without the simulator
 #: A link of 12 Mbit/s and 80 ms with a drop-tail queue of 100 packets.
 LINK = [1.0, 80.0, 100.0, 0.0, 1.0]
@@ -42,6 +42,18 @@ def protocols() -> list[str]:
 def test_protocol_beside_a_remycc_has_the_native_digest(number: int, name: str) -> None:
     wasm, native = both([1, *LINK, *TRAFFIC, 2, 0, -1 - number], switched_on(2), 200)
     assert wasm == native, name
+
+
+def test_competing_remycc_has_the_native_digest() -> None:
+    """A Cubic flow fills a queue of 600 packets, so that the RemyCC competes and loses packets."""
+    link = [1.0, 80.0, 600.0, 0.0, 1.0]
+    network = [1, *link, *TRAFFIC, 2, 0, -1 - protocols().index("cubic")]
+    alone, wasm, native = (
+        replay(stage, [table_numbers(competition_rtt_ratio=ratio)], network, switched_on(2), 3000)
+        for stage, ratio in ((WasmStage(), 0), (WasmStage(), 1.1), (NativeStage(), 1.1))
+    )
+    assert wasm == native
+    assert wasm != alone
 
 
 def test_changes_during_the_run_have_the_native_digest() -> None:

@@ -11,17 +11,17 @@ namespace remy {
 
 namespace {
 
-// The detector. Round trips in which a queue stands: their number differs between senders by up to
-// this fraction, so that not all senders of a kind begin to compete in the same round trip.
+// The detector needs so many round trips in which a queue stands, and up to kRoundsSpread more.
+// Each sender draws its own number, so that equal senders do not begin to compete at the same time.
 constexpr double kRounds = 10;
 constexpr double kRoundsSpread = 0.4;
 constexpr double kRoundsIfKnown = 5;
-// On a long path these round trips are fewer, so that they take about this time.
+// A long path needs fewer round trips, which last about this time.
 constexpr double kStandingMs = 3000;
 constexpr double kLeastRounds = 5;
-// The queue is at least so many packets at the highest rate so far, and the RTT at most this
-// multiple of the path's: beyond, no sender that shares the queue is fast.
+// A smaller queue does not count. It is computed with the sender's highest rate so far.
 constexpr double kLeastQueuePackets = 2;
+// A sender does not compete above this multiple of the path's RTT.
 constexpr double kMostRttRatio = 14;
 // A false alarm raises the threshold to this multiple of the queue that stood. It falls back by
 // this fraction in each round trip.
@@ -60,8 +60,8 @@ constexpr double kMostRestRounds = 320;
 constexpr double kMostRestRoundRtts = 2;  // base RTTs that a round trip of a rest has at most
 constexpr double kMostRestMs = 10'000;
 
-// The end of a ramp is decided by the RTT once what is in flight has grown by this fraction, and
-// the RTT by that of itself.
+// The others' window is estimated in a ramp once the window has grown by kRampGrowth of itself and
+// the RTT by kRampRttGrowth of itself.
 constexpr double kRampGrowth = 0.5;
 constexpr double kRampRttGrowth = 0.02;
 
@@ -71,18 +71,21 @@ constexpr double kFirstIntervalMs = 5000;
 constexpr double kMostIntervalMs = 40'000;
 constexpr double kIntervalRounds = 30;
 constexpr double kProbeRounds = 1.5;
-// A rate by this factor above the one that is known to be shared calls for a probe.
+// A rate of this multiple of the last shared one calls for a probe.
 constexpr double kOthersLeft = 1.5;
-// RTT over base RTT: a probe is worth its while above, and shows an empty queue below.
+// A probe begins only above this RTT over base RTT, because it needs a queue to measure.
 constexpr double kQueueRatio = 1.1;
+// A probe finds the queue empty up to this RTT over base RTT.
 constexpr double kNoQueueRatio = 1.054;
-// The others' window over one's own below which nobody is there; in the first probe without losses
-// they have given way, which only senders of one's own kind do.
+// The following limits are of the others' window over the sender's own.
+// With an empty queue and less than this, the sender is alone.
 constexpr double kAlone = 0.2;
+// Below this at the first probe, the others have given way without a loss, as only equal senders
+// do.
 constexpr double kGivenWay = 0.5;
-// Others' window over one's own above which the window ramps again, and up to which, and down to
-// the inverse, it counts as equal.
+// Above this the window ramps again.
 constexpr double kFarBehind = 4;
+// Up to this, and down to its inverse, the windows count as equal.
 constexpr double kEqual = 1.5;
 // After a probe the window is at most this multiple of the others', but at least this part of
 // itself.
@@ -241,8 +244,9 @@ void CompetitiveMode::begin_cubic(double probe_at_ms) {
   probe_at_ms_ = probe_at_ms;
 }
 
-// What the window added a round trip ago, and what that has made of the RTT, tell the capacity of
-// the path, and so the others' window.
+// Ends the ramp once the window is larger than that of the others. The capacity of the path is the
+// growth of the window up to a round trip ago over the rise of the RTT that it caused; what the
+// path and its queue hold at this capacity, less the sender's own window, is the others'.
 void CompetitiveMode::end_ramp_beside_others(const RoundTrip& round) {
   const double added_packets = last_cwnd_ - ramp_packets_;
   const double delay_ms = round.rtt_ms - ramp_rtt_ms_;
@@ -283,8 +287,8 @@ void CompetitiveMode::begin_probe(const RoundTrip& round) {
   probe_packets_ = std::max(kLeastWindow, cwnd_ * base_rtt_ms_ / round.smoothed_rtt_ms);
 }
 
-// A probe takes packets out of the queue. Their number and what the RTT falls by tell the capacity,
-// and the RTT that is left tells the others' window.
+// A probe takes packets out of the queue. The capacity of the path is their number over the fall of
+// the RTT; what the path and its queue still hold, less the probe's window, is the others'.
 void CompetitiveMode::end_probe(double now_ms, double smoothed_rtt_ms) {
   base_rtt_ms_ = std::min(base_rtt_ms_, least_rtt_ms_);
   if (highest_rtt_ms_ - least_rtt_ms_ < kFlat * least_rtt_ms_) {

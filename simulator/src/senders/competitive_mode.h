@@ -126,11 +126,11 @@ class CompetitiveMode {
 
   // This competition.
   double begin_ms_ = 0;
-  double first_rtt_ms_ = 0;       // of the queue that stood when it began
-  double first_loss_rtt_ms_ = 0;  // 0: there was no loss
-  double rtt_ms_ = 0;             // least of the last round trip
-  double rate_per_ms_ = 0;        // of the last round trip, and the rate that is known to be shared
-  double shared_rate_per_ms_ = 0;
+  double first_rtt_ms_ = 0;        // of the queue that stood when it began
+  double first_loss_rtt_ms_ = 0;   // 0: there was no loss
+  double rtt_ms_ = 0;              // least of the last round trip
+  double rate_per_ms_ = 0;         // of the last round trip
+  double shared_rate_per_ms_ = 0;  // at the last measurement of the others' window
 
   // The window.
   double cwnd_ = 0;
@@ -141,10 +141,10 @@ class CompetitiveMode {
     CubicGrowth cubic = CompetitiveMode::cubic();
   } undo_;
 
-  // The ramp: what was in flight and the RTT when it began, and the window a round trip ago.
-  double ramp_packets_ = 0;
-  double ramp_rtt_ms_ = 0;
-  double last_cwnd_ = 0;
+  // The ramp.
+  double ramp_packets_ = 0;  // in flight when it began
+  double ramp_rtt_ms_ = 0;   // when it began
+  double last_cwnd_ = 0;     // a round trip ago
 
   // Probes.
   double probe_at_ms_ = 0;

@@ -28,12 +28,19 @@ constexpr double kLeastCapEnd = 64;
 // A recovery that is found spurious later than this was not the one of the last losses.
 constexpr std::uint32_t kRoundsToUndo = 3;
 
+// The flight bound treats a round trip that delivered fewer packets than this as if it had
+// delivered so many. Before the first ACK, the bound is kFirstFlight times this number.
+constexpr double kLeastDelivered = 16;
+constexpr double kFirstFlight = 4;
+
 // The flight bound of a start. A round trip lies between the packets that are counted and those
 // that are bounded, so that a start can have four times the pace in each round trip.
 constexpr double kStartFlight = 16;
 
-// The gap between ACKs, in RTTs, from which they count as held.
+// The gap between ACKs, in RTTs, from which they count as held, and the gaps over which the least
+// RTT then counts.
 constexpr double kHeldGap = 0.3;
+constexpr double kHeldWindow = 1.2;
 
 // The start: rules' pace is raised by this factor after some round trips without a queue, which is
 // an RTT above these multiples of the base RTT.
@@ -42,7 +49,20 @@ constexpr std::uint32_t kStartRounds = 3;
 constexpr double kQueueInRound = 1.03;
 constexpr double kQueueOnAverage = 1.1;
 
+// The whole packets of a limit, which may be infinite.
+std::uint32_t whole(double packets) { return static_cast<std::uint32_t>(std::min(packets, 1e9)); }
+
 }  // namespace
+
+PathModel::PathModel(const PathSettings* settings)
+    : settings_(settings),
+      competition_(settings == nullptr ? 0 : settings->competition_rtt_ratio) {}
+
+void PathModel::start(double remembered_rtt_ms) {
+  *this = PathModel(settings_);
+  base_rtt_ms_ = remembered_rtt_ms;
+  most_packets_ = whole(kLeastDelivered * std::max(kFirstFlight, settings_->flight_bound));
+}
 
 // The first ACK begins the first round trip, and does not belong to it.
 void PathModel::measure_first(double now_ms, double rtt_ms) {

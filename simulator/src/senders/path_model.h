@@ -39,19 +39,13 @@ class PathModel {
   static constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
   // `settings`, which may be null, outlives the model.
-  explicit PathModel(const PathSettings* settings = nullptr)
-      : settings_(settings),
-        competition_(settings == nullptr ? 0 : settings->competition_rtt_ratio) {}
+  explicit PathModel(const PathSettings* settings = nullptr);
 
   // Returns false if the table has no path model; nothing else may be called then.
   bool is_on() const { return settings_ != nullptr; }
 
   // An on period starts. `remembered_rtt_ms` is the base RTT of an earlier one, or infinity.
-  void start(double remembered_rtt_ms) {
-    *this = PathModel(settings_);
-    base_rtt_ms_ = remembered_rtt_ms;
-    most_packets_ = whole(kLeastDelivered * std::max(kFirstFlight, settings_->flight_bound));
-  }
+  void start(double remembered_rtt_ms);
 
   // An ACK of `packets` packets arrives. Losses that it reveals are reported first. Returns the RTT
   // as rules see it.
@@ -96,17 +90,6 @@ class PathModel {
   }
 
  private:
-  static constexpr double kHeldWindow = 1.2;  // longest gaps over which the least RTT counts
-  // The flight bound treats a round trip that delivered fewer packets than this as if it had
-  // delivered so many. Before the first ACK, the bound is kFirstFlight times this number.
-  static constexpr double kLeastDelivered = 16;
-  static constexpr double kFirstFlight = 4;
-
-  // The whole packets of a limit, which may be infinite.
-  static std::uint32_t whole(double packets) {
-    return static_cast<std::uint32_t>(std::min(packets, 1e9));
-  }
-
   // A rise of the RTT that may be the path's own.
   struct Jump {
     double rtt_ms = 0;              // of the path, if it has changed; 0: no jump is suspected
