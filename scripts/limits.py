@@ -115,14 +115,10 @@ def entrants() -> list[Entrant]:
 def _competing_table() -> Path:
     """Writes the table that competes beside the cached cells, and returns its path."""
     remycc = read_remycc(ROOT / "data" / "remyccs" / _COMPETES / "remycc.json")
-    assert remycc.table.path_model is not None
-    constants = remycc.table.path_model._asdict()
-    competes = remycc.with_path_model(
-        **constants | {"competition_rtt_ratio": _COMPETITION_RTT_RATIO}
-    )
     _CACHE.mkdir(parents=True, exist_ok=True)
-    write_remycc(_CACHE / "competes.json", competes)
-    return _CACHE / "competes.json"
+    path = _CACHE / "competes.json"
+    write_remycc(path, remycc.with_competition(_COMPETITION_RTT_RATIO))
+    return path
 
 
 def rows_of(result: SetResult) -> list[Row]:

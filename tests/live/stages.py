@@ -96,14 +96,13 @@ class NativeStage:
         return len(numbers)
 
 
-def table_numbers(path: Path = EXAMPLE) -> list[float]:
-    """Returns a scale-free table in the form of remy_live_add_table()."""
+def table_numbers(path: Path = EXAMPLE, competition_rtt_ratio: float = 0) -> list[float]:
+    """Returns a scale-free table with a path model in the form of remy_live_add_table()."""
     tree = json.loads(path.read_text(encoding="utf-8"))
     signals = [_SIGNALS[name] for name in tree["signals"]]
-    # Absent constants have their defaults.
-    path_model = read_remycc(path).table.path_model
-    constants: Sequence[float] = [] if path_model is None else path_model
-    numbers = [1.0, tree["domain_upper"], len(constants) > 0, *constants, len(signals), *signals]
+    constants = read_remycc(path).with_competition(competition_rtt_ratio).table.path_model
+    assert constants is not None
+    numbers = [1.0, tree["domain_upper"], 1, *constants, len(signals), *signals]
     for node in tree["nodes"]:
         thresholds = node.get("split", {}).get("thresholds", [])
         numbers.append(len(thresholds))

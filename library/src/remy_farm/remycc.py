@@ -86,6 +86,18 @@ class RemyCC:
         message.path_model.CopyFrom(rule_table_pb2.PathModel(**constants))
         return RemyCC.from_message(message)
 
+    def with_competition(self, rtt_ratio: float) -> RemyCC:
+        """Returns the same table with another `competition_rtt_ratio` in its path model.
+
+        Raises ValueError for a table without a path model, and remy_simulator.InvalidTable for a
+        ratio out of range.
+        """
+        path_model = self.table.path_model
+        if path_model is None:
+            raise ValueError("a table without a path model cannot compete; give it one first")
+        changed = path_model._replace(competition_rtt_ratio=rtt_ratio)
+        return RemyCC(self.table.with_path_model(changed), self.dna_metadata)
+
 
 # Buffer size of an infinite buffer in the reference tool's format.
 _INFINITE_BUFFER: Final = 2**32 - 1

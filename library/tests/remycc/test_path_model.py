@@ -79,7 +79,13 @@ def test_a_table_of_the_library_shows_its_path_model(tmp_path: Path) -> None:
     assert table.with_path_model(tolerated_loss=0.5).path_model == usual | {"tolerated_loss": 0.5}
     with pytest.raises(ValueError, match="tolerated"):
         table.with_path_model(tolerated=0.5)
+    competes = table.with_competition(1.3)
+    assert competes.path_model == (table.path_model or {}) | {"competition_rtt_ratio": 1.3}
+    with pytest.raises(ValueError, match="competition_rtt_ratio"):
+        table.with_competition(-1)
     alone = table.without_path_model()
+    with pytest.raises(ValueError, match="without a path model cannot compete"):
+        alone.with_competition(1.3)
     assert alone.rule_table == _ALONE
     assert alone.path_model is None
     assert path_model_sentence(_ALONE) == ""

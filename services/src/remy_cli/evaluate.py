@@ -265,14 +265,11 @@ def convert_command(
     elif rules_alone:
         remycc = RemyCC(remycc.table.with_path_model(None), remycc.dna_metadata)
     if competition_rtt_ratio is not None:
-        constants = remycc.table.path_model
-        if constants is None:
+        if remycc.table.path_model is None:
             raise click.UsageError(
                 f"--compete needs a path model, which {source} does not have; add --path-model."
             )
-        remycc = remycc.with_path_model(
-            **constants._asdict() | {"competition_rtt_ratio": competition_rtt_ratio}
-        )
+        remycc = remycc.with_competition(competition_rtt_ratio)
     write_remycc(target, remycc)
 
 

@@ -105,6 +105,14 @@ class Table(Tabular):
         """
         return Table(self.remycc.with_path_model(**constants), self.name, self._uses)
 
+    def with_competition(self, rtt_ratio: float) -> Table:
+        """Returns the same table, which competes beside senders that fill queues.
+
+        `rtt_ratio` is `competition_rtt_ratio` of the path model; 0 ends the competitive mode.
+        Raises ValueError for a table without a path model, and for a ratio out of range.
+        """
+        return Table(self.remycc.with_competition(rtt_ratio), self.name, self._uses)
+
     def without_path_model(self) -> Table:
         """Returns the rules alone, for formats and programs that have no path model."""
         rules = self.rule_table.with_path_model(None)
